@@ -14,6 +14,8 @@ pub enum Purpose {
     Ticket,
     Task,
     Journal,
+    /// The log-in at a server.
+    Credential,
 }
 
 impl Purpose {
@@ -23,6 +25,7 @@ impl Purpose {
             Purpose::Ticket => "ticket",
             Purpose::Task => "task",
             Purpose::Journal => "journal",
+            Purpose::Credential => "credential",
         }
     }
 }
@@ -104,17 +107,24 @@ impl Sealer {
     /// Decrypts the bytes of [`Sealer::seal_bytes`]. `None` if they are invalid, or were sealed for another purpose or
     /// owner.
     pub fn open_bytes(&self, purpose: Purpose, owner: &str, sealed: &[u8]) -> Option<Vec<u8>> {
-        let (version, rest) = sealed.split_first()?;
-        if *version != FORMAT_VERSION || rest.len() < NONCE_BYTES {
-            return None;
-        }
-        let (nonce, text) = rest.split_at(NONCE_BYTES);
-        let associated = associated_data(purpose, owner);
-        let open = |cipher: &XChaCha20Poly1305| {
-            cipher.decrypt(XNonce::from_slice(nonce), Payload { msg: text, aad: &associated }).ok()
-        };
-        open(&self.newest).or_else(|| self.older.iter().find_map(open))
+        open_with(&self.newest, purpose, owner, sealed)
+            .or_else(|| self.older.iter().find_map(|older| open_with(older, purpose, owner, sealed)))
     }
+
+    /// Whether the bytes of [`Sealer::seal_bytes`] were sealed with the key that is used now.
+    pub fn is_newest(&self, purpose: Purpose, owner: &str, sealed: &[u8]) -> bool {
+        open_with(&self.newest, purpose, owner, sealed).is_some()
+    }
+}
+
+fn open_with(cipher: &XChaCha20Poly1305, purpose: Purpose, owner: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+    let (version, rest) = sealed.split_first()?;
+    if *version != FORMAT_VERSION || rest.len() < NONCE_BYTES {
+        return None;
+    }
+    let (nonce, text) = rest.split_at(NONCE_BYTES);
+    let associated = associated_data(purpose, owner);
+    cipher.decrypt(XNonce::from_slice(nonce), Payload { msg: text, aad: &associated }).ok()
 }
 
 fn associated_data(purpose: Purpose, owner: &str) -> Vec<u8> {

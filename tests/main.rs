@@ -28,6 +28,7 @@ mod large_lists;
 mod layers;
 mod leaving_clients;
 mod linked_resources;
+mod log_in;
 mod many_clients;
 mod many_surfaces;
 mod no_orphans;

@@ -13,7 +13,7 @@ pub use call::{
     Answer, Backend, BackendCall, CacheHint, CallError, Cancellation, ConnectedBackend, Listener, Peer, Question,
     Subscriber, Subscription, TASKS_EXTENSION, TimeLimit,
 };
-pub use connection::{Audience, Cache, Environment, SoleClient, StartPolicy, StartSlots};
+pub use connection::{Audience, Cache, CredentialsSource, Environment, SoleClient, StartPolicy, StartSlots};
 pub use handle::{Handle, StopOnDrop, forbidden_input_request, start, wants_more};
 pub use supervision::{ROOTS_CHANGED, idle_view};
 pub use transport::RunningProcess;

@@ -8,9 +8,9 @@ use clap::Command;
 /// Every subcommand, by group, in the order of `proxy --help`. Each line has a command and others that are like it, so that
 /// all fit on one screen.
 const GROUPS: [(&str, &[&[&str]]); 5] = [
-    ("Serve", &[&["serve"], &["status", "logs"]]),
+    ("Serve", &[&["serve"], &["status", "logs"], &["login", "logout"]]),
     ("Inspect", &[&["list-servers"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]]),
-    ("Call", &[&["call", "read", "prompt"], &["exec"], &["repl"]]),
+    ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
     ("Scripts", &[&["check"], &["test"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
     ("Setup", &[&["init"], &["completions", "config-schema"]]),
 ];
@@ -55,7 +55,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// What people do with each subcommand.
-const EXAMPLES: [(&str, &[&str]); 23] = [
+const EXAMPLES: [(&str, &[&str]); 25] = [
     (
         "serve",
         &[
@@ -66,6 +66,8 @@ const EXAMPLES: [(&str, &[&str]); 23] = [
     ),
     ("status", &["proxy status", "proxy status --json"]),
     ("logs", &["proxy logs github", "proxy logs github --json"]),
+    ("login", &["proxy login linear", "proxy login linear --no-browser", "proxy login --list"]),
+    ("logout", &["proxy logout linear"]),
     ("list-servers", &["proxy list-servers", "proxy list-servers --json"]),
     ("list-tools", &["proxy list-tools", "proxy list-tools github --all", "proxy list-tools --json"]),
     ("list-resources", &["proxy list-resources", "proxy list-resources files --json"]),

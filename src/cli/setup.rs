@@ -59,6 +59,11 @@ impl SourceArgs {
         }
     }
 
+    /// The servers of a file and of the command line.
+    pub(super) fn of_servers(config: Option<PathBuf>, servers: Vec<String>) -> Self {
+        SourceArgs { config, servers, ..SourceArgs::default() }
+    }
+
     /// These options with a different session script.
     pub(super) fn with_script(&self, script: &Path) -> Self {
         SourceArgs {
@@ -161,6 +166,7 @@ pub(super) fn control_folder() -> PathBuf {
 pub(super) fn options(bundled: bool) -> Result<GatewayOptions, CommandFailure> {
     Ok(GatewayOptions {
         cache_folder: xdg_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("starlark-mcp-proxy")),
+        state_folder: state_folder(),
         executable: std::env::current_exe()?,
         variables: variables(),
         first_user: None,

@@ -12,6 +12,8 @@ use crate::model::Principal;
 pub struct GatewayOptions {
     /// Folder for the last known lists of the servers and for embedding vectors; `None` disables these caches.
     pub cache_folder: Option<PathBuf>,
+    /// Folder for what is kept between runs, such as log-ins at servers.
+    pub state_folder: Option<PathBuf>,
     /// This program: the meaning of `command: proxy`, and the executable of the watchdog.
     pub executable: PathBuf,
     /// The environment variables of the process.

@@ -16,13 +16,14 @@ use super::preparation::PreparedProfiles;
 use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::Surfaces;
-use crate::backend::{Audience, Cache, Environment, SoleClient, StartSlots};
+use crate::backend::{Audience, Cache, CredentialsSource, Environment, SoleClient, StartSlots};
 use crate::calls::{Calls, Dispatcher, WaitingMemory};
 use crate::config::{Config, Token};
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
 
 use crate::model::Snapshot;
+use crate::oauth::{CredentialStorage, LogIns};
 use crate::process::watchdog;
 use crate::process::{is_served_by_ancestor, with_ancestor};
 use crate::wire::http;
@@ -45,6 +46,7 @@ pub struct Gateway {
     pub(super) endpoint: OnceLock<Endpoint>,
     pub(super) started: Instant,
     stopping: CancellationToken,
+    log_ins: Arc<LogIns>,
 }
 
 impl Gateway {
@@ -65,8 +67,10 @@ impl Gateway {
         let host_io = options.host_io();
         let prepared = Prepared::of(config, options, &http, &pool, &host_io, &LocalTools::default())?;
         let changes = Arc::new(Notify::new());
+        let log_ins = LogIns::new(CredentialStorage::for_config(config, options.state_folder.as_deref()));
         let environment = Environment {
             pool: http,
+            credentials: credentials(&log_ins),
             cache: Cache::at(options.cache_folder.clone()),
             executable: options.executable.clone(),
             variables: match &config.path {
@@ -118,6 +122,7 @@ impl Gateway {
             endpoint: OnceLock::new(),
             started: Instant::now(),
             stopping: CancellationToken::new(),
+            log_ins,
         })
     }
 
@@ -160,8 +165,16 @@ impl Gateway {
     pub async fn stop(&self) {
         self.begin_stop();
         self.installed.backend_set.stop().await;
+        // The answer to a renewal must be saved: the old log-in may be spent.
+        self.log_ins.drain().await;
         watchdog::end();
     }
+}
+
+/// Gives each server its log-in.
+fn credentials(log_ins: &Arc<LogIns>) -> CredentialsSource {
+    let log_ins = Arc::clone(log_ins);
+    CredentialsSource::new(move |name, server| log_ins.credentials(name, server))
 }
 
 /// Releases removed backends as soon as the surface has been rebuilt without them.

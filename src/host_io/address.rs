@@ -2,6 +2,41 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// Where an address leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressClass {
+    Public,
+    /// This machine.
+    Loopback,
+    /// A network of its own, such as that of a company.
+    Private,
+    /// Everything else, such as the metadata services of clouds.
+    Reserved,
+}
+
+impl AddressClass {
+    pub fn of(address: IpAddr) -> Self {
+        let address = match address {
+            IpAddr::V6(v6) => embedded(v6).map_or(address, IpAddr::V4),
+            IpAddr::V4(_) => address,
+        };
+        let private = match address {
+            IpAddr::V4(v4) => v4.is_private() || is_shared(v4),
+            IpAddr::V6(v6) => v6.is_unique_local() && v6 != AWS_METADATA,
+        };
+        match address {
+            _ if is_public(address) => AddressClass::Public,
+            _ if address.is_loopback() => AddressClass::Loopback,
+            _ if private && address != IpAddr::V4(ALIBABA_METADATA) => AddressClass::Private,
+            _ => AddressClass::Reserved,
+        }
+    }
+}
+
+/// The metadata services that have the address of a private network.
+const AWS_METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+const ALIBABA_METADATA: Ipv4Addr = Ipv4Addr::new(100, 100, 100, 200);
+
 /// The metadata service of Azure, which has a public-looking address.
 const AZURE_METADATA: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
 
@@ -15,7 +50,6 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let inward = address.is_private() || address.is_loopback() || address.is_link_local() || address == AZURE_METADATA;
-    let shared = a == 100 && (64..128).contains(&b);
     let special = a == 0
         || a >= 224
         || (a == 192 && b == 0 && (c == 0 || c == 2))
@@ -23,7 +57,13 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 198 && (b == 18 || b == 19))
         || (a == 198 && b == 51 && c == 100)
         || (a == 203 && b == 0 && c == 113);
-    !(inward || shared || special)
+    !(inward || is_shared(address) || special)
+}
+
+/// Addresses that providers share between customers.
+fn is_shared(address: Ipv4Addr) -> bool {
+    let [a, b, ..] = address.octets();
+    a == 100 && (64..128).contains(&b)
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
@@ -100,6 +140,21 @@ mod tests {
         ] {
             assert!(!is_public(address.parse().unwrap()), "{address}");
         }
+    }
+
+    #[test]
+    fn the_networks_that_are_not_public_are_told_apart() {
+        let class = |address: &str| AddressClass::of(address.parse().unwrap());
+        for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(class(address), AddressClass::Loopback, "{address}");
+        }
+        for address in ["10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fc00::1", "::ffff:10.0.0.1"] {
+            assert_eq!(class(address), AddressClass::Private, "{address}");
+        }
+        for address in ["169.254.169.254", "fd00:ec2::254", "100.100.100.200", "0.0.0.0", "fe80::1", "224.0.0.1"] {
+            assert_eq!(class(address), AddressClass::Reserved, "{address}");
+        }
+        assert_eq!(class("8.8.8.8"), AddressClass::Public);
     }
 
     #[test]

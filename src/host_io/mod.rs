@@ -13,6 +13,7 @@ mod statement;
 
 use std::path::PathBuf;
 
+pub use address::AddressClass;
 pub use folder::Folder;
 pub use hosts::Hosts;
 pub use statement::{Statement, Wants};

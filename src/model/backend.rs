@@ -152,6 +152,8 @@ pub struct LastKnown {
 pub struct StartFailure {
     pub at: SystemTime,
     pub error: String,
+    /// Whether it waited for a log-in.
+    pub login: bool,
 }
 
 /// What clients of one profile see of a server that shows different clients different things.

@@ -26,6 +26,17 @@ pub(super) trait StoreDriver: Send + Sync {
     /// Claims a name; false if it is claimed already.
     fn claim<'a>(&'a self, name: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>>;
 
+    fn get_record<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>>;
+
+    fn put_record<'a>(&'a self, name: &'a str, content: Vec<u8>) -> BoxFuture<'a, Outcome<()>>;
+
+    fn delete_record<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Outcome<()>>;
+
+    /// Locks a name; false if another holder has it.
+    fn lock<'a>(&'a self, name: &'a str, holder: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>>;
+
+    fn unlock<'a>(&'a self, name: &'a str, holder: &'a str) -> BoxFuture<'a, Outcome<()>>;
+
     fn get<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>>;
 
     fn set<'a>(

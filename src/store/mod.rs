@@ -119,6 +119,29 @@ impl Store {
         self.driver.claim(name, ttl).await
     }
 
+    /// A record that the proxy keeps for itself. It never expires, and scripts cannot name it.
+    pub async fn get_record(&self, name: &str) -> Outcome<Option<Vec<u8>>> {
+        self.driver.get_record(name).await
+    }
+
+    pub async fn put_record(&self, name: &str, content: Vec<u8>) -> Outcome<()> {
+        self.driver.put_record(name, content).await
+    }
+
+    pub async fn delete_record(&self, name: &str) -> Outcome<()> {
+        self.driver.delete_record(name).await
+    }
+
+    /// Locks a name for a holder, at most for this time; false if another holds it.
+    pub async fn lock(&self, name: &str, holder: &str, ttl: Duration) -> Outcome<bool> {
+        self.driver.lock(name, holder, ttl).await
+    }
+
+    /// Gives a lock back, if this holder still has it.
+    pub async fn unlock(&self, name: &str, holder: &str) -> Outcome<()> {
+        self.driver.unlock(name, holder).await
+    }
+
     pub async fn get(&self, space: &Space, key: &str) -> Outcome<Option<Vec<u8>>> {
         check_key(key)?;
         self.driver.get(space, key).await

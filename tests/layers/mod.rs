@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 12] = [
     &["fiber", "model"],
     &["store", "host_io"],
     &["wire", "script", "config", "typings"],
-    &["backend", "sandbox", "search"],
+    &["backend", "oauth", "sandbox", "search"],
     &["builtins"],
     &["extension", "surface"],
     &["calls"],

@@ -15,6 +15,7 @@
 //! (`patiently()`: a minute, for servers in other languages) and then shows what the other side wrote to
 //! stderr; what a backend received is asked with its tool `seen`.
 
+pub mod authorization_server;
 pub mod config;
 pub mod corpus;
 pub mod examples;
@@ -24,6 +25,8 @@ pub mod forwarder;
 pub mod http_body;
 pub mod http_client;
 pub mod http_request;
+pub mod listener;
+pub mod log_ins;
 pub mod lsp_client;
 pub mod measure;
 pub mod message;
@@ -32,6 +35,7 @@ pub mod patience;
 pub mod postgres;
 pub mod program;
 pub mod programs;
+pub mod protected_server;
 pub mod proxy;
 pub mod random;
 pub mod real_servers;

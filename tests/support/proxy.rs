@@ -62,7 +62,9 @@ impl Proxy {
             command.env(name, self.directory.directory(folder));
         }
         // The user's own settings must not reach a test.
-        command.env_remove("XDG_CONFIG_HOME").env_remove("PROXY_CONFIG").env_remove("NO_COLOR");
+        for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "PROXY_CONFIG", "NO_COLOR", "BROWSER"] {
+            command.env_remove(name);
+        }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }

@@ -17,6 +17,8 @@ const NPM_PACKAGES: [&str; 3] = [
 
 const PYTHON_PACKAGES: [&str; 3] = ["mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19", "mcp==2.3.0"];
 
+const OIDC_PROVIDER: [&str; 1] = ["oidc-provider@9.13.3"];
+
 const TYPESCRIPT: [&str; 1] = ["typescript@5.9.3"];
 
 /// The compiler of TypeScript.
@@ -70,6 +72,31 @@ def shout(text: str) -> str:
 
 server.run(transport="sse", port=int(sys.argv[1]))
 "#;
+
+/// A server on the Python SDK that wants a log-in and is its own authorization server. It is ready when stderr says
+/// `running on`.
+pub fn python_protected() -> Option<(Command, String)> {
+    let mut command = python()?;
+    let port = free_port();
+    command.arg(counterpart("protected_server.py")).arg(port.to_string());
+    Some((command, format!("http://127.0.0.1:{port}/mcp")))
+}
+
+/// An authorization server of others, with its issuer. It is ready when stderr says `listening on`.
+pub fn oidc_provider() -> Option<(Command, String)> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("oidc-provider", &OIDC_PROVIDER, install_with_npm)).as_ref()?;
+    let mut command = Command::new("node");
+    let port = free_port();
+    command.arg(counterpart("oidc_provider.mjs")).arg(port.to_string());
+    command.arg(folder.join("node_modules/oidc-provider/lib/index.js"));
+    Some((command, format!("http://127.0.0.1:{port}")))
+}
+
+/// A program of `support/counterparts/`.
+fn counterpart(program: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/counterparts").join(program)
+}
 
 /// A program of `support/asking/` on the Python SDK.
 pub fn python_asking(program: &str) -> Option<Command> {

@@ -3,6 +3,7 @@
 
 mod fates;
 mod fixes;
+mod one_account;
 pub mod scripts;
 mod unmatched;
 mod unpublished;
@@ -10,7 +11,7 @@ mod unpublished;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{Aggregation, CodeMode, RateLimiting};
+use crate::config::{Aggregation, CodeMode, Config, RateLimiting};
 use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, ItemKind, Snapshot, Status, error_line};
 use crate::sandbox::{JAIL_HINT, wait_for_jail_state};
@@ -102,6 +103,11 @@ impl CheckReport {
         }));
     }
 
+    /// Adds a warning for each server at which all callers act as one account.
+    pub fn add_accounts(&mut self, config: &Config) {
+        self.add(one_account::warnings(config));
+    }
+
     /// Adds a warning for each name or glob of the config that matches nothing of its server.
     pub fn add_patterns(&mut self, aggregation: &Aggregation, snapshot: &Snapshot) {
         self.add(unmatched::unmatched(aggregation, snapshot));
@@ -164,7 +170,7 @@ fn describe(backend: &BackendView) -> String {
         Status::Cached => format!("{tools} as last seen"),
         Status::Starting => "never seen: `proxy check --live` starts it".to_owned(),
         Status::Failed => format!("failed: {}", error_line(&backend.error)),
-        Status::Login => error_line(&backend.error),
+        Status::Login => format!("login: {}", error_line(&backend.error)),
         Status::Ready => tools,
     }
 }

@@ -45,6 +45,12 @@ pub enum CallError {
     /// The server is not connected.
     #[error("server `{backend}` is not available: {reason}")]
     Down { backend: Arc<str>, reason: String },
+    /// The server is not connected before somebody logs in.
+    #[error("server `{backend}` is not available: {reason}")]
+    LoginNeeded { backend: Arc<str>, reason: String },
+    /// The server works, and the account that the proxy is logged in with may not do this.
+    #[error("server `{backend}` did not allow this: {reason}")]
+    Forbidden { backend: Arc<str>, reason: String },
     #[error("server `{backend}` did not respond within {} s ({})", rounded_seconds(*after), limit.of(backend))]
     Timeout { backend: Arc<str>, after: Duration, limit: TimeLimit },
     /// The maximum time of a call passed while the call was queued, so it was never sent.

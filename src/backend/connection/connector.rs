@@ -15,10 +15,11 @@ use super::handshake::{self, HandshakeError, Leg, Negotiation, ServerMemory};
 use super::start_slots::StartSlot;
 use crate::backend::call::Peer;
 use crate::backend::transport::{
-    HttpTransport, LastWords, ServerProcesses, Signals, SseTransport, StdioTransport, Transport, TransportError,
+    HttpTransport, LastWords, LogIn, ServerClient, ServerProcesses, Signals, SseTransport, StdioTransport, Transport,
+    TransportError,
 };
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
-use crate::model::{Abilities, Secret};
+use crate::model::{Abilities, LoginNeeded, Secret};
 use crate::process::{Launch, base_environment, watchdog};
 use crate::wire::Revision;
 use crate::wire::http::HttpClient;
@@ -30,6 +31,8 @@ pub(crate) struct Connector {
     environment: Environment,
     pub(crate) last_words: LastWords,
     pub(crate) processes: ServerProcesses,
+    /// The log-in that all connections show.
+    pub(crate) log_in: Arc<LogIn>,
     /// Whether the server was found to speak HTTP+SSE.
     uses_sse: AtomicBool,
     era_flapping: Mutex<EraFlapping>,
@@ -51,6 +54,9 @@ pub(crate) enum ConnectError {
     /// The server works, but it does not speak the only era that is wanted.
     #[error("it does not speak this era of the protocol")]
     NoSuchEra,
+    /// Only a person can help, by a log-in.
+    #[error("{0}")]
+    LoginNeeded(LoginNeeded),
     #[error("{0}")]
     Failed(String),
 }
@@ -59,6 +65,7 @@ impl From<HandshakeError> for ConnectError {
     fn from(error: HandshakeError) -> Self {
         match error {
             HandshakeError::NoSuchEra => ConnectError::NoSuchEra,
+            HandshakeError::LoginNeeded(needed) => ConnectError::LoginNeeded(needed),
             other => ConnectError::Failed(other.to_string()),
         }
     }
@@ -71,10 +78,10 @@ impl From<String> for ConnectError {
 }
 
 /// Why a connection over HTTP+SSE failed.
-struct SseFailure {
-    reason: String,
+enum SseFailure {
     /// The server responded, but not as an HTTP+SSE server would. It no longer speaks this transport.
-    is_other_transport: bool,
+    OtherTransport(String),
+    Failed(ConnectError),
 }
 
 impl Connector {
@@ -85,6 +92,7 @@ impl Connector {
             environment: environment.clone(),
             last_words: LastWords::default(),
             processes: ServerProcesses::default(),
+            log_in: LogIn::new(name, environment.credentials.of(name, server)),
             uses_sse: AtomicBool::new(false),
             era_flapping: Mutex::default(),
         }
@@ -218,6 +226,7 @@ impl Connector {
     ) -> Result<Arc<Connection>, ConnectError> {
         let client = HttpClient::new(&self.environment.pool, url, headers, self.max_message_bytes())
             .map_err(|error| ConnectError::Failed(error.to_string()))?;
+        let client = ServerClient::new(client, &self.log_in);
         let is_sse = sse || self.uses_sse.load(Ordering::Relaxed);
         if is_sse && purpose.leg == Leg::Stateless {
             return Err(ConnectError::NoSuchEra);
@@ -225,11 +234,11 @@ impl Connector {
         if is_sse {
             match self.connect_sse(&client, &purpose).await {
                 Ok((transport, negotiation)) => return Ok(self.connection(transport, negotiation, purpose)),
-                Err(failure) if !failure.is_other_transport => return Err(failure.reason.into()),
-                Err(failure) if sse => {
-                    return Err(format!("{} (without `type: sse` the transport is detected)", failure.reason).into());
+                Err(SseFailure::Failed(error)) => return Err(error),
+                Err(SseFailure::OtherTransport(reason)) if sse => {
+                    return Err(format!("{reason} (without `type: sse` the transport is detected)").into());
                 }
-                Err(_) => self.uses_sse.store(false, Ordering::Relaxed),
+                Err(SseFailure::OtherTransport(_)) => self.uses_sse.store(false, Ordering::Relaxed),
             }
         }
         memory.prefer_older = self.era_flapping().prefers_older();
@@ -247,7 +256,10 @@ impl Connector {
                     self.uses_sse.store(true, Ordering::Relaxed);
                     Ok(self.connection(transport, negotiation, purpose))
                 }
-                Err(failure) => Err(format!("{reason} (over HTTP+SSE: {})", failure.reason).into()),
+                Err(SseFailure::OtherTransport(second) | SseFailure::Failed(ConnectError::Failed(second))) => {
+                    Err(format!("{reason} (over HTTP+SSE: {second})").into())
+                }
+                Err(SseFailure::Failed(error)) => Err(error),
             },
             Err(error) => {
                 transport.stop().await;
@@ -258,26 +270,25 @@ impl Connector {
 
     async fn connect_sse(
         &self,
-        client: &HttpClient,
+        client: &ServerClient,
         purpose: &ConnectionPurpose,
     ) -> Result<(Transport, Negotiation), SseFailure> {
         let signals = Arc::clone(&purpose.signals);
         let opened =
             SseTransport::open(&self.name, client, self.max_message_bytes(), signals, self.server.probe_timeout).await;
-        let transport = opened.map(Transport::Sse).map_err(|error| SseFailure {
-            is_other_transport: match &error {
-                TransportError::Unexpected(answer) => !handshake::is_inconclusive(answer.status),
-                TransportError::Protocol(_) => true,
-                _ => false,
-            },
-            reason: error.to_string(),
+        let transport = opened.map(Transport::Sse).map_err(|error| match error {
+            TransportError::Unexpected(answer) if !handshake::is_inconclusive(answer.status) => {
+                SseFailure::OtherTransport(answer.to_string())
+            }
+            TransportError::Protocol(reason) => SseFailure::OtherTransport(reason),
+            error => SseFailure::Failed(HandshakeError::from(error).into()),
         })?;
         Self::reserve(&transport, purpose);
         match handshake::negotiate_sse(&transport, &self.server, purpose.declared).await {
             Ok(negotiation) => Ok((transport, negotiation)),
             Err(error) => {
                 transport.stop().await;
-                Err(SseFailure { reason: error.to_string(), is_other_transport: false })
+                Err(SseFailure::Failed(error.into()))
             }
         }
     }

@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 
 use super::audience::Audience;
 use super::cache::Cache;
+use super::credentials_source::CredentialsSource;
 use super::start_slots::StartSlots;
 use crate::model::ClientProfile;
 use crate::wire::http::HttpPool;
@@ -14,6 +15,7 @@ use crate::wire::http::HttpPool;
 #[derive(Clone, Debug)]
 pub struct Environment {
     pub pool: HttpPool,
+    pub credentials: CredentialsSource,
     pub cache: Cache,
     /// The program that `command: proxy` runs.
     pub executable: PathBuf,

@@ -366,6 +366,9 @@ impl Connection {
             TransportError::Unexpected(answer) => CallError::Protocol { backend, reason: answer.to_string() },
             TransportError::Protocol(reason) => CallError::Protocol { backend, reason },
             TransportError::OlderTransport => CallError::Protocol { backend, reason: error.to_string() },
+            TransportError::LoginNeeded(needed) => CallError::LoginNeeded { backend, reason: needed.to_string() },
+            TransportError::Forbidden(reason) => CallError::Forbidden { backend, reason },
+            TransportError::NotRenewed(reason) => CallError::Refused { backend, reason },
         })
     }
 }

@@ -8,7 +8,7 @@ use super::params::{self, MetaAdditions, StatelessMeta};
 use super::{session_first, stateless_only};
 use crate::backend::transport::{HttpTransport, Outgoing, QuestionTerms, Transport, TransportError};
 use crate::config::{ProtocolChoice, ServerConfig};
-use crate::model::{Abilities, Era, ServerInfo};
+use crate::model::{Abilities, Era, LoginNeeded, ServerInfo};
 use crate::wire::{Revision, code, key};
 
 /// How long the check may take whether a server has changed its era.
@@ -53,13 +53,21 @@ pub(crate) enum HandshakeError {
     /// The URL accepts no POST of MCP messages: the server may speak HTTP+SSE.
     #[error("{0}")]
     PostRefused(String),
+    /// Only a person can help, by a log-in.
+    #[error("{0}")]
+    LoginNeeded(LoginNeeded),
     #[error("{0}")]
     Failed(String),
 }
 
 impl From<TransportError> for HandshakeError {
     fn from(error: TransportError) -> Self {
-        HandshakeError::Failed(error.to_string())
+        match error {
+            TransportError::LoginNeeded(needed) => HandshakeError::LoginNeeded(needed),
+            // A log-in that does not suffice for a handshake does not suffice for anything.
+            TransportError::Forbidden(text) => HandshakeError::LoginNeeded(LoginNeeded(text)),
+            other => HandshakeError::Failed(other.to_string()),
+        }
     }
 }
 

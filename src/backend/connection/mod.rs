@@ -4,6 +4,7 @@
 mod audience;
 mod cache;
 mod connector;
+mod credentials_source;
 mod environment;
 mod era_flapping;
 mod established;
@@ -20,6 +21,7 @@ pub use audience::{Audience, SoleClient};
 pub use cache::Cache;
 pub(super) use cache::CachedServer;
 pub(super) use connector::{ConnectError, ConnectionPurpose, Connector};
+pub use credentials_source::CredentialsSource;
 pub use environment::{Environment, StartPolicy};
 pub(super) use established::{CallLimits, Connection, ConnectionFailure};
 pub(super) use handshake::{Leg, ServerMemory};

@@ -91,6 +91,7 @@ async fn stateless_instead(
     match probed {
         Ok(_) => evaluate_probe(handshake, probed).await,
         Err(_) if is_stateless(&probed) || names_versions(&probed) => evaluate_probe(handshake, probed).await,
+        Err(error @ (TransportError::LoginNeeded(_) | TransportError::Forbidden(_))) => Err(error.into()),
         Err(error) => Err(match refusal {
             HandshakeError::Failed(first) => HandshakeError::Failed(combined(&first, &error.to_string())),
             HandshakeError::PostRefused(first) => HandshakeError::PostRefused(combined(&first, &error.to_string())),

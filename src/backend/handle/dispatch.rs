@@ -12,6 +12,7 @@ use crate::backend::supervision::SupervisedServer;
 
 /// Sends a request and waits for its response, whatever that is.
 pub(super) async fn dispatch(server: &SupervisedServer, call: &BackendCall) -> Result<Answer, CallError> {
+    server.check_log_in()?;
     let mut limits = server.call_limits(call.timeout);
     server.breaker.check().inspect_err(|_| server.reconnect_if_down())?;
     let _permit = if needs_permit(call) { Some(acquire_permit(server, call, &mut limits).await?) } else { None };

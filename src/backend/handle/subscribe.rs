@@ -35,11 +35,14 @@ pub(super) async fn subscribe(
     }
     let connect_failed = async {
         while connection_state.changed().await.is_ok() {
+            if let Err(login_needed) = server.check_log_in() {
+                return login_needed;
+            }
             if connection_state.borrow().failures > failures {
                 break;
             }
         }
-        connection_state.borrow().error.clone()
+        server.down(&connection_state.borrow().error)
     };
     let settled = async {
         let settled = state.wait_for(|state| !matches!(state, SubscriptionState::Requested)).await;
@@ -52,7 +55,7 @@ pub(super) async fn subscribe(
             Ok(SubscriptionState::Refused(error)) => Err(error),
             _ => Err(server.down("")),
         },
-        error = connect_failed => Err(server.down(&error)),
+        error = connect_failed => Err(error),
         () = server.stop.cancelled() => Err(server.down(SHUTTING_DOWN)),
         () = tokio::time::sleep(server.limits.idle) => {
             let backend = Arc::clone(&server.name);

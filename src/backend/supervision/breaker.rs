@@ -109,9 +109,11 @@ enum Health {
 fn health(outcome: &Result<Answer, CallError>) -> Health {
     match outcome {
         // A server that responds with an error still responds.
-        Ok(_) | Err(CallError::Rpc(_) | CallError::TooLarge { .. }) => Health::Working,
+        Ok(_) | Err(CallError::Rpc(_) | CallError::TooLarge { .. } | CallError::Forbidden { .. }) => Health::Working,
         // These concern the caller or the proxy, not the server.
         Err(CallError::Cancelled | CallError::InputUnavailable { .. } | CallError::Refused { .. }) => Health::Unknown,
+        // Nothing is wrong with the server, and a person has to act.
+        Err(CallError::LoginNeeded { .. }) => Health::Unknown,
         Err(CallError::Busy { .. } | CallError::CircuitOpen { .. } | CallError::Asks(_)) => Health::Unknown,
         // Decided by the proxy, without the server.
         Err(CallError::Unknown | CallError::Rejected(_) | CallError::Failed { .. }) => Health::Unknown,

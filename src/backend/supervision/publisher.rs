@@ -7,18 +7,31 @@ use arc_swap::ArcSwap;
 use tokio::time::Instant;
 
 use super::lists::variants::misses_capability;
-use crate::backend::connection::{Cache, CachedServer, Connection, Environment, StartSlot};
-use crate::backend::transport::LastWords;
+use crate::backend::connection::{Cache, CachedServer, Connection, Environment, StartPolicy, StartSlot};
+use crate::backend::transport::{LastWords, LogIn};
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
 use crate::model::{
-    Abilities, BackendKind, BackendView, ClientProfile, Era, LastKnown, Lists, ServerInfo, Status, ViewVariant,
+    Abilities, BackendKind, BackendView, ClientProfile, Era, LastKnown, Lists, LoginNeeded, ServerInfo, Status,
+    ViewVariant,
 };
 
 /// The view of a server that is not connected, as clients of this profile saw it last, or as anybody did. For many clients
 /// there are variants beside it: what stateless clients saw, and those that can be asked more, where that was something
 /// else.
 pub fn idle_view(name: &str, server: &ServerConfig, cache: &Cache, profile: Option<ClientProfile>) -> BackendView {
-    cached_view(name, server, &cache.load(name, server).unwrap_or_default(), profile)
+    let known = cache.load(name, server).unwrap_or_default();
+    let mut view = cached_view(name, server, &known, profile);
+    let login = known.last.failure.filter(|failure| failure.login);
+    if let Some(failure) = login.filter(|_| view.status == Status::Starting) {
+        (view.status, view.error) = (Status::Login, failure.error);
+    }
+    view
+}
+
+/// The view of a server that is about to be started.
+pub(super) fn first_view(name: &str, server: &ServerConfig, environment: &Environment) -> BackendView {
+    let known = environment.cache.load(name, server).unwrap_or_default();
+    cached_view(name, server, &known, environment.main_profile())
 }
 
 fn cached_view(
@@ -192,12 +205,33 @@ impl Publisher {
 
     /// Remembers why the server did not start, for commands that do not start it.
     pub(super) async fn save_failure(&mut self, reason: &str) {
-        self.failure_saved = true;
         let error = self.last_words.after(reason);
-        let save = move |cache: &Cache, name: &str, config: &ServerConfig| {
-            cache.change(name, config, |known| known.record_failure(&error))
-        };
+        self.write_failure(move |known| known.record_failure(&error)).await;
+    }
+
+    /// Remembers that the server waits for a log-in.
+    pub(super) async fn save_login(&mut self, needed: &LoginNeeded) {
+        let needed = needed.clone();
+        self.write_failure(move |known| known.record_login(&needed)).await;
+    }
+
+    async fn write_failure(&mut self, record: impl FnOnce(&mut CachedServer) + Send + 'static) {
+        self.failure_saved = true;
+        let save =
+            move |cache: &Cache, name: &str, config: &ServerConfig| cache.change(name, config, |known| record(known));
         self.environment.cache.write(&self.name, &self.config, save).await;
+    }
+
+    /// The log-in that the server waited for when it was last tried, if nothing has changed since then. Servers that are
+    /// started only if nothing is known of them are not tried again for that.
+    pub(super) async fn known_login(&self, log_in: &LogIn) -> Option<LoginNeeded> {
+        if self.environment.start != StartPolicy::Unknown || !log_in.has_credentials() {
+            return None;
+        }
+        let known = self.known().await;
+        let failure = known.last.failure.filter(|failure| failure.login)?;
+        let is_current = known.environment == self.config.environment_digest();
+        (is_current && !log_in.is_there().await).then(|| LoginNeeded(failure.error))
     }
 
     /// Starts the grace period. Called when a server that worked has been lost.
@@ -212,6 +246,12 @@ impl Publisher {
         let in_grace = Instant::now() < self.down_since + self.config.grace;
         let status = if has_lists && in_grace { Status::Cached } else { Status::Failed };
         self.publish(status, self.last_words.after(reason), None);
+    }
+
+    /// Publishes that the server waits for a log-in. Its last known lists stay, so that their names do; they are withheld.
+    pub(super) fn publish_login(&mut self, needed: &LoginNeeded) {
+        self.start_slot = None;
+        self.publish(Status::Login, needed.to_string(), None);
     }
 
     /// Withdraws the lists when the grace period ends, while an attempt to reconnect may still be running. Never completes,

@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::lists::ability_sets::AbilitySets;
-use super::lists::current_lists::CurrentLists;
+use super::lists::current_lists::{CurrentLists, ListError};
 use super::lists::relisting::Relisting;
 use super::publisher::Publisher;
 use super::supervised::SupervisedServer;
@@ -12,7 +12,7 @@ use crate::model::ItemKind;
 
 /// How a connection ended.
 pub(super) struct ConnectionEnd {
-    pub(super) reason: String,
+    pub(super) cause: ListError,
     /// Whether the tools could be listed before it ended, so that the server has worked.
     pub(super) was_listed: bool,
 }
@@ -27,7 +27,8 @@ pub(super) async fn follow_lists(
     let (mut current, mut relisting) = (CurrentLists::default(), Relisting::default());
     let mut sets = AbilitySets::default();
     let mut kinds = ItemKind::ALL.to_vec();
-    let reason = loop {
+    let log_in = &server.connector.log_in;
+    let cause = loop {
         let withdrawal = publisher.withdraw_lists_after_grace();
         let was_listed = current.was_listed;
         let failed = tokio::select! {
@@ -39,19 +40,21 @@ pub(super) async fn follow_lists(
                 Ok(failed)
             } => match outcome {
                 Ok(failed) => failed,
-                Err(reason) => break reason,
+                Err(error) => break error,
             },
-            reason = connection.closed() => break reason,
+            needed = log_in.needed() => break ListError::LoginNeeded(needed),
+            reason = connection.closed() => break ListError::Failed(reason),
             // A connection without a first listing does not extend the grace period of the cached lists.
             never = withdrawal, if !was_listed => match never {},
-            () = stop.cancelled() => break String::new(),
+            () = stop.cancelled() => break ListError::Failed(String::new()),
         };
         kinds = tokio::select! {
             kinds = relisting.next(connection.signals(), failed) => kinds,
-            reason = connection.closed() => break reason,
-            () = stop.cancelled() => break String::new(),
+            needed = log_in.needed() => break ListError::LoginNeeded(needed),
+            reason = connection.closed() => break ListError::Failed(reason),
+            () = stop.cancelled() => break ListError::Failed(String::new()),
         };
         tracing::debug!(server = %server.name, ?kinds, "listing again");
     };
-    ConnectionEnd { reason, was_listed: current.was_listed }
+    ConnectionEnd { cause, was_listed: current.was_listed }
 }

@@ -113,7 +113,7 @@ impl Resubscriber {
     async fn subscribe_to(&self, uri: Uri) -> RequestOutcome {
         let outcome = match self.request("resources/subscribe", &uri).await {
             None => Err(self.timeout_error()),
-            Some(Err(TransportError::Closed(_) | TransportError::SessionExpired)) => return (uri, None),
+            Some(Err(error)) if is_loss(&error) => return (uri, None),
             Some(outcome) => outcome.map(drop).map_err(|error| self.refusal_error(error)),
         };
         self.log_refusal(&uri, outcome.as_ref().err());
@@ -125,7 +125,7 @@ impl Resubscriber {
     async fn unsubscribe_from(&self, uri: Uri) -> RequestOutcome {
         // A failure is ignored: further updates have no listener.
         match self.request("resources/unsubscribe", &uri).await {
-            Some(Err(TransportError::Closed(_) | TransportError::SessionExpired)) => (uri, None),
+            Some(Err(error)) if is_loss(&error) => (uri, None),
             _ => (uri, Some(false)),
         }
     }
@@ -247,6 +247,11 @@ impl Resubscriber {
             tracing::debug!(server = %self.server, uri, %error, "a subscription was refused");
         }
     }
+}
+
+/// Whether the connection is of no use any more, so that its end and the next one decide about subscriptions.
+fn is_loss(error: &TransportError) -> bool {
+    matches!(error, TransportError::Closed(_) | TransportError::SessionExpired | TransportError::LoginNeeded(_))
 }
 
 /// An open listen request and the resources that the server acknowledged for it.

@@ -19,7 +19,7 @@ use crate::backend::call::{Peer, SHUTTING_DOWN};
 use crate::backend::connection::{ConnectError, Connection, ConnectionPurpose, Connector, ServerMemory};
 use crate::backend::transport::{ServerSubscriptions, Signals};
 use crate::backoff::Backoff;
-use crate::model::{Abilities, Era, Owner};
+use crate::model::{Abilities, Era, LoginNeeded, Owner};
 
 /// The maximum number of connections that several clients share.
 const MAX_SHARED: usize = 8;
@@ -44,6 +44,8 @@ pub(crate) enum SideConnectionError {
     Full(String),
     /// The server does not have this leg, or cannot be reached on it. Its clients use the main connection from now on.
     NoLeg,
+    /// Only a person can help, by a log-in.
+    LoginNeeded(LoginNeeded),
     Failed(String),
 }
 
@@ -138,6 +140,7 @@ impl SideConnections {
         match outcome {
             Ok(Some(Ok(connection))) => Ok(connection),
             Ok(Some(Err(ConnectError::NoSuchEra))) => Err(SideConnectionError::NoLeg),
+            Ok(Some(Err(ConnectError::LoginNeeded(needed)))) => Err(SideConnectionError::LoginNeeded(needed)),
             Ok(Some(Err(ConnectError::Failed(reason)))) => Err(SideConnectionError::Failed(reason)),
             Ok(None) | Err(_) => Err(SideConnectionError::Failed(SHUTTING_DOWN.to_owned())),
         }
@@ -387,14 +390,20 @@ impl SideConnections {
 
     /// Opens a lost connection again for its subscriptions. Without subscriptions the next call opens it.
     async fn reopen(self: &Arc<Self>, request: &SideRequest, subscriptions: &ServerSubscriptions) {
-        let mut backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
+        let (mut backoff, log_in) = (Backoff::new(FIRST_DELAY, MAX_DELAY), &self.connector.log_in);
         while !subscriptions.is_empty() && !self.stop.is_cancelled() {
             tokio::select! {
                 () = tokio::time::sleep(backoff.next_delay()) => {}
                 () = self.stop.cancelled() => return,
             }
+            // Taken before the attempt, so that a log-in during it is not missed.
+            let changed = log_in.changed();
             match self.get(&request.key, &request.client, &request.main_signals).await {
                 Ok(_) => return,
+                Err(SideConnectionError::LoginNeeded(_)) => tokio::select! {
+                    () = changed => {}
+                    () = self.stop.cancelled() => return,
+                },
                 Err(error) => tracing::debug!(server = %self.connector.name, ?error, "cannot reopen a side connection"),
             }
         }

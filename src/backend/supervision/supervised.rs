@@ -17,7 +17,7 @@ use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
 use crate::backend::connection::{CallLimits, Connection, Connector, Environment, StartPolicy};
 use crate::backend::transport::{RunningProcess, ServerSubscriptions, Signals};
 use crate::config::ServerConfig;
-use crate::model::{Abilities, BackendView, ClientProfile, Era, ItemKind, Owner, Status};
+use crate::model::{Abilities, BackendView, ClientProfile, Era, ItemKind, LoginNeeded, Owner, Status};
 
 /// The state of a server's main connection.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +29,8 @@ pub(crate) struct ConnectionState {
     pub(crate) failures: u64,
     /// Why there is no connection.
     pub(crate) error: String,
+    /// Set while the supervisor waits for a log-in instead of trying again.
+    pub(crate) login_needed: Option<LoginNeeded>,
 }
 
 /// The limits from the server's config.
@@ -144,6 +146,14 @@ impl SupervisedServer {
         stale.is_none_or(|stale| !Arc::ptr_eq(stale, &connection)).then_some(connection)
     }
 
+    /// Fails while the supervisor waits for a log-in: whoever calls is told at once what to do.
+    pub(crate) fn check_log_in(&self) -> Result<(), CallError> {
+        match &self.state.borrow().login_needed {
+            None => Ok(()),
+            Some(needed) => Err(self.login_needed(needed)),
+        }
+    }
+
     /// Makes the supervisor reconnect at once if there is no connection.
     pub(crate) fn reconnect_if_down(&self) {
         if self.live_connection(None).is_none() {
@@ -161,6 +171,7 @@ impl SupervisedServer {
         if let Some(connection) = self.live_connection(stale) {
             return Ok(connection);
         }
+        self.check_log_in()?;
         let mut state = self.state.clone();
         let failures = state.borrow_and_update().failures;
         self.reconnect_now.notify_one();
@@ -169,6 +180,7 @@ impl SupervisedServer {
                 if let Some(connection) = self.live_connection(stale) {
                     return Ok(connection);
                 }
+                self.check_log_in()?;
                 if state.borrow().failures > failures || state.changed().await.is_err() {
                     return Err(self.down(&state.borrow().error));
                 }
@@ -272,8 +284,13 @@ impl SupervisedServer {
             SideConnectionError::NoLeg => {
                 self.down("it no longer speaks this protocol version; send the request again")
             }
+            SideConnectionError::LoginNeeded(needed) => self.login_needed(&needed),
             SideConnectionError::Failed(reason) => self.down(&reason),
         }
+    }
+
+    fn login_needed(&self, needed: &LoginNeeded) -> CallError {
+        CallError::LoginNeeded { backend: Arc::clone(&self.name), reason: needed.to_string() }
     }
 
     fn refused(&self, reason: String) -> CallError {

@@ -3,22 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::lists::current_lists::ListError;
 use super::lists::variants::LegState;
-use super::publisher::{Publisher, idle_view};
+use super::log_in_changes::{LogInChanges, relist_on_change};
+use super::publisher::{Publisher, first_view};
 use super::relist::{self, ConnectionEnd};
 use super::resubscribe::Resubscriber;
 use super::supervised::{ConnectionState, SupervisedServer};
 use crate::backend::connection::{
-    Connection, ConnectionPurpose, Connector, Environment, Leg, ServerMemory, SoleClient, StartPolicy,
+    ConnectError, Connection, ConnectionPurpose, Connector, Environment, Leg, ServerMemory, SoleClient, StartPolicy,
 };
 use crate::backend::transport::{Signals, Transport};
 use crate::backoff::Backoff;
 use crate::config::ServerConfig;
-use crate::model::{Abilities, BackendKind, Era, Status};
+use crate::model::{Abilities, BackendKind, Era, LoginNeeded, Status};
 
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 /// The shortest time between two attempts if calls demand a reconnect.
@@ -35,7 +38,7 @@ async fn closed(launched: Option<&Transport>) -> String {
 /// Starts the supervision of a server. Returns at once.
 pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environment) -> Arc<SupervisedServer> {
     let name: Arc<str> = name.into();
-    let mut view = idle_view(&name, config, &environment.cache, environment.main_profile());
+    let mut view = first_view(&name, config, environment);
     if environment.start == StartPolicy::Unknown && !environment.cache.is_current(&name, config) {
         // What is known was seen with other variables, such as those of another account: it does not rest.
         view.status = Status::Starting;
@@ -52,6 +55,8 @@ pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environ
         memory: ServerMemory::default(),
         connector,
         publisher,
+        log_in_changes: LogInChanges::default(),
+        announced_login: None,
     };
     tokio::spawn(supervisor.run());
     server
@@ -65,6 +70,9 @@ struct Supervisor {
     memory: ServerMemory,
     connector: Arc<Connector>,
     publisher: Publisher,
+    log_in_changes: LogInChanges,
+    /// The log-in that the log has asked for last.
+    announced_login: Option<LoginNeeded>,
 }
 
 impl Supervisor {
@@ -77,16 +85,28 @@ impl Supervisor {
             () = self.server.needed() => self.publisher.start_grace(),
             () = stop.cancelled() => return,
         }
+        let log_in = Arc::clone(&self.connector.log_in);
+        let mut changed = log_in.changed();
+        if let Some(needed) = self.publisher.known_login(&log_in).await {
+            tokio::select! {
+                () = self.wait_for_log_in(&needed, changed) => {}
+                () = stop.cancelled() => return,
+            }
+        }
         tracing::debug!(target: "server_state", server = %self.server.name, "starting");
         loop {
+            // Taken before the attempt, so that a log-in during it is not missed.
+            changed = log_in.changed();
+            log_in.forget_need();
             let withdrawal = self.publisher.withdraw_lists_after_grace();
             let attempt = tokio::select! {
                 outcome = self.connect() => outcome,
                 never = withdrawal => match never {},
                 () = stop.cancelled() => return,
             };
-            match attempt {
+            let login_needed = match attempt {
                 Ok(connection) => {
+                    self.announced_login = None;
                     let end = self.serve(connection, &stop).await;
                     if stop.is_cancelled() {
                         return;
@@ -95,31 +115,66 @@ impl Supervisor {
                     if end.was_listed {
                         backoff.reset();
                     }
-                    self.lost(&end);
+                    match end.cause {
+                        ListError::LoginNeeded(needed) => Some(needed),
+                        ListError::Failed(reason) => {
+                            self.lost(&reason, end.was_listed);
+                            None
+                        }
+                    }
                 }
-                Err(reason) => {
+                Err(ConnectError::LoginNeeded(needed)) => Some(needed),
+                Err(error) => {
+                    let reason = error.to_string();
                     self.publisher.save_failure(&reason).await;
                     self.failed(&reason);
+                    None
                 }
-            }
-            tokio::select! {
-                () = self.pause(backoff.next_delay()) => {}
-                never = self.publisher.withdraw_lists_after_grace() => match never {},
-                () = stop.cancelled() => return,
+            };
+            match login_needed {
+                Some(needed) => tokio::select! {
+                    () = async {
+                        self.publisher.save_login(&needed).await;
+                        self.wait_for_log_in(&needed, changed).await;
+                    } => backoff.reset(),
+                    () = stop.cancelled() => return,
+                },
+                None => tokio::select! {
+                    () = self.pause(backoff.next_delay()) => {}
+                    never = self.publisher.withdraw_lists_after_grace() => match never {},
+                    () = stop.cancelled() => return,
+                },
             }
         }
     }
 
+    /// Waits until there is another log-in. Nothing is tried until then, and calls are told what to do.
+    async fn wait_for_log_in(&mut self, needed: &LoginNeeded, changed: BoxFuture<'_, ()>) {
+        self.state.send_modify(|state| state.login_needed = Some(needed.clone()));
+        self.publisher.publish_login(needed);
+        if self.announced_login.as_ref() != Some(needed) {
+            tracing::warn!(server = %self.server.name, "waits for a log-in: {needed}");
+            self.announced_login = Some(needed.clone());
+        }
+        // Their requests would be refused as well.
+        let side_connections = Arc::clone(&self.server.side_connections);
+        tokio::spawn(async move { side_connections.close_all().await });
+        self.log_in_changes.take_up(changed).await;
+        tracing::debug!(target: "server_state", server = %self.server.name, "there is another log-in");
+        // Calls wait for the outcome of the next attempt.
+        self.state.send_modify(|state| state.login_needed = None);
+    }
+
     /// Makes a connection. A process waits for its slot among those that are starting; `startTimeout` begins afterwards.
-    async fn connect(&mut self) -> Result<Arc<Connection>, String> {
+    async fn connect(&mut self) -> Result<Arc<Connection>, ConnectError> {
         self.publisher.start_slot = self.connector.start_slot().await;
         self.publisher.last_attempt = Some(Instant::now());
         let signals = Arc::new(Signals::new(&self.server.subscriptions));
-        let launched = self.connector.launch(&signals).map_err(|error| error.to_string())?;
+        let launched = self.connector.launch(&signals)?;
         let known = self.publisher.known().await;
         let client = tokio::select! {
             client = self.environment.audience.sole_client() => client,
-            reason = closed(launched.as_ref()) => return Err(reason),
+            reason = closed(launched.as_ref()) => return Err(reason.into()),
         };
         if let Some(client) = &client {
             self.publisher.show_cached(&known, client.profile);
@@ -127,8 +182,7 @@ impl Supervisor {
         let era = Publisher::main_era(&known, client.as_ref().map(|client| client.profile.era));
         self.publisher.asked = Some(era);
         let purpose = self.purpose(client, Leg::Either(era), signals);
-        let connected = self.connector.connect(launched, &mut self.memory, purpose).await;
-        connected.map_err(|error| error.to_string())
+        self.connector.connect(launched, &mut self.memory, purpose).await
     }
 
     /// What the main connection is made for: the only client, or else clients with sessions that cannot be asked anything.
@@ -168,8 +222,10 @@ impl Supervisor {
         let listener = tokio::spawn(Arc::clone(&connection).listen());
         let resubscriber = Resubscriber::new(&server.name, server.limits.idle, &server.subscriptions, &connection);
         let resubscriber = tokio::spawn(resubscriber.run());
+        let (log_in, signals) = (Arc::clone(&self.connector.log_in), Arc::clone(connection.signals()));
+        let log_in_follower = tokio::spawn(relist_on_change(log_in, signals));
         let end = relist::follow_lists(&server, &mut self.publisher, &connection, stop).await;
-        for task in [listener, resubscriber] {
+        for task in [listener, resubscriber, log_in_follower] {
             task.abort();
             let _ = task.await;
         }
@@ -194,13 +250,13 @@ impl Supervisor {
     }
 
     /// The connection was lost. This does not count as a failed attempt, so calls keep waiting for the next connection.
-    fn lost(&mut self, end: &ConnectionEnd) {
-        if end.was_listed {
+    fn lost(&mut self, reason: &str, was_listed: bool) {
+        if was_listed {
             self.publisher.start_grace();
         }
-        self.state.send_modify(|state| state.error = end.reason.clone());
-        self.publisher.publish_down(&end.reason);
-        tracing::warn!(server = %self.server.name, said = self.last_words(&end.reason), "connection lost: {}", end.reason);
+        self.state.send_modify(|state| state.error = reason.to_owned());
+        self.publisher.publish_down(reason);
+        tracing::warn!(server = %self.server.name, said = self.last_words(reason), "connection lost: {reason}");
     }
 
     /// An attempt to connect failed.

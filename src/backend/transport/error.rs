@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::model::LoginNeeded;
 use crate::wire::RpcError;
 use crate::wire::http::{HttpAnswer, HttpError};
 
@@ -27,12 +28,27 @@ pub(crate) enum TransportError {
     /// be answering at this URL now.
     #[error("{0}")]
     Misfit(RpcError),
+    /// Only a person can help, by a log-in.
+    #[error("{0}")]
+    LoginNeeded(LoginNeeded),
+    /// The log-in lacks permission for this request.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The log-in could not be renewed for now.
+    #[error("{0}")]
+    NotRenewed(String),
 }
 
 impl TransportError {
     pub(crate) fn unexpected(answer: &HttpAnswer) -> Self {
         let (status, content_type) = (answer.status().as_u16(), answer.content_type().to_owned());
-        TransportError::Unexpected(UnexpectedAnswer { status, content_type })
+        TransportError::Unexpected(UnexpectedAnswer { status, content_type, log_in_offered: false })
+    }
+
+    /// The server refused a request, and a log-in is not what it wants.
+    pub(crate) fn not_a_log_in(answer: &HttpAnswer) -> Self {
+        let (status, content_type) = (answer.status().as_u16(), answer.content_type().to_owned());
+        TransportError::Unexpected(UnexpectedAnswer { status, content_type, log_in_offered: true })
     }
 }
 
@@ -40,17 +56,25 @@ impl TransportError {
 pub(crate) struct UnexpectedAnswer {
     pub(crate) status: u16,
     content_type: String,
+    /// Whether the proxy would have logged in.
+    log_in_offered: bool,
 }
 
 impl fmt::Display for UnexpectedAnswer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let content_type = if self.content_type.is_empty() { "no Content-Type" } else { &self.content_type };
         match self.status {
-            401 | 403 => write!(
-                formatter,
-                "the server requires authorization (HTTP {}): set `headers` for this server (OAuth is not supported yet)",
-                self.status
+            401 if self.log_in_offered => formatter.write_str(
+                "the server requires another kind of authorization than a log-in (HTTP 401): set `headers` for this server",
             ),
+            403 if self.log_in_offered => formatter.write_str(
+                "the server refuses access (HTTP 403), and does not say that a log-in would help: set `headers` for this \
+                 server, or ask who runs it",
+            ),
+            401 | 403 => {
+                let status = self.status;
+                write!(formatter, "the server does not accept the proxy's credentials (HTTP {status}): check `headers` of this server")
+            }
             status => write!(formatter, "HTTP {status} ({content_type}) is not an MCP response"),
         }
     }

@@ -14,9 +14,10 @@ use super::cancel_on_drop::CancelOnDrop;
 use super::error::TransportError;
 use super::outgoing::Outgoing;
 use super::pending::{PendingRequests, ReplyAction};
+use super::server_client::{SendError, ServerClient};
 use super::signals::Signals;
 use crate::json::Raw;
-use crate::wire::http::{EventStream, HttpClient, HttpError};
+use crate::wire::http::{EventStream, HttpError};
 use crate::wire::sse::Event;
 use crate::wire::{Id, Revision, Sender, encode, headers, trace_server};
 
@@ -37,7 +38,7 @@ pub(crate) struct SseTransport {
 struct Poster {
     pending: Arc<PendingRequests>,
     /// Posts to the URL that the server named.
-    client: HttpClient,
+    client: ServerClient,
     revision: OnceLock<Revision>,
 }
 
@@ -45,7 +46,7 @@ impl SseTransport {
     /// Opens the event stream and waits for its `endpoint` event.
     pub(crate) async fn open(
         server: &Arc<str>,
-        client: &HttpClient,
+        client: &ServerClient,
         max_message_bytes: usize,
         signals: Arc<Signals>,
         timeout: Duration,
@@ -160,7 +161,7 @@ impl Poster {
             Ok(answer) if answer.status().as_u16() == 404 => (TransportError::SessionExpired, true),
             Ok(answer) => (TransportError::unexpected(&answer), false),
             Err(error) => {
-                let is_lost = matches!(error, HttpError::Connect(_));
+                let is_lost = matches!(error, SendError::Http(HttpError::Connect(_)));
                 (error.into(), is_lost)
             }
         };
@@ -210,7 +211,7 @@ impl Poster {
 }
 
 /// Opens the event stream and reads the URL that its `endpoint` event names.
-async fn open_stream(client: &HttpClient) -> Result<(EventStream, String), TransportError> {
+async fn open_stream(client: &ServerClient) -> Result<(EventStream, String), TransportError> {
     let answer = client.get(client.headers()).await?;
     if !answer.status().is_success() || !answer.is_events() {
         return Err(TransportError::unexpected(&answer));

@@ -64,7 +64,8 @@ fn backend_members(builder: &mut MethodsBuilder) {
         Ok(this.view.kind.as_str())
     }
 
-    /// `"ready"`, `"starting"`, `"cached"` (not connected; the items are those of the last connection) or `"failed"`.
+    /// `"ready"`, `"starting"`, `"cached"` (not connected; the items are those of the last connection), `"failed"` or
+    /// `"login"` (not connected until somebody logs in).
     #[starlark(attribute)]
     fn status(this: &BackendValue) -> starlark::Result<&'static str> {
         Ok(this.view.status.as_str())

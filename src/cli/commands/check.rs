@@ -78,6 +78,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CommandFailure> {
 fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Result<(), CommandFailure> {
     let loaded = source.load()?;
     report.add_scripts(&loaded.config);
+    report.add_accounts(&loaded.config);
     let options = setup::options(loaded.bundled)?;
     let record = PublishedFile::of(&loaded.config, options.cache_folder.as_deref());
     if live {

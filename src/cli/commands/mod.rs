@@ -7,6 +7,7 @@ mod config_schema;
 mod init;
 mod inspect;
 mod list_presets;
+mod login;
 mod logs;
 mod lsp;
 mod new;
@@ -32,6 +33,10 @@ pub(super) enum Command {
     Status(status::StatusArgs),
     /// Show what a server of a running proxy wrote to stderr
     Logs(logs::LogsArgs),
+    /// Log in at a server, or show the log-ins
+    Login(login::LoginArgs),
+    /// Revoke and delete a log-in
+    Logout(login::LogoutArgs),
     /// Show the servers and their last known state
     ListServers(inspect::list_servers::ListServersArgs),
     /// List published tools
@@ -90,6 +95,8 @@ impl Command {
             Command::Serve(args) => serve::run(args),
             Command::Status(args) => status::run(&args),
             Command::Logs(args) => logs::run(&args),
+            Command::Login(args) => login::run(&args),
+            Command::Logout(args) => login::log_out(&args),
             Command::ListServers(args) => inspect::list_servers::run(&args),
             Command::ListTools(args) => list_items::tools(&args),
             Command::ListResources(args) => list_items::resources(&args),

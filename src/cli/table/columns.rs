@@ -2,7 +2,12 @@
 //! alike in every table.
 
 /// Columns that are left out on a narrow terminal, the first of them first. All of them are in `--json`.
-const OPTIONAL: [&str; 17] = [
+const OPTIONAL: [&str; 22] = [
+    "CLIENT ID",
+    "RENEWED",
+    "SCOPES",
+    "TYPE",
+    "ISSUER",
     "START",
     "RESTARTS",
     "FAILED/MIN",
@@ -25,7 +30,7 @@ const OPTIONAL: [&str; 17] = [
 /// Columns with text for people. They get what the others leave.
 const CUT: [&str; 1] = ["DESCRIPTION"];
 /// Columns with text of which nothing may be lost.
-const WRAPPED: [&str; 3] = ["ERROR", "BECAME", "CONFIG"];
+const WRAPPED: [&str; 4] = ["ERROR", "BECAME", "CONFIG", "TO DO"];
 /// Columns whose words have colours.
 const STATES: [&str; 2] = ["STATUS", "STATE"];
 
@@ -63,6 +68,7 @@ pub(super) fn state_colour(heading: &str, cell: &str) -> Option<&'static str> {
         "ready" | "ok" | "up" => Some("\x1b[32m"),
         "failed" | "error" | "down" => Some("\x1b[31m"),
         "starting" | "cached" | "resting" => Some("\x1b[33m"),
+        "login" => Some("\x1b[36m"),
         "disabled" | "off" => Some("\x1b[2m"),
         _ => None,
     }

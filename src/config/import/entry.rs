@@ -45,6 +45,10 @@ impl Importer<'_> {
                 if is_this_proxy(&command) {
                     return self.skip(key, "it is this proxy, which would start itself");
                 }
+                if is_mcp_remote(&command) {
+                    let hint = "with its URL as `url`, the proxy connects by itself, and `proxy login NAME` logs in";
+                    self.warn(format!("`{}` runs `mcp-remote`: {hint}", key.text.escape_debug()), key);
+                }
                 ImportedTarget::Command(command)
             }
             (None, Some(url)) => self.url(key, &mut members, &url, kind.as_deref() == Some("sse"))?,
@@ -316,6 +320,14 @@ fn set(values: &mut Vec<(String, ImportedText)>, name: &str, value: ImportedText
 }
 
 /// Whether a command starts this proxy, which clients that use it have among their servers.
+/// Whether a command connects to a URL in the place of a client that cannot do so or cannot log in.
+fn is_mcp_remote(command: &ImportedCommand) -> bool {
+    // `mcp-remote@1.2.3` is a version of it.
+    let is_name = |word: &str| word.split('@').next() == Some("mcp-remote");
+    let program = Path::new(&command.command.written).file_name().and_then(|name| name.to_str());
+    program.is_some_and(is_name) || command.args.iter().any(|argument| is_name(&argument.written))
+}
+
 fn is_this_proxy(command: &ImportedCommand) -> bool {
     let program = Path::new(&command.command.written).file_name();
     program.is_some_and(|name| name == "proxy") && command.args.iter().any(|argument| argument.written == "serve")

@@ -2,6 +2,7 @@
 
 mod values;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,10 @@ struct MemoryState {
     buckets: ExpiringMap<String, Bucket>,
     journals: ExpiringMap<String, Vec<u8>>,
     claims: ExpiringMap<String, ()>,
+    /// With the holder of each.
+    locks: ExpiringMap<String, String>,
+    /// What the proxy keeps for itself: few, and made by nobody else.
+    records: BTreeMap<String, Vec<u8>>,
     values: Values,
 }
 
@@ -80,6 +85,46 @@ impl StoreDriver for MemoryStore {
 
     fn claim<'a>(&'a self, name: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>> {
         self.run(|state, now| state.claim(name, ttl, now))
+    }
+
+    fn get_record<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>> {
+        self.run(|state, _| Ok(state.records.get(name).cloned()))
+    }
+
+    fn put_record<'a>(&'a self, name: &'a str, content: Vec<u8>) -> BoxFuture<'a, Outcome<()>> {
+        self.run(|state, _| {
+            state.records.insert(name.to_owned(), content);
+            Ok(())
+        })
+    }
+
+    fn delete_record<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Outcome<()>> {
+        self.run(|state, _| {
+            state.records.remove(name);
+            Ok(())
+        })
+    }
+
+    fn lock<'a>(&'a self, name: &'a str, holder: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>> {
+        self.run(|state, now| {
+            state.locks.sweep(now, |_, _| {});
+            let name = name.to_owned();
+            let free = state.locks.get(&name).is_none();
+            if free {
+                state.locks.put(name, holder.to_owned(), Some(after(now, ttl)), 0);
+            }
+            Ok(free)
+        })
+    }
+
+    fn unlock<'a>(&'a self, name: &'a str, holder: &'a str) -> BoxFuture<'a, Outcome<()>> {
+        self.run(|state, _| {
+            let name = name.to_owned();
+            if state.locks.get(&name).is_some_and(|held| held == holder) {
+                state.locks.remove(&name);
+            }
+            Ok(())
+        })
     }
 
     fn get<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>> {

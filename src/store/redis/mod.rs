@@ -30,6 +30,7 @@ pub(super) struct RedisStore {
 struct Scripts {
     take_tokens: Script,
     take_journal: Script,
+    unlock: Script,
     get: Script,
     set: Script,
     incr: Script,
@@ -42,6 +43,7 @@ impl Scripts {
         Scripts {
             take_tokens: Script::new(include_str!("take_tokens.lua")),
             take_journal: Script::new(include_str!("take_journal.lua")),
+            unlock: Script::new(include_str!("unlock.lua")),
             get: with_value_functions(include_str!("get.lua")),
             set: with_value_functions(include_str!("set.lua")),
             incr: with_value_functions(include_str!("incr.lua")),
@@ -156,6 +158,53 @@ impl StoreDriver for RedisStore {
             // If the first attempt claimed the name and its reply was lost, a retry would find it claimed.
             let set: Option<String> = self.command(&command, RetryPolicy::IfNotSent).await?;
             Ok(set.is_some())
+        }
+        .boxed()
+    }
+
+    fn get_record<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>> {
+        async move {
+            let mut command = redis::cmd("GET");
+            command.arg(format!("{}:record:{name}", self.prefix));
+            self.command(&command, RetryPolicy::Always).await
+        }
+        .boxed()
+    }
+
+    fn put_record<'a>(&'a self, name: &'a str, content: Vec<u8>) -> BoxFuture<'a, Outcome<()>> {
+        async move {
+            let mut command = redis::cmd("SET");
+            command.arg(format!("{}:record:{name}", self.prefix)).arg(content);
+            self.command(&command, RetryPolicy::Always).await
+        }
+        .boxed()
+    }
+
+    fn delete_record<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Outcome<()>> {
+        async move {
+            let mut command = redis::cmd("DEL");
+            command.arg(format!("{}:record:{name}", self.prefix));
+            self.command(&command, RetryPolicy::Always).await
+        }
+        .boxed()
+    }
+
+    fn lock<'a>(&'a self, name: &'a str, holder: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>> {
+        async move {
+            let mut command = redis::cmd("SET");
+            command.arg(format!("{}:lock:{name}", self.prefix)).arg(holder);
+            command.arg("NX").arg("PX").arg(millis(ttl).max(1));
+            let set: Option<String> = self.command(&command, RetryPolicy::IfNotSent).await?;
+            Ok(set.is_some())
+        }
+        .boxed()
+    }
+
+    fn unlock<'a>(&'a self, name: &'a str, holder: &'a str) -> BoxFuture<'a, Outcome<()>> {
+        async move {
+            let mut invocation = self.scripts.unlock.prepare_invoke();
+            invocation.key(format!("{}:lock:{name}", self.prefix)).arg(holder);
+            self.run(invocation, RetryPolicy::Always).await
         }
         .boxed()
     }

@@ -4,6 +4,7 @@ mod accept;
 mod body;
 mod client;
 mod connection_slots;
+mod fetch;
 mod guard;
 mod listener;
 mod reply_body;
@@ -11,6 +12,7 @@ mod socket;
 mod watched_stream;
 
 pub use client::{EventStream, HttpAnswer, HttpClient, HttpError, HttpPool};
+pub use fetch::{FetchError, Fetcher, Reach};
 pub use guard::{Guard, GuardError};
 pub use listener::{Body, Frames, HttpReply, HttpRequest, HttpService, Listener, is_browser};
 pub use socket::{SocketClient, SocketRequest, SocketService, serve_socket};

@@ -4,22 +4,13 @@ import itertools
 import json
 import subprocess
 import sys
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 
 from . import answers
 
 STATELESS = "2026-07-28"
 INFO = {"name": "conformance-driver", "version": "1.0.0"}
 PREFIX = "io.modelcontextprotocol/"
-CONFIG = """\
-mcpServers:
-  mock:
-    url: {url}
-sessionInit:
-  preset: passthrough@1
-"""
 
 
 class Refused(Exception):
@@ -76,16 +67,11 @@ class Client:
 
 
 @contextmanager
-def client(proxy, url, era):
-    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
-        config = Path(folder) / "proxy.yaml"
-        config.write_text(CONFIG.format(url=url))
-        environment = {"HOME": folder, "XDG_CACHE_HOME": folder, "XDG_RUNTIME_DIR": folder}
-        command = [proxy, "serve", "--config", str(config)]
-        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": sys.stderr}
-        process = subprocess.Popen(command, env=environment, text=True, **streams)
-        try:
-            yield Client(process, era)
-        finally:
-            process.stdin.close()
-            process.wait(timeout=30)
+def client(world, era):
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": sys.stderr}
+    process = subprocess.Popen(world.command("serve"), env=world.environment, text=True, **streams)
+    try:
+        yield Client(process, era)
+    finally:
+        process.stdin.close()
+        process.wait(timeout=30)

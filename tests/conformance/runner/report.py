@@ -3,7 +3,7 @@
 from .client_runs import ClientRun
 from .compare import altered, worse
 from .server_runs import DIRECT, inapplicable, reworded
-from .suite import REVISIONS, passes
+from .suite import AUTHORIZATION, REVISIONS, passes
 
 
 def tables(outcomes, gaps, options, suite):
@@ -13,8 +13,9 @@ def tables(outcomes, gaps, options, suite):
         if servers:
             server_table(revision, servers, gaps, options, findings, suite)
         clients = [one for one in outcomes if one.revision == revision and isinstance(one, ClientRun)]
-        if clients:
-            client_table(revision, clients, gaps, options, findings)
+        for title, kind in [("Client scenarios", False), ("Log-in scenarios", True)]:
+            if runs := [one for one in clients if one.scenario.startswith(AUTHORIZATION) == kind]:
+                client_table(f"{title} of {revision}", runs, gaps, options, findings, suite)
     # A partial run cannot tell what a line of the list is there for.
     if not (options.scenario or options.rev or options.side or options.server or options.leg):
         findings += [f"{gap}: names nothing that was run" for gap in gaps if not gap.used]
@@ -30,8 +31,7 @@ def server_table(revision, runs, gaps, options, findings, suite):
             direct = runs[f"{run.server}/{DIRECT}"]
             cells.append(server_cell(scenario, run, direct, gaps, options, findings))
         rows.append((scenario, cells))
-    for kind, names in [("required", suite.required("server", revision)), ("not scored", suite.not_scored("server", revision))]:
-        rows += passed_of(kind, [cells for scenario, cells in rows if scenario in names])
+    rows += totals("server", revision, rows, suite)
     if rows:
         print_table(f"Server scenarios of {revision}", list(runs), rows)
     for run in runs.values():
@@ -40,6 +40,11 @@ def server_table(revision, runs, gaps, options, findings, suite):
         findings += [f"{run.where} at {revision} says something else: {it}" for it in run.differences]
         if options.verbose and run.log:
             print(f"\nlog of {run.where} at {revision}:\n{run.log}")
+
+
+def totals(side, revision, rows, suite):
+    kinds = [("required", suite.required(side, revision)), ("not scored", suite.not_scored(side, revision))]
+    return [line for kind, names in kinds for line in passed_of(kind, [cells for name, cells in rows if name in names])]
 
 
 def passed_of(kind, rows):
@@ -91,9 +96,10 @@ def closer_look(scenario, run, before, checks, gaps, findings):
     return word
 
 
-def client_table(revision, runs, gaps, options, findings):
+def client_table(title, runs, gaps, options, findings, suite):
     rows, eras = {}, sorted({run.where for run in runs})
     for run in runs:
+        revision = run.revision
         checks = run.found.checks.get(run.scenario, [])
         if options.verbose:
             tell(run.scenario, run.where, checks)
@@ -106,7 +112,7 @@ def client_table(revision, runs, gaps, options, findings):
             findings.append(f"{run.scenario} at {revision}, {run.where}: fails\n{run.found.output}")
         rows.setdefault(run.scenario, {})[run.where] = cell(word, checks)
     lines = [(scenario, [cells.get(era, "-") for era in eras]) for scenario, cells in rows.items()]
-    print_table(f"Client scenarios of {revision}", eras, lines)
+    print_table(title, eras, lines + totals("client", revision, lines, suite))
 
 
 def cell(word, checks):

@@ -10,7 +10,8 @@ from .install import ROOT
 
 REVISIONS = ["2025-11-25", "2026-07-28"]
 SERVER_TIMEOUT_MS = "60000"
-CLIENT_TIMEOUT_MS = "20000"
+CLIENT_TIMEOUT_MS = "60000"
+AUTHORIZATION = "auth/"
 
 
 @dataclass
@@ -43,14 +44,14 @@ class Suite:
         logs = [outcome.stdout, *(path.read_text(errors="replace") for path in folder.rglob("stderr.txt"))]
         return Found(checks(folder), outcome.returncode, re.sub(r"\x1b\[\d*m", "", "\n".join(logs)))
 
+    # A scenario of an extension belongs to no revision unless it is told to: hence `--force`.
     def server(self, name, url, revision, scenario=None):
-        # A scenario of an extension belongs to no revision unless it is told to.
         one = ["--scenario", scenario, "--spec-version", revision, "--force"]
         which = one if scenario else ["--requirements", revision]
         return self.call(name, ["server", "--url", url, "--timeout", SERVER_TIMEOUT_MS, *which])
 
     def client(self, name, command, revision, scenario, environment):
-        which = ["--scenario", scenario, "--spec-version", revision, "--timeout", CLIENT_TIMEOUT_MS]
+        which = ["--scenario", scenario, "--spec-version", revision, "--force", "--timeout", CLIENT_TIMEOUT_MS]
         return self.call(name, ["client", "--command", command, *which], environment)
 
     def scenarios(self, side, revision):

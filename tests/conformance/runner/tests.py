@@ -1,11 +1,17 @@
 """The comparison itself: `python3 -m unittest runner.tests` in tests/conformance."""
 
+import io
 import unittest
+from contextlib import redirect_stdout
 from types import SimpleNamespace
 
+from driver.authorization import asks_for_log_in, auth_of
+
+from . import client_runs
+from .client_runs import ClientRun
 from .compare import altered, first_difference, worse
-from .gaps import Gap, Gaps
-from .report import server_cell
+from .gaps import Gap, Gaps, parts
+from .report import client_table, server_cell
 from .suite import Found
 
 
@@ -74,6 +80,89 @@ class Judging(unittest.TestCase):
     def test_a_listed_check_that_holds_is_an_error(self):
         word, findings = cell([check("a")], [check("a")], [gap("a")])
         self.assertEqual((word, len(findings)), ("ok", 1))
+
+
+class FewScenarios:
+    """The lists of a suite that has two scenarios."""
+
+    def required(self, side, revision):
+        return ["initialize"]
+
+    def not_scored(self, side, revision):
+        return ["auth/dpop"]
+
+    def scenarios(self, side, revision):
+        return [*self.required(side, revision), *self.not_scored(side, revision)]
+
+
+def shown(scenario, checks, exit_code, gaps=()):
+    """The table of one client scenario, and what is found wrong."""
+    run = ClientRun("r", "r", scenario, Found({scenario: checks}, exit_code))
+    findings, table = [], io.StringIO()
+    with redirect_stdout(table):
+        client_table("Title", [run], Gaps(gaps), SimpleNamespace(verbose=False), findings, FewScenarios())
+    return table.getvalue().splitlines()[2:], findings
+
+
+class Clients(unittest.TestCase):
+    def test_a_scenario_is_listed_and_counted(self):
+        self.assertEqual(shown("initialize", [check("a")], 0), (["initialize  ok 1/1", "= required  1/1"], []))
+
+    def test_a_failure_is_an_error_unless_it_is_listed(self):
+        bad = [check("a", "FAILURE")]
+        self.assertEqual(len(shown("auth/dpop", bad, 1)[1]), 1)
+        known = Gap("client/r", "*", "auth/dpop", None, "because", 1)
+        self.assertEqual(shown("auth/dpop", bad, 1, [known]), (["auth/dpop     gap 0/1", "= not scored  0/1"], []))
+
+    def test_a_scenario_without_checks_has_not_passed(self):
+        self.assertEqual(len(shown("auth/dpop", [], 0)[1]), 1)
+
+    def test_logging_in_is_played_once_and_all_else_with_clients_of_both_eras(self):
+        planned = client_runs.plan(SimpleNamespace(rev="2025-11-25", scenario=None), FewScenarios())
+        self.assertEqual(
+            [(run.scenario, run.era) for run in planned],
+            [("initialize", "2025-11-25"), ("initialize", "2026-07-28"), ("auth/dpop", "2025-11-25")],
+        )
+
+    def test_a_gap_names_a_scenario_with_or_without_a_check(self):
+        self.assertEqual(parts("initialize"), ("initialize", None))
+        self.assertEqual(parts("initialize/a-check"), ("initialize", "a-check"))
+        self.assertEqual(parts("auth/dpop"), ("auth/dpop", None))
+        self.assertEqual(parts("auth/dpop/a-check"), ("auth/dpop", "a-check"))
+
+
+class LoggingIn(unittest.TestCase):
+    def auth(self, scenario, **context):
+        self.files = {}
+        return auth_of(scenario, context, lambda name, text: self.files.setdefault(name, text) and name)
+
+    def test_a_client_that_is_told_nothing_needs_no_config(self):
+        self.assertEqual(self.auth("auth/metadata-default"), {})
+
+    def test_a_client_shows_what_it_was_given(self):
+        self.assertEqual(
+            self.auth("auth/pre-registration", client_id="i", client_secret="s", issuer="http://as"),
+            {"type": "oauth", "clientId": "i", "clientSecret": "s", "issuer": "http://as"},
+        )
+        self.assertIn("clientMetadataUrl", self.auth("auth/basic-cimd"))
+
+    def test_the_proxy_logs_in_as_itself_with_a_secret_or_a_key(self):
+        self.assertEqual(
+            self.auth("auth/client-credentials-basic", client_id="i", client_secret="s"),
+            {"type": "clientCredentials", "clientId": "i", "clientSecret": "s"},
+        )
+        with_key = self.auth("auth/client-credentials-jwt", client_id="i", private_key_pem="PEM", signing_algorithm="ES256")
+        self.assertEqual((with_key["privateKeyFile"], self.files), ("key.pem", {"key.pem": "PEM"}))
+
+    def test_a_company_vouches_for_its_people(self):
+        context = {"idp_id_token": "t", "idp_token_endpoint": "http://idp/token", "idp_client_id": "p", "client_id": "i"}
+        found = self.auth("auth/enterprise-managed-authorization", **context)
+        self.assertEqual((found["type"], found["idpClientId"], found["clientId"]), ("enterprise", "p", "i"))
+        self.assertEqual(self.files, {"id.jwt": "t"})
+
+    def test_only_an_error_that_names_the_command_asks_for_a_log_in(self):
+        self.assertTrue(asks_for_log_in({"content": [{"type": "text", "text": "run `proxy login mock`"}]}))
+        self.assertFalse(asks_for_log_in({"content": [{"type": "text", "text": "the server is gone"}]}))
 
 
 if __name__ == "__main__":

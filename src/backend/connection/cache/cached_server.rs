@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::file;
-use crate::model::{Abilities, ClientProfile, Era, LastKnown, StartFailure, ViewVariant};
+use crate::model::{Abilities, ClientProfile, Era, LastKnown, LoginNeeded, StartFailure, ViewVariant};
 
 /// The maximum number of profiles whose lists are kept for a server.
 const MAX_ENTRIES: usize = 16;
@@ -62,7 +62,14 @@ impl CachedServer {
 
     /// Records that the server did not start.
     pub fn record_failure(&mut self, error: &str) {
-        self.last.failure = Some(StartFailure { at: file::now(), error: error.chars().take(MAX_ERROR).collect() });
+        let error = error.chars().take(MAX_ERROR).collect();
+        self.last.failure = Some(StartFailure { at: file::now(), error, login: false });
+    }
+
+    /// Records that the server waits for a log-in.
+    pub fn record_login(&mut self, needed: &LoginNeeded) {
+        let error = needed.0.chars().take(MAX_ERROR).collect();
+        self.last.failure = Some(StartFailure { at: file::now(), error, login: true });
     }
 
     /// Clients that can be asked more and saw the same as those that cannot see a change as well. Else a server whose lists

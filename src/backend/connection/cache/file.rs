@@ -52,6 +52,20 @@ pub(super) struct CacheFile {
 struct CachedFailure {
     at: u64,
     error: String,
+    #[serde(default)]
+    login: bool,
+}
+
+impl From<StartFailure> for CachedFailure {
+    fn from(failure: StartFailure) -> Self {
+        CachedFailure { at: seconds_of(failure.at), error: failure.error, login: failure.login }
+    }
+}
+
+impl From<CachedFailure> for StartFailure {
+    fn from(failure: CachedFailure) -> Self {
+        StartFailure { at: time_of(failure.at), error: failure.error, login: failure.login }
+    }
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -90,10 +104,7 @@ impl From<CacheFile> for CachedServer {
             varies: file.varies,
             absent: file.absent.into_iter().map(Era::from).collect(),
             entries: file.entries.into_iter().map(ViewVariant::from).collect(),
-            last: LastKnown {
-                seen: file.seen.map(time_of),
-                failure: file.failure.map(|failure| StartFailure { at: time_of(failure.at), error: failure.error }),
-            },
+            last: LastKnown { seen: file.seen.map(time_of), failure: file.failure.map(StartFailure::from) },
             environment: file.environment,
         }
     }
@@ -101,13 +112,12 @@ impl From<CacheFile> for CachedServer {
 
 impl From<CachedServer> for CacheFile {
     fn from(known: CachedServer) -> Self {
-        let failure = |failure: StartFailure| CachedFailure { at: seconds_of(failure.at), error: failure.error };
         CacheFile {
             varies: known.varies,
             absent: known.absent.into_iter().map(CachedEra::from).collect(),
             entries: known.entries.iter().map(CacheEntry::from).collect(),
             seen: known.last.seen.map(seconds_of),
-            failure: known.last.failure.map(failure),
+            failure: known.last.failure.map(CachedFailure::from),
             environment: known.environment,
         }
     }

@@ -8,7 +8,7 @@ use super::freshness::Freshness;
 use crate::backend::call::CacheHint;
 use crate::backend::connection::{Connection, ServerListing, list};
 use crate::backend::transport::TransportError;
-use crate::model::{Abilities, ItemKind, Lists};
+use crate::model::{Abilities, ItemKind, Lists, LoginNeeded};
 use crate::wire::code;
 
 /// How long a list may take, unless `timeout` is shorter: without its lists a server is of no use to anybody.
@@ -28,6 +28,16 @@ pub(crate) struct CurrentLists {
     reports: HashMap<ItemKind, Vec<String>>,
     /// Consecutive failures to list the tools.
     tool_failures: u32,
+}
+
+/// Why a connection has to be given up.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum ListError {
+    /// Only a person can help, by a log-in.
+    #[error("{0}")]
+    LoginNeeded(LoginNeeded),
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// The outcome of one listing.
@@ -65,7 +75,7 @@ impl CurrentLists {
         connection: &Connection,
         kinds: &[ItemKind],
         timeout: Duration,
-    ) -> Result<Listed, String> {
+    ) -> Result<Listed, ListError> {
         let (mut failed, mut listed) = (Vec::new(), Vec::new());
         for kind in kinds {
             if connection.info().capabilities.get(kind.capability()).is_none() {
@@ -80,14 +90,24 @@ impl CurrentLists {
                     listed.push((*kind, listing.cache_hint));
                     listing.reports
                 }
+                Err(ListFailure { kind: FailureKind::LoginNeeded(needed), .. }) => {
+                    return Err(ListError::LoginNeeded(needed));
+                }
                 // A server that cannot list its tools is of no use; other lists are optional.
-                Err(failure) if *kind == ItemKind::Tool && self.must_reconnect(connection) => {
-                    return Err(failure.reason);
+                Err(ListFailure { kind: FailureKind::Forbidden(text), .. })
+                    if *kind == ItemKind::Tool && !self.was_listed =>
+                {
+                    return Err(ListError::LoginNeeded(LoginNeeded(text)));
+                }
+                Err(failure) if *kind == ItemKind::Tool && !failure.is_settled() && self.must_reconnect(connection) => {
+                    return Err(ListError::Failed(failure.reason));
                 }
                 // What a server that dies in the middle has listed so far is not what it offers.
-                Err(failure) if failure.is_lost && !self.was_listed => return Err(failure.reason),
+                Err(failure) if failure.kind == FailureKind::Lost && !self.was_listed => {
+                    return Err(ListError::Failed(failure.reason));
+                }
                 Err(failure) => {
-                    if failure.may_retry {
+                    if !failure.is_settled() {
                         failed.push(*kind);
                     }
                     listed.push((*kind, None));
@@ -123,9 +143,26 @@ impl CurrentLists {
 
 struct ListFailure {
     reason: String,
-    may_retry: bool,
-    /// Whether the connection was lost.
-    is_lost: bool,
+    kind: FailureKind,
+}
+
+impl ListFailure {
+    /// Whether the same request would fail again, until the server or the log-in changes.
+    fn is_settled(&self) -> bool {
+        matches!(self.kind, FailureKind::Final | FailureKind::Forbidden(_))
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum FailureKind {
+    Temporary,
+    /// The server has no such list.
+    Final,
+    /// The connection was lost.
+    Lost,
+    LoginNeeded(LoginNeeded),
+    /// The log-in lacks permission for this list. All is listed again when there is another log-in.
+    Forbidden(String),
 }
 
 async fn list_in_time(
@@ -137,20 +174,27 @@ async fn list_in_time(
     let method = kind.list_method();
     match tokio::time::timeout(timeout.min(LIST_TIMEOUT), list(connection, kind, abilities)).await {
         Ok(Ok(listing)) => Ok(listing),
-        Ok(Err(error)) => Err(ListFailure {
-            // "Method not found" is final, except for tools, which were listed before.
-            may_retry: kind == ItemKind::Tool
-                || !matches!(&error, TransportError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND),
-            is_lost: matches!(error, TransportError::Closed(_)),
-            reason: format!("`{method}` failed: {error}"),
-        }),
+        Ok(Err(error)) => {
+            let reason = format!("`{method}` failed: {error}");
+            let kind = match error {
+                TransportError::Closed(_) => FailureKind::Lost,
+                TransportError::LoginNeeded(needed) => FailureKind::LoginNeeded(needed),
+                TransportError::Forbidden(text) => FailureKind::Forbidden(text),
+                // Tools were listed before.
+                TransportError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND && kind != ItemKind::Tool => {
+                    FailureKind::Final
+                }
+                _ => FailureKind::Temporary,
+            };
+            Err(ListFailure { reason, kind })
+        }
         Err(_) => {
             let limit = match timeout < LIST_TIMEOUT {
                 true => format!("{} s (`timeout`)", timeout.as_secs_f32()),
                 false => format!("{} s, the most that a list may take", LIST_TIMEOUT.as_secs()),
             };
             let reason = format!("`{method}` was not answered within {limit}");
-            Err(ListFailure { reason, may_retry: true, is_lost: false })
+            Err(ListFailure { reason, kind: FailureKind::Temporary })
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ability_sets::AbilitySets;
-use super::current_lists::CurrentLists;
+use super::current_lists::{CurrentLists, ListError};
 use super::relisting::Relisting;
 use super::variants::Variants;
 use crate::backend::connection::Connection;
@@ -27,7 +27,9 @@ pub(crate) async fn follow_variant(variants: &Variants, connection: &Connection,
                 sets.list(variants, connection, &current.lists, &kinds, timeout).await;
                 failed
             }
-            Err(reason) => {
+            // The supervisor closes all connections.
+            Err(ListError::LoginNeeded(_)) => return,
+            Err(ListError::Failed(reason)) => {
                 tracing::warn!(%server, "{reason}");
                 // The rest of these kinds has not been listed either.
                 kinds.clone()

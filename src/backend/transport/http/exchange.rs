@@ -12,9 +12,10 @@ use crate::backend::transport::error::TransportError;
 use crate::backend::transport::inbound::{self, Inbound};
 use crate::backend::transport::outgoing::Outgoing;
 use crate::backend::transport::pending::{PendingRequests, ReplyAction};
+use crate::backend::transport::server_client::{SendError, ServerClient};
 use crate::backend::transport::signals::Signals;
 use crate::json::{Raw, RawRef};
-use crate::wire::http::{EventStream, HttpAnswer, HttpClient, HttpError};
+use crate::wire::http::{EventStream, HttpAnswer, HttpError};
 use crate::wire::{Id, Response, Revision, Sender, batch, encode, headers, trace_server};
 
 /// The delay before a stream is resumed if the server does not send `retry`.
@@ -28,7 +29,7 @@ const BACKGROUND_POST_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct HttpExchange {
     pub(crate) server: Arc<str>,
-    pub(crate) client: HttpClient,
+    pub(crate) client: ServerClient,
     negotiated: ArcSwap<Negotiated>,
     /// The calls of a session that are in flight. Messages on the standalone stream may belong to one of them.
     pub(crate) pending: Arc<PendingRequests>,
@@ -36,7 +37,7 @@ pub(crate) struct HttpExchange {
 }
 
 impl HttpExchange {
-    pub(crate) fn new(server: &Arc<str>, client: HttpClient, signals: Arc<Signals>) -> Self {
+    pub(crate) fn new(server: &Arc<str>, client: ServerClient, signals: Arc<Signals>) -> Self {
         HttpExchange {
             server: Arc::clone(server),
             negotiated: ArcSwap::from_pointee(Negotiated::new(&client, None, None)),
@@ -94,20 +95,17 @@ impl HttpExchange {
         let answer = match self.client.post(sent, body).await {
             Ok(answer) => answer,
             Err(error) => {
-                if matches!(error, HttpError::Connect(_)) {
+                if let SendError::Http(error @ HttpError::Connect(_)) = &error {
                     self.close(&error.to_string());
                 }
                 return Err(error.into());
             }
         };
-        match answer.status().as_u16() {
-            404 if negotiated.session.is_some() => {
-                self.close("the server ended the session");
-                Err(TransportError::SessionExpired)
-            }
-            401 | 403 => Err(TransportError::unexpected(&answer)),
-            _ => Ok(answer),
+        if answer.status().as_u16() == 404 && negotiated.session.is_some() {
+            self.close("the server ended the session");
+            return Err(TransportError::SessionExpired);
         }
+        Ok(answer)
     }
 
     /// Posts a message for which no caller is waiting. Failures are only logged.

@@ -14,9 +14,9 @@ use crate::backend::transport::cancel_on_drop::CancelOnDrop;
 use crate::backend::transport::error::TransportError;
 use crate::backend::transport::outgoing::Outgoing;
 use crate::backend::transport::pending::PendingRequests;
+use crate::backend::transport::server_client::ServerClient;
 use crate::backend::transport::signals::Signals;
 use crate::json::Raw;
-use crate::wire::http::HttpClient;
 use crate::wire::{Revision, encode};
 
 /// How long the DELETE that ends a session may take.
@@ -31,7 +31,7 @@ pub(crate) struct HttpTransport {
 }
 
 impl HttpTransport {
-    pub(crate) fn new(server: &Arc<str>, client: HttpClient, signals: Arc<Signals>) -> Self {
+    pub(crate) fn new(server: &Arc<str>, client: ServerClient, signals: Arc<Signals>) -> Self {
         let exchange = Arc::new(HttpExchange::new(server, client, signals));
         HttpTransport { exchange, next_id: AtomicU64::new(1), listener: Mutex::new(None) }
     }
@@ -136,11 +136,13 @@ impl Drop for HttpTransport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::http::HttpPool;
+    use crate::backend::transport::log_in::LogIn;
+    use crate::wire::http::{HttpClient, HttpPool};
 
     #[tokio::test]
     async fn who_waits_for_a_transport_learns_that_it_was_stopped() {
         let client = HttpClient::new(&HttpPool::new().unwrap(), "http://127.0.0.1:9/mcp", [], 1 << 20).unwrap();
+        let client = ServerClient::new(client, &LogIn::new(&"fake".into(), None));
         let transport = HttpTransport::new(&"fake".into(), client, Arc::default());
         let mut closed = std::pin::pin!(transport.closed());
         assert!(futures::poll!(&mut closed).is_pending());

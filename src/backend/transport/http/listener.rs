@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::exchange::{DEFAULT_RETRY, HttpExchange, clamp_retry, insert_header};
+use crate::backend::transport::error::TransportError;
+use crate::backend::transport::server_client::SendError;
 use crate::backoff::Backoff;
 use crate::wire::headers;
 use crate::wire::http::{EventStream, HttpError};
@@ -84,11 +86,14 @@ async fn open(exchange: &HttpExchange, last_id: Option<&str>) -> StreamAttempt {
             tracing::debug!(server = %exchange.server, status, "cannot open the standalone stream");
             StreamAttempt::Retry
         }
-        Err(HttpError::Connect(reason)) => {
+        Err(SendError::Http(HttpError::Connect(reason))) => {
             exchange.close(&format!("cannot connect: {reason}"));
             StreamAttempt::GiveUp
         }
-        Err(_) => StreamAttempt::Retry,
+        Err(SendError::Refused(TransportError::Unexpected(answer))) => StreamAttempt::Refused(answer.status),
+        // Whoever supervises the server learns by itself that a log-in is needed.
+        Err(SendError::Refused(TransportError::LoginNeeded(_) | TransportError::Forbidden(_))) => StreamAttempt::GiveUp,
+        Err(SendError::Refused(_) | SendError::Http(_)) => StreamAttempt::Retry,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderValue};
 
-use crate::wire::http::HttpClient;
+use crate::backend::transport::server_client::ServerClient;
 use crate::wire::{Revision, code, headers};
 
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Negotiated {
 }
 
 impl Negotiated {
-    pub(crate) fn new(client: &HttpClient, revision: Option<Revision>, session: Option<HeaderValue>) -> Self {
+    pub(crate) fn new(client: &ServerClient, revision: Option<Revision>, session: Option<HeaderValue>) -> Self {
         let mut headers = client.headers();
         if let Some(session) = &session {
             headers.insert(headers::SESSION_ID.clone(), session.clone());

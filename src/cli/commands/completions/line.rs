@@ -90,14 +90,25 @@ impl CommandLine {
     /// The options of the line that select servers and script.
     pub(super) fn source(&self) -> SourceArgs {
         let command = crate::cli::command();
-        let has_source = |name: &str| {
-            command
-                .find_subcommand(name)
-                .is_some_and(|command| command.get_arguments().any(|arg| arg.get_id() == "servers"))
-        };
         let parsed = command.clone().ignore_errors(true).try_get_matches_from(self.before()).ok();
-        let own = parsed.as_ref().and_then(clap::ArgMatches::subcommand).filter(|(name, _)| has_source(name));
-        own.and_then(|(_, matches)| SourceArgs::from_arg_matches(matches).ok()).unwrap_or_default()
+        let Some((name, matches)) = parsed.as_ref().and_then(clap::ArgMatches::subcommand) else {
+            return SourceArgs::default();
+        };
+        let has = |id: &str| {
+            let subcommand = command.find_subcommand(name);
+            subcommand.is_some_and(|subcommand| subcommand.get_arguments().any(|argument| argument.get_id() == id))
+        };
+        if has("script") && has("servers") {
+            return SourceArgs::from_arg_matches(matches).unwrap_or_default();
+        }
+        // `login` and `logout` have nothing to do with scripts.
+        let config = if has("config") { matches.get_one("config").cloned() } else { None };
+        let servers = if has("servers") {
+            matches.get_many("servers").into_iter().flatten().cloned().collect()
+        } else {
+            Vec::new()
+        };
+        SourceArgs::of_servers(config, servers)
     }
 
     pub(super) fn wanted(&self) -> Wanted {

@@ -61,17 +61,22 @@ pub struct ServerConfig {
     pub log: Option<LevelFilter>,
     /// Its location in the config file; `None` for a server from the command line.
     pub place: Option<Location>,
+    /// The location of its `auth`.
+    pub auth_place: Option<Location>,
 }
 
 impl ServerConfig {
-    /// A digest of the variables of its process, or of the headers.
+    /// A digest of the variables of its process, or of the headers and of what the config says about the account: with
+    /// others it may list something else.
     pub fn environment_digest(&self) -> String {
         let values = match &self.transport {
             TransportConfig::Stdio { env, .. } => env,
             TransportConfig::Http { headers, .. } => headers,
         };
         let values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (name.as_str(), value.reveal())).collect();
-        crate::json::hex(&Sha256::digest(format!("{values:?}")))
+        let account = self.auth.as_ref().map(AuthConfig::account).unwrap_or_default();
+        let account = if account.is_empty() { String::new() } else { format!("{account:?}") };
+        crate::json::hex(&Sha256::digest(format!("{values:?}{account}")))
     }
 
     pub fn new(transport: TransportConfig) -> Self {
@@ -98,13 +103,15 @@ impl ServerConfig {
             input_timeout: Duration::from_secs(10 * 60),
             log: None,
             place: None,
+            auth_place: None,
         }
     }
 
     /// Whether all settings of the server are equal, so that a reload can keep it running. Ignores its location in the file
     /// and what is logged.
     pub fn is_same_as(&self, other: &ServerConfig) -> bool {
-        let of_server = |config: &ServerConfig| ServerConfig { place: None, log: None, ..config.clone() };
+        let of_server =
+            |config: &ServerConfig| ServerConfig { place: None, auth_place: None, log: None, ..config.clone() };
         of_server(self) == of_server(other)
     }
 }

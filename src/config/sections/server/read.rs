@@ -42,7 +42,7 @@ fn read_server(reader: &ValueReader, folder: &Path) -> Option<ServerConfig> {
     let transport = read_transport(&mut fields, reader, folder);
     let mut server = ServerConfig::new(transport.unwrap_or_else(unreadable));
     server.place = Some(reader.place());
-    server.auth = read_auth(&mut fields, &server.transport, folder);
+    (server.auth, server.auth_place) = read_auth(&mut fields, &server.transport, folder).unzip();
     fields.set(&mut server.disabled, "disabled", ValueReader::boolean);
     read_env_file(&mut fields, &mut server, folder);
     read_inherit_env(&mut fields, &mut server);
@@ -264,6 +264,41 @@ mod tests {
         let changed = loaded("mcpServers: {a: {command: x, env: {K: w}}}");
         assert!(before.servers["a"].is_same_as(&moved.servers["a"]));
         assert!(!before.servers["a"].is_same_as(&changed.servers["a"]));
+        let server = |text: &str| loaded(text).servers["a"].clone();
+        let (before, moved) = (
+            server("mcpServers: {a: {url: 'https://h/', auth: {type: oauth}}}"),
+            server("\nmcpServers:\n  a:\n    url: https://h/\n    auth: {type: oauth}\n"),
+        );
+        assert!(before.is_same_as(&moved));
+    }
+
+    #[test]
+    fn lists_of_another_account_are_not_those_of_this_one() {
+        let digest = |auth: &str| {
+            let config = loaded(&format!("mcpServers: {{a: {{url: 'https://h/'{auth}}}}}"));
+            config.servers["a"].environment_digest()
+        };
+        let plain = digest("");
+        let same = ["{type: oauth}", "{type: oauth, redirectPort: 7000, shared: true}"];
+        for auth in same {
+            assert_eq!(digest(&format!(", auth: {auth}")), plain, "{auth}: who logs in decides");
+        }
+        let others = [
+            "{type: oauth, scopes: [read]}",
+            "{type: oauth, scopes: [read, write]}",
+            "{type: oauth, issuer: 'https://as', clientId: x}",
+            "{type: oauth, resource: none}",
+            "{type: clientCredentials, clientId: x, clientSecret: s}",
+            "{type: clientCredentials, clientId: y, clientSecret: s}",
+            "{type: enterprise, idToken: t, idpTokenUrl: 'https://i/', idpClientId: i, clientId: c}",
+            "{type: enterprise, idToken: u, idpTokenUrl: 'https://i/', idpClientId: i, clientId: c}",
+        ];
+        let mut seen: Vec<String> = others.iter().map(|auth| digest(&format!(", auth: {auth}"))).collect();
+        seen.push(plain);
+        let number = seen.len();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), number);
     }
 
     #[test]

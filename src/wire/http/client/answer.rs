@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AsHeaderName, CONTENT_TYPE};
+use http::header::{AsHeaderName, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -127,6 +127,12 @@ impl HttpAnswer {
 
     pub fn header(&self, name: impl AsHeaderName) -> Option<&str> {
         self.response.headers().get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The values of all `WWW-Authenticate` headers.
+    pub fn challenges(&self) -> Vec<String> {
+        let values = self.response.headers().get_all(WWW_AUTHENTICATE).iter();
+        values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
     }
 
     pub fn content_type(&self) -> &str {

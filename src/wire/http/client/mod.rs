@@ -7,6 +7,7 @@ mod pool;
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method};
 
@@ -62,24 +63,24 @@ impl HttpClient {
     }
 
     /// Posts a message. `headers` are those of [`HttpClient::headers`] and what the request adds to them.
-    pub async fn post(&self, headers: HeaderMap, body: String) -> Result<HttpAnswer, HttpError> {
-        self.send(Method::POST, headers, body).await
+    pub async fn post(&self, headers: HeaderMap, body: impl Into<Bytes>) -> Result<HttpAnswer, HttpError> {
+        self.send(Method::POST, headers, body.into()).await
     }
 
     /// Opens an event stream.
     pub async fn get(&self, mut headers: HeaderMap) -> Result<HttpAnswer, HttpError> {
         headers.remove(CONTENT_TYPE);
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        self.send(Method::GET, headers, String::new()).await
+        self.send(Method::GET, headers, Bytes::new()).await
     }
 
     /// Ends a session.
     pub async fn delete(&self, mut headers: HeaderMap) -> Result<HttpAnswer, HttpError> {
         headers.remove(CONTENT_TYPE);
-        self.send(Method::DELETE, headers, String::new()).await
+        self.send(Method::DELETE, headers, Bytes::new()).await
     }
 
-    async fn send(&self, method: Method, headers: HeaderMap, body: String) -> Result<HttpAnswer, HttpError> {
-        self.route.send(method, headers, body.into()).await.map(|response| HttpAnswer::new(response, self.max_bytes))
+    async fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Result<HttpAnswer, HttpError> {
+        self.route.send(method, headers, body).await.map(|response| HttpAnswer::new(response, self.max_bytes))
     }
 }

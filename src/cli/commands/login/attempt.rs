@@ -1,0 +1,202 @@
+//! `proxy login SERVER`: from the first question to the saved log-in.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::browser::Browser;
+use super::callback::CallbackPort;
+use super::page::{Page, Verdict};
+use super::probe::{self, Demand};
+use super::redirect::Redirect;
+use super::wait::{self, Answer};
+use super::{LoginArgs, failure, say, source};
+use crate::cli::age::age;
+use crate::cli::failure::CommandFailure;
+use crate::cli::{output, setup, spinner};
+use crate::config::{AuthConfig, ServerConfig, duration};
+use crate::control::instances;
+use crate::diagnostic::Diagnostic;
+use crate::oauth::{Challenge, LogInError, LogInReport, LogInRequest, LogInState, LogIns, PendingLogIn};
+
+/// As long as a log-in may take at all.
+const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
+
+/// One log-in, from the arguments and the config.
+struct Attempt<'a> {
+    name: &'a str,
+    server: &'a ServerConfig,
+    log_ins: Arc<LogIns>,
+    scopes: &'a [String],
+    port: Option<u16>,
+    opens_browser: bool,
+    timeout: Duration,
+}
+
+pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
+    let timeout = duration(&args.timeout)
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| CommandFailure::usage(format!("invalid duration `{}`: write it as 90s or 5m", args.timeout)))?;
+    if timeout > MAX_WAIT {
+        return Err(CommandFailure::usage("`--timeout` is at most 10m: an address is not good for longer"));
+    }
+    // RFC 6749, 3.3.
+    let is_scope =
+        |scope: &str| !scope.is_empty() && scope.bytes().all(|byte| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~'));
+    if let Some(scope) = args.scopes.iter().find(|scope| !is_scope(scope)) {
+        let problem = format!("`--scope`: `{scope}` is not a scope, which has no spaces, quotes or backslashes");
+        return Err(CommandFailure::usage_with_hint(problem, "write `--scope` once for each"));
+    }
+    let loaded = args.source.load()?;
+    let server = source::find(&loaded, name)?;
+    source::by_a_person(name, server)?;
+    let attempt = Attempt {
+        name,
+        server,
+        log_ins: super::log_ins(&loaded.config),
+        scopes: &args.scopes,
+        port: args.port,
+        opens_browser: !args.no_browser,
+        timeout,
+    };
+    setup::runtime()?.block_on(async {
+        tokio::select! {
+            outcome = attempt.run() => outcome,
+            _ = tokio::signal::ctrl_c() => {
+                Err(CommandFailure::failed(Diagnostic::error("the log-in was cancelled: nobody is logged in by it")))
+            }
+        }
+    })
+}
+
+impl Attempt<'_> {
+    async fn run(&self) -> Result<(), CommandFailure> {
+        let port = self.bind().await?;
+        let label = format!("connecting to {}", self.name);
+        let asked = spinner::with(&label, probe::ask(&self.log_ins, self.name, self.server)).await?;
+        let challenge = match asked {
+            Demand::LogIn(challenge) => Some(challenge),
+            Demand::Nothing if !self.is_wanted().await? => return Ok(self.not_needed()),
+            Demand::Nothing => None,
+            Demand::Unknown(reason) => {
+                let problem = format!("server `{}` is not available: {reason}", self.name);
+                return Err(CommandFailure::failed(Diagnostic::error(problem)));
+            }
+        };
+        let lets_everybody_in = challenge.is_none();
+        let pending = match self.begin(challenge, port.redirect_uri()).await {
+            // It asked for nothing, and says nothing about log-ins either.
+            Err(LogInError::Metadata(_)) if lets_everybody_in && self.scopes.is_empty() => return Ok(self.not_needed()),
+            pending => pending.map_err(|error| failure(&error))?,
+        };
+        let report = self.wait_for(pending, port).await?;
+        self.show(&report);
+        Ok(())
+    }
+
+    /// The port that was asked for, or that is registered, or any.
+    async fn bind(&self) -> Result<CallbackPort, CommandFailure> {
+        let configured = match &self.server.auth {
+            Some(AuthConfig::OAuth(auth)) => Some(auth.redirect_port).filter(|port| *port != 0),
+            _ => None,
+        };
+        if let Some(port) = self.port.or(configured) {
+            return CallbackPort::bind(port).await.map_err(|error| {
+                let problem = Diagnostic::error(format!("cannot listen on 127.0.0.1:{port}: {error}"));
+                let hint = match self.port {
+                    Some(_) => "another program may use it: choose another `--port`",
+                    None => "another program may use it: choose another `auth.redirectPort`, or `--port`",
+                };
+                CommandFailure::failed(problem.hint(hint))
+            });
+        }
+        let registered = self.log_ins.registered_port(self.name, self.server).await.map_err(|error| failure(&error))?;
+        // Some authorization servers compare the port. If it is taken, the client is registered once more.
+        if let Some(port) = registered
+            && let Ok(bound) = CallbackPort::bind(port).await
+        {
+            return Ok(bound);
+        }
+        Ok(CallbackPort::bind(0).await?)
+    }
+
+    /// Whether a log-in is wanted although the server has not asked for one: by the arguments, the config, or a call that
+    /// was refused.
+    async fn is_wanted(&self) -> Result<bool, CommandFailure> {
+        if !self.scopes.is_empty() || self.server.auth.is_some() {
+            return Ok(true);
+        }
+        let known = self.log_ins.describe(self.name, self.server).await.map_err(|error| failure(&error))?;
+        Ok(known.state == LogInState::LogInNeeded || !known.wanted_scopes.is_empty())
+    }
+
+    fn not_needed(&self) {
+        output::out(&format!("no log-in is needed: server `{}` lets everybody in", self.name));
+    }
+
+    async fn begin(&self, challenge: Option<Challenge>, redirect_uri: String) -> Result<PendingLogIn, LogInError> {
+        let request = LogInRequest { challenge, redirect_uri, scopes: self.scopes.to_vec() };
+        let label = format!("asking {} for its authorization server", self.name);
+        spinner::with(&label, self.log_ins.begin(self.name, self.server, request)).await
+    }
+
+    /// Sends the person to the authorization server, and waits for the answer.
+    async fn wait_for(&self, mut pending: PendingLogIn, port: CallbackPort) -> Result<LogInReport, CommandFailure> {
+        let url = pending.authorization_url().to_owned();
+        let Some(redirect) = Redirect::of(pending.redirect_uri(), &url) else {
+            return Err(CommandFailure::failed(Diagnostic::error("the authorization request has no `state`")));
+        };
+        let mut callbacks = port.listen(redirect.clone());
+        say(&format!("to log in at `{}`, open this address in a browser:", self.name));
+        // Whole and on a line of its own, so that it can be copied.
+        output::err(&output::one_line(&url));
+        say("waiting for the browser; if it runs on another machine, paste here the address at which it ends");
+        let browser = self.opens_browser.then(|| Browser::open(&url));
+        let answer = wait::answer(&redirect, &mut callbacks, browser, self.timeout).await?;
+        let finished = spinner::with("fetching the tokens", pending.finish(answer.url())).await;
+        if let Answer::Browser(callback) = answer {
+            callback.answer(self.page(&finished)).await;
+        }
+        finished.map_err(|error| failure(&error))
+    }
+
+    fn page(&self, finished: &Result<LogInReport, LogInError>) -> Page {
+        match finished {
+            Ok(_) => {
+                let text = format!("The proxy can now use the server {}.", self.name);
+                Page { verdict: Verdict::LoggedIn, text }
+            }
+            Err(error) => Page { verdict: Verdict::Failed, text: error.to_string() },
+        }
+    }
+
+    fn show(&self, report: &LogInReport) {
+        let scopes = if report.scopes.is_empty() { "not named".to_owned() } else { report.scopes.join(", ") };
+        let mut lines = vec![
+            format!("logged in at `{}`", self.name),
+            format!("  issuer: {}", report.issuer),
+            format!("  scopes: {scopes}"),
+        ];
+        if !report.denied_scopes.is_empty() {
+            lines.push(format!("  not granted: {}", report.denied_scopes.join(", ")));
+        }
+        lines.push(format!("  expires: {}", expiry(report.expires_at, report.refreshable)));
+        for line in lines {
+            output::out(&output::one_line(&line));
+        }
+        let running = instances(&setup::control_folder()).unwrap_or_default();
+        if !running.is_empty() {
+            say("a running `proxy serve` of this config takes the log-in up by itself");
+        }
+    }
+}
+
+/// When a log-in ends, and whether it is renewed before that.
+fn expiry(at: Option<SystemTime>, refreshable: bool) -> String {
+    let left = at.map(|at| at.duration_since(SystemTime::now()).unwrap_or_default().as_secs());
+    match (left, refreshable) {
+        (Some(seconds), true) => format!("in {}, and is renewed before that", age(seconds)),
+        (Some(seconds), false) => format!("in {}; then somebody has to log in again", age(seconds)),
+        (None, true) => "not known; it is renewed when needed".to_owned(),
+        (None, false) => "not known".to_owned(),
+    }
+}

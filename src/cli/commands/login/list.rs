@@ -1,0 +1,153 @@
+//! `proxy login --list`: what is known of the log-in at each server with `url`. Never a token.
+
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::source::LogInSource;
+use crate::cli::age::{age, ago};
+use crate::cli::failure::CommandFailure;
+use crate::cli::{output, setup, table};
+use crate::config::{ServerConfig, TransportConfig};
+use crate::oauth::{LogInDescription, LogInError, LogInKind, LogInState};
+
+const HEADER: [&str; 9] = ["SERVER", "STATUS", "TYPE", "ISSUER", "CLIENT ID", "SCOPES", "EXPIRES", "RENEWED", "TO DO"];
+
+/// One server.
+struct Entry {
+    name: String,
+    known: Known,
+}
+
+enum Known {
+    Described(Box<LogInDescription>),
+    /// The config has its credentials.
+    Header,
+    /// The record cannot be read.
+    Unreadable(String),
+}
+
+pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure> {
+    let loaded = source.load()?;
+    let log_ins = super::log_ins(&loaded.config);
+    let has_url = |server: &ServerConfig| matches!(server.transport, TransportConfig::Http { .. }) && !server.disabled;
+    let entries: Vec<Entry> = setup::runtime()?.block_on(async {
+        let mut entries = Vec::new();
+        for (name, server) in loaded.config.servers.iter().filter(|(_, server)| has_url(server)) {
+            let known = match log_ins.describe(name, server).await {
+                Ok(described) => Known::Described(Box::new(described)),
+                Err(LogInError::NotApplicable(_)) => Known::Header,
+                Err(error) => Known::Unreadable(error.to_string()),
+            };
+            entries.push(Entry { name: name.clone(), known });
+        }
+        entries
+    });
+    if json {
+        output::json(&entries.iter().map(Entry::json).collect::<Vec<_>>());
+    } else if entries.is_empty() {
+        output::err("the config has no servers with `url`: only these have log-ins");
+    } else {
+        let rows: Vec<Vec<String>> = entries.iter().map(Entry::row).collect();
+        output::out(&table::render(&HEADER, &rows));
+    }
+    let waits = entries.iter().any(Entry::waits);
+    if waits { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
+}
+
+impl Entry {
+    /// Whether somebody has to do something before the server can be used.
+    fn waits(&self) -> bool {
+        match &self.known {
+            Known::Described(known) => known.state == LogInState::LogInNeeded || !known.wanted_scopes.is_empty(),
+            Known::Header => false,
+            Known::Unreadable(_) => true,
+        }
+    }
+
+    fn status(&self) -> &'static str {
+        match &self.known {
+            Known::Described(known) => match known.state {
+                LogInState::LoggedIn => "ok",
+                LogInState::LogInNeeded => "login",
+                LogInState::NotNeeded if known.kind == LogInKind::Undeclared => "none",
+                LogInState::NotNeeded => "automatic",
+            },
+            Known::Header => "ok",
+            Known::Unreadable(_) => "error",
+        }
+    }
+
+    fn row(&self) -> Vec<String> {
+        let (name, status) = (self.name.clone(), self.status().to_owned());
+        let known = match &self.known {
+            Known::Described(known) => known,
+            Known::Header => return row([name, status, "header".to_owned()], ""),
+            Known::Unreadable(error) => return row([name, status, String::new()], error),
+        };
+        let to_do: Vec<&str> =
+            [&known.last_error, &known.what_to_do].into_iter().flatten().map(String::as_str).collect();
+        vec![
+            name,
+            status,
+            known.kind.as_str().to_owned(),
+            known.issuer.clone().unwrap_or_default(),
+            known.client.map(|client| client.as_str().to_owned()).unwrap_or_default(),
+            known.scopes.join(" "),
+            known.expires_at.map(expires).unwrap_or_default(),
+            renewed(known).to_owned(),
+            to_do.join("; "),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        let known = match &self.known {
+            Known::Described(known) => known,
+            Known::Header => return json!({"server": self.name, "status": self.status(), "type": "header"}),
+            Known::Unreadable(error) => {
+                return json!({"server": self.name, "status": self.status(), "lastError": error});
+            }
+        };
+        let expires_at = known.expires_at.and_then(|at| Timestamp::try_from(at).ok()).map(|at| at.to_string());
+        let left = known.expires_at.map(|at| at.duration_since(SystemTime::now()).unwrap_or_default().as_secs());
+        json!({
+            "server": self.name,
+            "status": self.status(),
+            "type": known.kind.as_str(),
+            "issuer": known.issuer,
+            "client": known.client.map(|client| client.as_str()),
+            "scopes": known.scopes,
+            "wantedScopes": known.wanted_scopes,
+            "expiresAt": expires_at,
+            "expiresInSeconds": left,
+            "refreshable": known.refreshable,
+            "lastError": known.last_error,
+            "whatToDo": known.what_to_do,
+        })
+    }
+}
+
+/// A row with nothing between its first cells and the last.
+fn row(first: [String; 3], last: &str) -> Vec<String> {
+    let mut cells = first.to_vec();
+    cells.resize(HEADER.len() - 1, String::new());
+    cells.push(last.to_owned());
+    cells
+}
+
+fn expires(at: SystemTime) -> String {
+    match at.duration_since(SystemTime::now()) {
+        Ok(left) => format!("in {}", age(left.as_secs())),
+        Err(_) => ago(at),
+    }
+}
+
+fn renewed(known: &LogInDescription) -> &'static str {
+    match (known.state, known.refreshable) {
+        (LogInState::LoggedIn, true) => "yes",
+        (LogInState::LoggedIn, false) => "no",
+        (LogInState::NotNeeded, _) if known.kind != LogInKind::Undeclared => "yes",
+        _ => "",
+    }
+}

@@ -1,0 +1,59 @@
+//! `proxy logout SERVER`: revokes and deletes a log-in.
+
+use super::{LogoutArgs, failure, say, source};
+use crate::cli::failure::CommandFailure;
+use crate::cli::{output, setup, spinner};
+use crate::control::instances;
+use crate::diagnostic::Diagnostic;
+use crate::oauth::LogOutReport;
+
+pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
+    let name = &args.server;
+    let loaded = args.source.load()?;
+    let server = source::find(&loaded, name)?;
+    let log_ins = super::log_ins(&loaded.config);
+    let report = setup::runtime()?.block_on(async {
+        let leaving = log_ins.log_out(name, server, args.forget_client);
+        spinner::with(&format!("revoking the log-in at {name}"), leaving).await
+    });
+    let report = report.map_err(|error| failure(&error))?;
+    // What could not be revoked expires by itself. It is deleted here, so the command has done its part.
+    for problem in &report.problems {
+        output::diagnostics(&[Diagnostic::warning(problem.clone())]);
+    }
+    output::out(&output::one_line(&line(name, &report)));
+    if report.was_logged_in && !instances(&setup::control_folder()).unwrap_or_default().is_empty() {
+        say("a running `proxy serve` of this config notices that by itself");
+    }
+    Ok(())
+}
+
+fn line(name: &str, report: &LogOutReport) -> String {
+    let revoked = match report.revoked.as_slice() {
+        [] => String::new(),
+        revoked => format!("; revoked: {}", revoked.join(", ")),
+    };
+    let client = if report.forgot_client { "; the client is forgotten" } else { "" };
+    match report.was_logged_in {
+        true => format!("logged out of `{name}`{revoked}{client}"),
+        false => format!("nobody was logged in at `{name}`{client}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_what_was_done() {
+        let report = LogOutReport {
+            was_logged_in: true,
+            revoked: vec!["refresh token", "access token"],
+            ..LogOutReport::default()
+        };
+        assert_eq!(line("a", &report), "logged out of `a`; revoked: refresh token, access token");
+        assert_eq!(line("a", &LogOutReport::default()), "nobody was logged in at `a`");
+        let report = LogOutReport { forgot_client: true, ..LogOutReport::default() };
+        assert_eq!(line("a", &report), "nobody was logged in at `a`; the client is forgotten");
+    }
+}

@@ -1,0 +1,56 @@
+//! Asks a server what it wants before anybody logs in. It goes as far as the lists: some servers let everybody say hello.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::backend::{Audience, Backend, Cache, CredentialsSource, Environment, StartPolicy, StartSlots, start};
+use crate::cli::failure::CommandFailure;
+use crate::cli::setup;
+use crate::config::ServerConfig;
+use crate::diagnostic::Diagnostic;
+use crate::model::{Credentials, Status};
+use crate::oauth::{Challenge, LogIns};
+use crate::wire::http::HttpPool;
+
+/// What a server wants of somebody without a log-in.
+pub(super) enum Demand {
+    LogIn(Challenge),
+    /// It lets everybody in.
+    Nothing,
+    /// It does not answer; why.
+    Unknown(String),
+}
+
+pub(super) async fn ask(log_ins: &Arc<LogIns>, name: &str, server: &ServerConfig) -> Result<Demand, CommandFailure> {
+    let Some(probe) = log_ins.probe(name, server) else { return Ok(Demand::Nothing) };
+    let shown: Arc<dyn Credentials> = Arc::clone(&probe) as _;
+    let changes = Arc::new(Notify::new());
+    let environment = Environment {
+        pool: HttpPool::new().map_err(|error| CommandFailure::failed(Diagnostic::error(error.to_string())))?,
+        credentials: CredentialsSource::new(move |_, _| Some(Arc::clone(&shown))),
+        // What is listed without a log-in is not what the server has.
+        cache: Cache::at(None),
+        executable: std::env::current_exe()?,
+        variables: setup::variables(),
+        start_slots: StartSlots::of_this_machine(),
+        comparing: Arc::default(),
+        changes: Arc::clone(&changes),
+        audience: Audience::new(false),
+        start: StartPolicy::All,
+    };
+    let handle = start(name, server, &environment);
+    let view = loop {
+        let view = handle.view();
+        if view.status != Status::Starting {
+            break view;
+        }
+        changes.notified().await;
+    };
+    handle.stop().await;
+    Ok(match probe.challenge() {
+        Some(challenge) => Demand::LogIn(challenge),
+        None if view.status == Status::Ready => Demand::Nothing,
+        None => Demand::Unknown(view.error.clone()),
+    })
+}

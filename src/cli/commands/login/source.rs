@@ -1,0 +1,84 @@
+//! Which server a log-in is for.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::failure::CommandFailure;
+use crate::cli::setup::{LoadedConfig, SourceArgs};
+use crate::config::{AuthConfig, Config, ServerConfig, TransportConfig};
+use crate::diagnostic::{Diagnostic, nearest};
+
+/// Options that select the servers. A log-in has nothing to do with scripts and extensions.
+#[derive(Debug, Args)]
+pub(super) struct LogInSource {
+    /// Config file [default: as for the other commands]
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Add a server: NAME=URL; repeatable
+    #[arg(long = "server", value_name = "NAME=URL")]
+    servers: Vec<String>,
+}
+
+impl LogInSource {
+    pub(super) fn load(&self) -> Result<LoadedConfig, CommandFailure> {
+        SourceArgs::of_servers(self.config.clone(), self.servers.clone()).load()
+    }
+}
+
+/// The server of this name. A server that runs on this machine has no log-in, and neither has one whose log-in is in the
+/// config as a header.
+pub(super) fn find<'a>(loaded: &'a LoadedConfig, name: &str) -> Result<&'a ServerConfig, CommandFailure> {
+    let Some(server) = loaded.config.servers.get(name) else { return Err(unknown(loaded, name)) };
+    match &server.transport {
+        TransportConfig::Stdio { .. } => {
+            let problem =
+                format!("server `{name}` has a `command`: it gets its credentials from `env`, not from a log-in");
+            Err(refused(server, problem, "only servers with `url` have a log-in"))
+        }
+        TransportConfig::Http { headers, .. }
+            if headers.keys().any(|key| key.eq_ignore_ascii_case("authorization")) =>
+        {
+            let problem = format!("server `{name}` has its credentials in the config: the header `Authorization`");
+            Err(refused(server, problem, "remove it from `headers` to log in instead"))
+        }
+        TransportConfig::Http { .. } => Ok(server),
+    }
+}
+
+/// Checks that it is a person who logs in at this server.
+pub(super) fn by_a_person(name: &str, server: &ServerConfig) -> Result<(), CommandFailure> {
+    let kind = match &server.auth {
+        None | Some(AuthConfig::OAuth(_)) => return Ok(()),
+        Some(AuthConfig::ClientCredentials(_)) => "clientCredentials",
+        Some(AuthConfig::Enterprise(_)) => "enterprise",
+    };
+    let problem = format!("the proxy logs in at server `{name}` by itself: its `auth.type` is `{kind}`");
+    Err(refused(server, problem, "`proxy login --list` shows how that went"))
+}
+
+fn refused(server: &ServerConfig, problem: String, hint: &str) -> CommandFailure {
+    let problem = Diagnostic::error(problem).hint(hint);
+    match &server.place {
+        Some(place) => problem.at(place.clone()).into(),
+        None => problem.into(),
+    }
+}
+
+fn unknown(loaded: &LoadedConfig, name: &str) -> CommandFailure {
+    let problem = Diagnostic::error(format!("unknown server `{name}`"));
+    let hint = match nearest(name, loaded.config.servers.keys().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if loaded.bundled => "no config file was found: `proxy init` writes one, `--config` names one".to_owned(),
+        None => match with_url(&loaded.config).as_slice() {
+            [] => "the config has no server with `url`".to_owned(),
+            names => format!("the servers with `url` are {}", names.join(", ")),
+        },
+    };
+    problem.hint(hint).into()
+}
+
+fn with_url(config: &Config) -> Vec<String> {
+    let has_url = |server: &ServerConfig| matches!(server.transport, TransportConfig::Http { .. });
+    config.servers.iter().filter(|(_, server)| has_url(server)).map(|(name, _)| format!("`{name}`")).collect()
+}

@@ -1,0 +1,87 @@
+//! Waits until the person has agreed or refused: the browser comes back, or its address is pasted.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::browser::Browser;
+use super::callback::{Callback, CallbackEvent, Callbacks};
+use super::paste::Pasted;
+use super::redirect::Redirect;
+use crate::cli::failure::CommandFailure;
+use crate::cli::output;
+use crate::diagnostic::Diagnostic;
+
+/// How the answer arrived.
+pub(super) enum Answer {
+    Browser(Callback),
+    Pasted(String),
+}
+
+impl Answer {
+    pub(super) fn url(&self) -> &str {
+        match self {
+            Answer::Browser(callback) => &callback.url,
+            Answer::Pasted(url) => url,
+        }
+    }
+}
+
+/// Waits for the answer to a log-in. Requests of others do not end the wait, and on a terminal neither does a wrong paste.
+pub(super) async fn answer(
+    redirect: &Redirect,
+    callbacks: &mut Callbacks,
+    browser: Option<Browser>,
+    timeout: Duration,
+) -> Result<Answer, CommandFailure> {
+    let deadline = Instant::now() + timeout;
+    let mut pasted = Pasted::follow();
+    let mut said: Vec<String> = Vec::new();
+    let mut browser = browser.map(|browser| Box::pin(browser.failed()));
+    loop {
+        let no_browser = async {
+            match browser.as_mut() {
+                Some(failed) => failed.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            event = callbacks.next() => match event {
+                CallbackEvent::Answer(callback) => return Ok(Answer::Browser(callback)),
+                CallbackEvent::Refused(reason) => {
+                    // A web page can repeat it as often as it likes.
+                    if !said.contains(&reason) {
+                        output::err(&format!("a browser was refused at the redirect URI: {reason}"));
+                        said.push(reason);
+                    }
+                }
+            },
+            url = pasted.next() => match redirect.check(&url) {
+                Ok(()) => return Ok(Answer::Pasted(url)),
+                Err(reason) if std::io::stdin().is_terminal() => output::err(&format!("{reason}; paste the address again")),
+                Err(reason) => return Err(failed(format!("the pasted address does not belong to this log-in: {reason}"))),
+            },
+            reason = no_browser => {
+                browser = None;
+                output::err(&output::one_line(&format!("no browser was opened ({reason}): open the address yourself")));
+            }
+            () = tokio::time::sleep_until(deadline) => {
+                let problem = Diagnostic::error(format!("nobody has logged in within {}", shown(timeout)));
+                return Err(CommandFailure::failed(problem.hint("run the command again; `--timeout 10m` waits longer")));
+            }
+        }
+    }
+}
+
+fn failed(message: String) -> CommandFailure {
+    CommandFailure::failed(Diagnostic::error(message))
+}
+
+fn shown(time: Duration) -> String {
+    match (time.as_secs(), time.subsec_millis()) {
+        (seconds, _) if seconds >= 60 && seconds % 60 == 0 => format!("{} min", seconds / 60),
+        (0, milliseconds) => format!("{milliseconds} ms"),
+        (seconds, _) => format!("{seconds} s"),
+    }
+}

@@ -1,0 +1,146 @@
+//! What an authorization server says about itself (RFC 8414, OpenID Connect Discovery).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use url::Url;
+
+use rmcp::transport::auth::AuthorizationMetadata;
+
+use super::record::AuthMethod;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct AuthorizationServer {
+    pub(super) issuer: String,
+    pub(super) authorization_endpoint: Option<String>,
+    pub(super) token_endpoint: String,
+    pub(super) registration_endpoint: Option<String>,
+    pub(super) revocation_endpoint: Option<String>,
+    pub(super) scopes_supported: Vec<String>,
+    /// The names of `token_endpoint_auth_methods_supported`; `None` if it does not say.
+    pub(super) auth_methods: Option<Vec<String>>,
+    pub(super) pkce_methods: Option<Vec<String>>,
+    /// Whether a client ID can be the URL of a document.
+    pub(super) takes_documents: bool,
+    /// Whether redirects name their issuer (RFC 9207).
+    pub(super) names_itself: bool,
+}
+
+impl AuthorizationServer {
+    /// Reads a metadata document; `None` if it is something else.
+    pub(super) fn parse(document: &Value) -> Option<Self> {
+        let text = |name: &str| document.get(name).and_then(Value::as_str).map(str::to_owned);
+        let flag = |name: &str| document.get(name).and_then(Value::as_bool).unwrap_or(false);
+        let list = |name: &str| {
+            let values = document.get(name)?.as_array()?;
+            Some(values.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
+        };
+        Some(AuthorizationServer {
+            issuer: text("issuer")?,
+            token_endpoint: text("token_endpoint")?,
+            authorization_endpoint: text("authorization_endpoint"),
+            registration_endpoint: text("registration_endpoint"),
+            revocation_endpoint: text("revocation_endpoint"),
+            scopes_supported: list("scopes_supported").unwrap_or_default(),
+            auth_methods: list("token_endpoint_auth_methods_supported"),
+            pkce_methods: list("code_challenge_methods_supported"),
+            takes_documents: flag("client_id_metadata_document_supported"),
+            names_itself: flag("authorization_response_iss_parameter_supported"),
+        })
+    }
+
+    pub(super) fn endpoints(&self) -> impl Iterator<Item = &str> {
+        let optional = [&self.authorization_endpoint, &self.registration_endpoint, &self.revocation_endpoint];
+        [self.token_endpoint.as_str()].into_iter().chain(optional.into_iter().filter_map(Option::as_deref))
+    }
+
+    /// How a client with a secret authenticates. Basic is what every server must know (RFC 6749, 2.3.1).
+    pub(super) fn secret_method(&self) -> AuthMethod {
+        let has = |method: AuthMethod| {
+            self.auth_methods.as_ref().is_some_and(|known| known.iter().any(|name| name == method.as_str()))
+        };
+        if has(AuthMethod::Post) && !has(AuthMethod::Basic) { AuthMethod::Post } else { AuthMethod::Basic }
+    }
+
+    /// How a client that registers itself wants to authenticate: a client on a user's machine keeps no secret, unless the
+    /// server insists.
+    pub(super) fn registration_method(&self) -> AuthMethod {
+        match &self.auth_methods {
+            Some(methods) if !methods.iter().any(|method| method == AuthMethod::None.as_str()) => self.secret_method(),
+            _ => AuthMethod::None,
+        }
+    }
+
+    /// For rmcp, which derives decisions from it that are made already: the method is the one to use, there are no
+    /// `scopes_supported` (it would add `offline_access` to renewals that never had it), and S256 was checked.
+    pub(super) fn for_rmcp(&self, method: AuthMethod) -> Option<AuthorizationMetadata> {
+        let mut metadata = json!({
+            "issuer": self.issuer,
+            // It wants one even where nobody is sent there.
+            "authorization_endpoint": self.authorization_endpoint.as_ref().unwrap_or(&self.token_endpoint),
+            "token_endpoint": self.token_endpoint,
+            "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": self.names_itself,
+            "token_endpoint_auth_methods_supported": [method.as_str()],
+        });
+        if let Some(endpoint) = &self.registration_endpoint {
+            metadata["registration_endpoint"] = json!(endpoint);
+        }
+        serde_json::from_value(metadata).ok()
+    }
+}
+
+/// Whether two texts name one issuer: they are equal, but for the slash of an issuer without a path, which some write and
+/// others do not.
+pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
+    fn without_root_slash(issuer: &str) -> &str {
+        let is_root = Url::parse(issuer).is_ok_and(|url| url.path() == "/" && url.query().is_none());
+        if is_root { issuer.strip_suffix('/').unwrap_or(issuer) } else { issuer }
+    }
+    one == other || without_root_slash(one) == without_root_slash(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(methods: &[&str]) -> AuthorizationServer {
+        let document = json!({"issuer": "https://a", "token_endpoint": "https://a/t",
+            "token_endpoint_auth_methods_supported": methods, "scopes_supported": ["offline_access"]});
+        AuthorizationServer::parse(&document).unwrap()
+    }
+
+    #[test]
+    fn an_issuer_is_itself_with_or_without_the_slash_of_its_root() {
+        assert!(is_same_issuer("https://a", "https://a"));
+        assert!(is_same_issuer("https://a", "https://a/"));
+        assert!(is_same_issuer("https://a/t", "https://a/t"));
+        for (one, other) in [("https://a/t", "https://a/t/"), ("https://a", "https://A"), ("https://a", "https://a//")]
+        {
+            assert!(!is_same_issuer(one, other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_client_authenticates_as_the_server_allows() {
+        assert_eq!(server(&["client_secret_post", "client_secret_basic"]).secret_method(), AuthMethod::Basic);
+        assert_eq!(server(&["client_secret_post"]).secret_method(), AuthMethod::Post);
+        assert_eq!(server(&[]).secret_method(), AuthMethod::Basic);
+        assert_eq!(server(&["client_secret_post"]).registration_method(), AuthMethod::Post);
+        assert_eq!(server(&["client_secret_post", "none"]).registration_method(), AuthMethod::None);
+        let silent = AuthorizationServer { auth_methods: None, ..server(&[]) };
+        assert_eq!(silent.registration_method(), AuthMethod::None);
+    }
+
+    #[test]
+    fn rmcp_is_not_told_what_would_make_it_add_scopes() {
+        let metadata = server(&[]).for_rmcp(AuthMethod::Post).unwrap();
+        assert_eq!(metadata.scopes_supported, None);
+        assert_eq!(metadata.additional_fields["token_endpoint_auth_methods_supported"], json!(["client_secret_post"]));
+    }
+
+    #[test]
+    fn another_document_is_no_metadata() {
+        assert_eq!(AuthorizationServer::parse(&json!({"issuer": "https://a"})), None);
+        assert_eq!(AuthorizationServer::parse(&json!([])), None);
+    }
+}

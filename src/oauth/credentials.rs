@@ -1,0 +1,180 @@
+//! What a transport shows of the log-in of a person.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt, ready};
+use http::HeaderValue;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::person::PersonLogIn;
+use super::renewal::Renewal;
+use super::scopes;
+use super::subject::Subject;
+use super::{Challenge, LogIns};
+use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+
+/// A token that is refused this soon after it replaced a refused one is not renewed once more.
+const SECOND_REFUSAL: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+pub(super) struct PersonCredentials {
+    pub(super) subject: Subject,
+    pub(super) log_in: Arc<PersonLogIn>,
+    /// To follow what others store, once there is something to follow.
+    pub(super) log_ins: Weak<LogIns>,
+    /// The token that replaced a refused one, and when.
+    replacement: Mutex<Option<(HeaderValue, Instant)>>,
+}
+
+impl PersonCredentials {
+    pub(super) fn new(subject: Subject, log_in: Arc<PersonLogIn>, log_ins: Weak<LogIns>) -> Self {
+        PersonCredentials { subject, log_in, log_ins, replacement: Mutex::default() }
+    }
+
+    fn follow(&self) {
+        if let Some(log_ins) = self.log_ins.upgrade() {
+            log_ins.follow();
+        }
+    }
+
+    /// The header after everything that can be done about it here: read, renewed, or the old one if the renewal failed, so
+    /// that the server decides.
+    async fn prepared(&self) -> Result<Option<HeaderValue>, LoginNeeded> {
+        if let Err(error) = self.log_in.load().await {
+            return Err(LoginNeeded(format!("server `{}`: {error}", self.subject.name)));
+        }
+        self.follow();
+        let known = Arc::clone(&self.log_in.known());
+        if let Some(header) = known.fresh() {
+            return Ok(Some(header.clone()));
+        }
+        if !known.is_renewable() {
+            let record = known.record.as_ref();
+            let ended = record.filter(|record| record.tokens.is_none()).and_then(|record| record.last_error.as_ref());
+            return match ended {
+                Some(reason) => Err(self.ended(reason)),
+                None => Ok(known.header.clone()),
+            };
+        }
+        match self.log_in.renew().await {
+            Renewal::Refused(reason) => Err(self.ended(&reason)),
+            Renewal::Renewed | Renewal::Failed(_) => Ok(self.log_in.known().header.clone()),
+        }
+    }
+
+    fn ended(&self, reason: &str) -> LoginNeeded {
+        let (name, command) = (&self.subject.name, self.subject.command());
+        LoginNeeded(format!("the log-in at server `{name}` has ended ({reason}): run {command}"))
+    }
+
+    fn needed(&self, challenge: Option<&Challenge>) -> Remedy {
+        let (name, command) = (&self.subject.name, self.subject.command());
+        let scopes = challenge.map_or(&[][..], |challenge| &challenge.scopes);
+        let scopes =
+            if scopes.is_empty() { String::new() } else { format!(" with the scopes {}", scopes::shown(scopes)) };
+        Remedy::LogIn(LoginNeeded(format!("server `{name}` asks for a log-in{scopes}: run {command}")))
+    }
+
+    async fn remedy(&self, refusal: Refusal) -> Remedy {
+        let challenge = Challenge::find(&refusal.challenges);
+        match (refusal.status, &challenge, &refusal.shown) {
+            (401, _, Some(shown)) => self.after_refused_token(shown, challenge.as_ref()).await,
+            (401, Some(_), None) => self.after_nothing(challenge.as_ref()).await,
+            (401, None, None) if self.subject.declared => self.after_nothing(None).await,
+            (403, Some(found), Some(shown)) if found.is_insufficient_scope() => self.after_scopes(shown, found).await,
+            (403, Some(found), None) if found.is_insufficient_scope() => self.after_nothing(challenge.as_ref()).await,
+            _ => Remedy::None,
+        }
+    }
+
+    /// Whether there is another token by now, from this process or another.
+    async fn has_other(&self, shown: Option<&HeaderValue>) -> bool {
+        let is_other = |header: Option<&HeaderValue>| header.is_some() && header != shown;
+        if is_other(self.log_in.known().header.as_ref()) {
+            return true;
+        }
+        if let Err(error) = self.log_in.take_up().await {
+            tracing::warn!(server = %self.subject.name, "{error}");
+        }
+        is_other(self.log_in.known().header.as_ref())
+    }
+
+    async fn after_nothing(&self, challenge: Option<&Challenge>) -> Remedy {
+        self.follow();
+        if self.has_other(None).await { Remedy::Retry } else { self.needed(challenge) }
+    }
+
+    async fn after_refused_token(&self, shown: &HeaderValue, challenge: Option<&Challenge>) -> Remedy {
+        if self.has_other(Some(shown)).await {
+            return Remedy::Retry;
+        }
+        let replaced = self.replacement.lock().clone();
+        let is_second = replaced.is_some_and(|(token, at)| token == *shown && at.elapsed() < SECOND_REFUSAL);
+        if is_second || !self.log_in.known().is_renewable() {
+            return self.needed(challenge);
+        }
+        match self.log_in.renew().await {
+            Renewal::Renewed => {
+                *self.replacement.lock() = self.log_in.known().header.clone().map(|token| (token, Instant::now()));
+                Remedy::Retry
+            }
+            Renewal::Refused(reason) => Remedy::LogIn(self.ended(&reason)),
+            Renewal::Failed(reason) => {
+                Remedy::Later(format!("the log-in at server `{}` cannot be renewed now: {reason}", self.subject.name))
+            }
+        }
+    }
+
+    /// Notes what is lacking, for the next log-in.
+    async fn after_scopes(&self, shown: &HeaderValue, challenge: &Challenge) -> Remedy {
+        if self.has_other(Some(shown)).await {
+            return Remedy::Retry;
+        }
+        let noted = self.log_in.change(|record| scopes::add(&mut record.wanted_scopes, &challenge.scopes)).await;
+        if let Err(error) = noted {
+            tracing::warn!(server = %self.subject.name, "the scopes that it asks for could not be noted: {error}");
+        }
+        let what = match challenge.scopes.as_slice() {
+            [] => "more permissions".to_owned(),
+            scopes => scopes::shown(scopes),
+        };
+        Remedy::MoreScopes(format!("needs {what}: run {}", self.subject.command()))
+    }
+}
+
+impl Credentials for PersonCredentials {
+    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
+        // Nearly every request comes this way: no lock, and nothing is made but the future.
+        if let Some(header) = self.log_in.known().fresh() {
+            return ready(Ok(Some(header.clone()))).boxed();
+        }
+        self.prepared().boxed()
+    }
+
+    fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy> {
+        self.remedy(refusal).boxed()
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        // What is not read yet is what was there before.
+        let changed = self.log_in.is_loaded().then(|| self.log_in.changed());
+        async move {
+            let changed = match changed {
+                Some(changed) => changed,
+                None => {
+                    let loaded = self.log_in.load().await;
+                    if let Err(error) = loaded {
+                        tracing::debug!(server = %self.subject.name, "{error}");
+                    }
+                    self.log_in.changed()
+                }
+            };
+            self.follow();
+            let _waiting = self.log_ins.upgrade().map(|log_ins| log_ins.waiting());
+            changed.await;
+        }
+        .boxed()
+    }
+}

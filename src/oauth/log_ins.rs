@@ -1,0 +1,136 @@
+//! All log-ins of one process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+
+use super::credentials::PersonCredentials;
+use super::follower::{Follower, PersonLogIns, Waiting};
+use super::machine::MachineCredentials;
+use super::person::PersonLogIn;
+use super::record::Registration;
+use super::subject::{Subject, url_of};
+use super::{
+    CredentialStorage, LogInDescription, LogInError, LogInRequest, LogOutReport, PendingLogIn, Probe, describe, log_out,
+};
+use crate::config::{AuthConfig, ServerConfig};
+use crate::model::Credentials;
+use crate::wire::http::Fetcher;
+
+/// How long the end of a process waits for renewals.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// All log-ins of one process: where records are kept, the HTTP client for authorization servers, and one renewal at a
+/// time for each of them.
+#[derive(Debug)]
+pub struct LogIns {
+    storage: CredentialStorage,
+    fetcher: Arc<Fetcher>,
+    persons: PersonLogIns,
+    follower: Follower,
+}
+
+impl LogIns {
+    pub fn new(storage: CredentialStorage) -> Arc<Self> {
+        Arc::new(LogIns {
+            storage,
+            fetcher: Arc::default(),
+            persons: PersonLogIns::default(),
+            follower: Follower::default(),
+        })
+    }
+
+    /// What the transport of a server shows. `None` for servers with `command`, and with a header `Authorization`.
+    pub fn credentials(self: &Arc<Self>, server: &str, config: &ServerConfig) -> Option<Arc<dyn Credentials>> {
+        let url = url_of(config)?;
+        match &config.auth {
+            Some(AuthConfig::ClientCredentials(auth)) => {
+                Some(Arc::new(MachineCredentials::of_client(server, url, auth, &self.fetcher)?))
+            }
+            Some(AuthConfig::Enterprise(auth)) => {
+                Some(Arc::new(MachineCredentials::of_enterprise(server, url, auth, &self.fetcher)?))
+            }
+            Some(AuthConfig::OAuth(_)) | None => {
+                let subject = Subject::of(server, config).ok()?;
+                let log_in = self.person(&subject);
+                Some(Arc::new(PersonCredentials::new(subject, log_in, Arc::downgrade(self))))
+            }
+        }
+    }
+
+    /// Shows no token and remembers the challenge: for `proxy login`, which has to know what the server asks for.
+    pub fn probe(self: &Arc<Self>, server: &str, config: &ServerConfig) -> Option<Arc<Probe>> {
+        url_of(config).map(|_| Arc::new(Probe::new(server)))
+    }
+
+    /// The port of the redirect URI that is registered, to be bound again if possible.
+    pub async fn registered_port(&self, server: &str, config: &ServerConfig) -> Result<Option<u16>, LogInError> {
+        let subject = Subject::of(server, config)?;
+        let record = self.person(&subject).stored().await?;
+        let client = record.and_then(|record| record.registration).filter(|client| !client.is_expired());
+        Ok(client.as_ref().and_then(port))
+    }
+
+    /// Discovers, registers, and makes the authorization URL. Nothing is saved before [`PendingLogIn::finish`] but a new
+    /// registration.
+    pub async fn begin(
+        self: &Arc<Self>,
+        server: &str,
+        config: &ServerConfig,
+        request: LogInRequest,
+    ) -> Result<PendingLogIn, LogInError> {
+        let subject = Subject::of(server, config)?;
+        PendingLogIn::begin(self.person(&subject), subject, request).await
+    }
+
+    /// Revokes what can be revoked and deletes the log-in. The registration of the client is kept unless `forget_client`.
+    pub async fn log_out(
+        &self,
+        server: &str,
+        config: &ServerConfig,
+        forget_client: bool,
+    ) -> Result<LogOutReport, LogInError> {
+        let subject = Subject::of(server, config)?;
+        log_out::log_out(&self.person(&subject), forget_client).await
+    }
+
+    /// For `proxy login --list`.
+    pub async fn describe(&self, server: &str, config: &ServerConfig) -> Result<LogInDescription, LogInError> {
+        match (&config.auth, url_of(config)) {
+            (Some(auth), Some(_)) if !matches!(auth, AuthConfig::OAuth(_)) => Ok(describe::of_machine(auth)),
+            _ => {
+                let subject = Subject::of(server, config)?;
+                Ok(describe::of_person(&subject, self.person(&subject).stored().await))
+            }
+        }
+    }
+
+    /// Waits for renewals that are under way, at most five seconds: their answer must be saved before the process exits.
+    pub async fn drain(&self) {
+        let renewing: Vec<_> =
+            self.persons.lock().values().filter_map(|person| person.renewing.lock().clone()).collect();
+        let _ = tokio::time::timeout(DRAIN, join_all(renewing)).await;
+    }
+
+    /// The log-in of a person, one for each record.
+    fn person(&self, subject: &Subject) -> Arc<PersonLogIn> {
+        let mut persons = self.persons.lock();
+        let new = || Arc::new(PersonLogIn::new(subject, self.storage.clone(), Arc::clone(&self.fetcher)));
+        Arc::clone(persons.entry(subject.key.clone()).or_insert_with(new))
+    }
+
+    /// Takes up what other processes store, from now on.
+    pub(super) fn follow(&self) {
+        self.follower.start(&self.storage, &self.persons);
+    }
+
+    pub(super) fn waiting(&self) -> Waiting {
+        self.follower.waiting()
+    }
+}
+
+/// The port of a redirect URI on this machine.
+fn port(client: &Registration) -> Option<u16> {
+    url::Url::parse(&client.redirect_uri).ok().and_then(|url| url.port())
+}

@@ -1,0 +1,95 @@
+//! Ends a log-in: revokes its tokens (RFC 7009), which rmcp cannot, and deletes them.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::Request;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use url::Url;
+use url::form_urlencoded::{Serializer, byte_serialize};
+
+use super::person::PersonLogIn;
+use super::record::{AuthMethod, Record, Registration};
+use super::subject::reach;
+use super::{ClientKind, LogInError, LogOutReport};
+use crate::model::Secret;
+use crate::wire::http::{Fetcher, Reach};
+
+pub(super) async fn log_out(log_in: &Arc<PersonLogIn>, forget_client: bool) -> Result<LogOutReport, LogInError> {
+    // No renewal may begin between the revocation and the end of the record.
+    let lock = log_in.storage.lock(&log_in.key).await?;
+    let Some(record) = log_in.stored().await? else { return Ok(LogOutReport::default()) };
+    let mut report = LogOutReport { was_logged_in: record.tokens.is_some(), ..LogOutReport::default() };
+    revoke_all(log_in, &record, &mut report).await;
+    let registration = record.registration.clone().filter(|client| client.kind == ClientKind::Registered);
+    report.forgot_client = forget_client && registration.is_some();
+    let kept = registration.filter(|_| !forget_client).map(|client| Record {
+        registration: Some(client),
+        ..Record::new(&record.server_url, record.authorization_server.clone(), record.resource.clone())
+    });
+    log_in.forget(&lock, kept).await?;
+    Ok(report)
+}
+
+/// The refresh token first: with it, an access token could be had again.
+async fn revoke_all(log_in: &PersonLogIn, record: &Record, report: &mut LogOutReport) {
+    let Some(tokens) = &record.tokens else { return };
+    let (Some(endpoint), Some(client)) = (&record.authorization_server.revocation_endpoint, &record.registration)
+    else {
+        report
+            .problems
+            .push("the authorization server has no way to revoke tokens: they stay valid until they expire".into());
+        return;
+    };
+    let Ok(url) = Url::parse(&record.server_url) else { return };
+    let reach = reach(&url, log_in.issuer.as_deref()).await;
+    let tokens = [
+        ("refresh token", "refresh_token", tokens.refresh_token.as_ref()),
+        ("access token", "access_token", Some(&tokens.access_token)),
+    ];
+    for (name, hint, token) in tokens {
+        let Some(token) = token else { continue };
+        match revoke(&log_in.fetcher, reach, endpoint, client, (token, hint)).await {
+            Ok(()) => report.revoked.push(name),
+            Err(reason) => report.problems.push(format!("the {name} could not be revoked: {reason}")),
+        }
+    }
+}
+
+async fn revoke(
+    fetcher: &Fetcher,
+    reach: Reach,
+    endpoint: &str,
+    client: &Registration,
+    token: (&Secret, &str),
+) -> Result<(), String> {
+    let request = revocation(endpoint, client, token).ok_or_else(|| "its endpoint is not a valid URL".to_owned())?;
+    let answer = fetcher.fetch(reach, request).await.map_err(|error| error.to_string())?;
+    match answer.status().as_u16() {
+        200..300 => Ok(()),
+        status => Err(format!("HTTP {status}")),
+    }
+}
+
+fn revocation(endpoint: &str, client: &Registration, (token, hint): (&Secret, &str)) -> Option<Request<Vec<u8>>> {
+    let mut form = Serializer::new(String::new());
+    form.append_pair("token", token.reveal()).append_pair("token_type_hint", hint);
+    let mut request = Request::post(endpoint)
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .header(ACCEPT, "application/json");
+    match (&client.client_secret, client.method) {
+        (Some(secret), AuthMethod::Basic) => {
+            let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+            let both = format!("{}:{}", encoded(&client.client_id), encoded(secret.reveal()));
+            request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(both)));
+        }
+        (Some(secret), AuthMethod::Post) => {
+            form.append_pair("client_id", &client.client_id).append_pair("client_secret", secret.reveal());
+        }
+        _ => {
+            form.append_pair("client_id", &client.client_id);
+        }
+    }
+    request.body(form.finish().into_bytes()).ok()
+}

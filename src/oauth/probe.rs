@@ -1,0 +1,50 @@
+//! Credentials that show nothing, to find out what a server asks for.
+
+use futures::future::{BoxFuture, FutureExt, pending, ready};
+use http::HeaderValue;
+use parking_lot::Mutex;
+
+use super::Challenge;
+use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+
+/// Shows no token and remembers the challenge.
+#[derive(Debug)]
+pub struct Probe {
+    server: String,
+    challenge: Mutex<Option<Challenge>>,
+}
+
+impl Probe {
+    pub(super) fn new(server: &str) -> Self {
+        Probe { server: server.to_owned(), challenge: Mutex::default() }
+    }
+
+    /// What the server has asked for; `None` if it has not refused anything.
+    pub fn challenge(&self) -> Option<Challenge> {
+        self.challenge.lock().clone()
+    }
+}
+
+impl Credentials for Probe {
+    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
+        ready(Ok(None)).boxed()
+    }
+
+    fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy> {
+        let challenge = Challenge::find(&refusal.challenges);
+        let remedy = match (refusal.status, &challenge) {
+            (401, _) | (403, Some(_)) => {
+                Remedy::LogIn(LoginNeeded(format!("server `{}` asks for a log-in", self.server)))
+            }
+            _ => Remedy::None,
+        };
+        if remedy != Remedy::None {
+            self.challenge.lock().get_or_insert(challenge.unwrap_or_default());
+        }
+        ready(remedy).boxed()
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        pending().boxed()
+    }
+}

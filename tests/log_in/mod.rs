@@ -1,0 +1,20 @@
+//! Servers that want a log-in: from `proxy login` to tools that work, and what may go wrong on the way.
+
+mod callback;
+mod client_credentials;
+mod command;
+mod discovery;
+mod enterprise;
+mod first_time;
+mod interrupted;
+mod log_out;
+mod migration;
+mod old_transport;
+mod others;
+mod records;
+mod refresh;
+mod registration;
+mod resource;
+mod secrets;
+mod step_up;
+mod while_serving;
