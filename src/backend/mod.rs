@@ -8,6 +8,8 @@ mod transport;
 mod connection;
 mod supervision;
 mod handle;
+#[cfg(test)]
+mod log_in_tests;
 
 pub use call::{
     Answer, Backend, BackendCall, CacheHint, CallError, Cancellation, ConnectedBackend, Listener, Peer, Question,

@@ -17,4 +17,5 @@ mod registration;
 mod resource;
 mod secrets;
 mod step_up;
+mod waiting;
 mod while_serving;

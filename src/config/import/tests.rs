@@ -54,6 +54,20 @@ fn a_claude_desktop_file() {
 }
 
 #[test]
+fn a_bridge_to_a_url_is_taken_over_with_a_hint() {
+    for command in [
+        r#""command": "npx", "args": ["-y", "mcp-remote@0.1.29", "https://h/sse?key=s3cret"]"#,
+        r#""command": "/usr/bin/mcp-remote", "args": ["https://h/sse?key=s3cret"]"#,
+    ] {
+        let imported = imported(&format!(r#"{{"mcpServers": {{"linear": {{{command}}}}}}}"#));
+        let [message] = messages(&imported)[..] else { panic!("{:?}", messages(&imported)) };
+        assert!(message.contains("`linear` runs `mcp-remote`") && message.contains("`proxy login NAME`"), "{message}");
+        assert!(!message.contains("s3cret"), "{message}");
+        assert!(matches!(round_trip(&imported).servers["linear"].transport, TransportConfig::Stdio { .. }));
+    }
+}
+
+#[test]
 fn keys_of_other_clients_are_taken_over_or_named() {
     let imported = imported(
         r#"{"mcpServers": {"docs": {"url": "https://h/mcp?k=1", "headers": {"Authorization": "Bearer ${env:DOCS}"},
