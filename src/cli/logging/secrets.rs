@@ -18,7 +18,8 @@ const HIDDEN: &str = "•••";
 const SECRET_MEMBER: &str = r#"(?ix)
     ( "NAME"\s*:\s*" ) ( (?: [^"\\] | \\. )+ )
   | ( \\"NAME\\"\s*:\s*\\" ) ( (?: [^"\\] | \\\\ (?: \\["\\] | [^"\\] ) | \\[^"\\] )+ )"#;
-const SECRET_NAME: &str = r#"[^"\\]{0,64}(?:token|secret|password|passwd|api_?-?key|credential|cookie|authorization)[^"\\]{0,64}"#;
+const SECRET_NAME: &str =
+    r#"[^"\\]{0,64}(?:token|secret|password|passwd|api_?-?key|credential|cookie|authorization)[^"\\]{0,64}"#;
 
 static KNOWN: LazyLock<ArcSwap<Vec<String>>> = LazyLock::new(ArcSwap::default);
 
@@ -119,7 +120,10 @@ mod tests {
             (r#"{"progressToken":"abc","tokens":3}"#, r#"{"progressToken":"abc","tokens":3}"#),
             (r#"{"_meta":{"Authorization":"Bearer x"}}"#, r#"{"_meta":{"Authorization":"•••"}}"#),
             (r#"{"password":"a\"b\\","c":"d"}"#, r#"{"password":"•••","c":"d"}"#),
-            (r#"{"text":"{\"token\":\"a\\\"b\\n\\\\\",\"c\":\"d\"}"}"#, r#"{"text":"{\"token\":\"•••\",\"c\":\"d\"}"}"#),
+            (
+                r#"{"text":"{\"token\":\"a\\\"b\\n\\\\\",\"c\":\"d\"}"}"#,
+                r#"{"text":"{\"token\":\"•••\",\"c\":\"d\"}"}"#,
+            ),
             ("a token: none", "a token: none"),
         ] {
             assert_eq!(hidden(text), shown);
