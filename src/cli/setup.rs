@@ -148,6 +148,11 @@ fn xdg_folder(variable: &str, below_home: &str) -> Option<PathBuf> {
     named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(below_home)))
 }
 
+/// The folder for what can be found out again.
+pub(super) fn cache_folder() -> Option<PathBuf> {
+    xdg_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("starlark-mcp-proxy"))
+}
+
 /// The folder for state that is kept between runs.
 pub(super) fn state_folder() -> Option<PathBuf> {
     xdg_folder("XDG_STATE_HOME", ".local/state").map(|folder| folder.join("starlark-mcp-proxy"))
@@ -165,7 +170,7 @@ pub(super) fn control_folder() -> PathBuf {
 
 pub(super) fn options(bundled: bool) -> Result<GatewayOptions, CommandFailure> {
     Ok(GatewayOptions {
-        cache_folder: xdg_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("starlark-mcp-proxy")),
+        cache_folder: cache_folder(),
         state_folder: state_folder(),
         executable: std::env::current_exe()?,
         variables: variables(),
@@ -197,9 +202,8 @@ pub(super) fn runtime() -> Result<Runtime, CommandFailure> {
 /// Prints a warning for each server that is not available.
 pub(super) fn report_servers(gateway: &Gateway) {
     for backend in &gateway.snapshot().backends {
-        if !backend.error.is_empty() {
-            let message = format!("server `{}` is not available: {}", backend.name, backend.error);
-            output::diagnostics(&[Diagnostic::warning(message)]);
+        if let Some(problem) = backend.problem() {
+            output::diagnostics(&[Diagnostic::warning(problem)]);
         }
         for report in backend.reports.iter() {
             output::diagnostics(&[Diagnostic::warning(format!("server `{}`: {report}", backend.name))]);

@@ -160,8 +160,7 @@ impl Gateway {
         match views(&snapshot).into_iter().find(|backend| backend.status != Status::Ready) {
             None => Ok(()),
             Some(backend) => {
-                let what = if backend.status == Status::Login { "waits for a log-in" } else { "did not start" };
-                Err(Diagnostic::error(format!("required server `{}` {what}: {}", backend.name, backend.error)))
+                Err(Diagnostic::error(format!("required server `{}` did not start: {}", backend.name, backend.error)))
             }
         }
     }

@@ -203,6 +203,11 @@ impl BackendView {
         BackendView { info, lists, variants: Arc::default(), ..self.clone() }
     }
 
+    /// Why it is not ready, for people; `None` if there is no error.
+    pub fn problem(&self) -> Option<String> {
+        problem(&self.name, self.status.as_str(), &self.error)
+    }
+
     /// The JSON form that commands print.
     pub fn to_json(&self) -> Value {
         let (info, lists) = (&self.info, &self.lists);
@@ -235,6 +240,16 @@ pub struct ItemRef {
     pub kind: ItemKind,
     pub backend: Arc<str>,
     pub name: Arc<str>,
+}
+
+/// Why a server of this name and status is not ready, for people; `None` if it has no error.
+pub fn problem(name: &str, status: &str, error: &str) -> Option<String> {
+    match error {
+        "" => None,
+        // It names the server, and says what to run.
+        error if status == Status::Login.as_str() => Some(error.to_owned()),
+        error => Some(format!("server `{name}` is not available: {error}")),
+    }
 }
 
 /// The error of a server on one line, for a cell of a table.

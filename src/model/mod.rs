@@ -22,6 +22,7 @@ mod withheld;
 pub use abilities::Abilities;
 pub use backend::{
     BackendKind, BackendView, ItemRef, LastKnown, Lists, ServerInfo, StartFailure, Status, ViewVariant, error_line,
+    problem,
 };
 pub use catalog::{Snapshot, SnapshotVariant};
 pub use credentials::{Credentials, LoginNeeded, Refusal, Remedy};

@@ -31,7 +31,7 @@ pub struct LogInRequest {
     pub challenge: Option<Challenge>,
     /// Where the browser comes back to.
     pub redirect_uri: String,
-    /// Scopes to ask for instead of those that the server or the config name.
+    /// Scopes to ask for in addition to those that the server or the config name.
     pub scopes: Vec<String>,
 }
 

@@ -6,7 +6,7 @@ use super::record::Record;
 const OFFLINE_ACCESS: &str = "offline_access";
 
 pub(super) struct Scopes<'a> {
-    /// From the command line.
+    /// From the command line: in addition to all others.
     pub(super) named: &'a [String],
     pub(super) configured: &'a [String],
     pub(super) challenge: Option<&'a Challenge>,
@@ -19,11 +19,12 @@ pub(super) struct Scopes<'a> {
 }
 
 impl Scopes<'_> {
-    /// The scopes to ask for: those that a person has named, else those that the server has asked for, else those that its
-    /// metadata name, else none. What was asked for before is asked for again: the new token replaces the old.
+    /// The scopes to ask for: those of the config, else those that the server has asked for, else those that its metadata
+    /// name, else none; and those of the command line. What was asked for before is asked for again: the new token replaces
+    /// the old.
     pub(super) fn select(&self) -> Vec<String> {
         let challenged = self.challenge.map_or(&[][..], |challenge| &challenge.scopes);
-        let chosen = [self.named, self.configured].into_iter().find(|scopes| !scopes.is_empty());
+        let chosen = Some(self.configured).filter(|scopes| !scopes.is_empty());
         let mut scopes = Vec::new();
         match self.last.filter(|last| !last.wanted_scopes.is_empty()) {
             // The metadata name what is needed at first, which says nothing about what was refused.
@@ -40,6 +41,7 @@ impl Scopes<'_> {
                 add(&mut scopes, chosen.or(asked).unwrap_or_default());
             }
         }
+        add(&mut scopes, self.named);
         // Without it, some authorization servers give no refresh token; others refuse to know it.
         if !scopes.is_empty() && self.supported.iter().any(|scope| scope == OFFLINE_ACCESS) {
             add(&mut scopes, &[OFFLINE_ACCESS.to_owned()]);
@@ -92,7 +94,9 @@ mod tests {
 
     #[test]
     fn the_nearest_source_decides() {
-        assert_eq!(select(["a", "b", "c", "d", ""], None), "a");
+        assert_eq!(select(["a", "b", "c", "d", ""], None), "b a");
+        assert_eq!(select(["a", "", "c", "d", ""], None), "c a");
+        assert_eq!(select(["a", "", "", "", ""], None), "a");
         assert_eq!(select(["", "b", "c", "d", ""], None), "b");
         assert_eq!(select(["", "", "c", "d", ""], None), "c");
         assert_eq!(select(["", "", "", "d e", ""], None), "d e");

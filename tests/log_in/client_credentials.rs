@@ -21,7 +21,7 @@ async fn a_secret_is_shown_as_the_authorization_server_wants_it() {
         let server = ProtectedServer::start(&authorization).await;
         let auth = json!({"type": GRANT_TYPE, "clientId": "jobs", "clientSecret": "secret-of-jobs", "scopes": ["run"]});
         let world = world_with(&server.url, json!({"auth": auth}));
-        world.run(["call", "echo", "{}"]).await.expect(0);
+        world.run(["call", "echo"]).await.expect(0);
         let request = authorization.seen().last(GRANT);
         assert_eq!(request.authorization.is_some(), kind == Registration::Basic, "{request:?}");
         assert_eq!(request.get("scope"), Some("run"));
@@ -87,7 +87,7 @@ async fn a_key_signs_what_the_client_says() {
         if !make_key(&world, kind) {
             return crate::support::real_servers::missing("openssl does not work here").unwrap_or_default();
         }
-        world.run(["call", "echo", "{}"]).await.expect(0);
+        world.run(["call", "echo"]).await.expect(0);
         let request = authorization.seen().last(GRANT);
         assert_eq!(request.get("client_id"), None, "the assertion says it");
         let assertion = request.get("client_assertion").expect("an assertion");

@@ -54,7 +54,7 @@ async fn a_resource_above_the_server_is_taken_as_it_is_written() {
     for kind in ["authorize", "authorization_code"] {
         assert_eq!(authorization.seen().last(kind).get("resource"), Some(origin.as_str()), "{kind}");
     }
-    world.run(["call", "echo", "{}"]).await.expect(0);
+    world.run(["call", "echo"]).await.expect(0);
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn an_authorization_server_that_does_not_declare_pkce_is_refused_unless_th
     assert!(done.stderr.contains("requirePkceMetadata"), "the way out is named: {}", done.stderr);
     let world = world_with(&server.url, json!({"auth": {"type": "oauth", "requirePkceMetadata": false}}));
     log_in(&world).await.expect(0);
-    world.run(["call", "echo", "{}"]).await.expect(0);
+    world.run(["call", "echo"]).await.expect(0);
 }
 
 #[tokio::test]

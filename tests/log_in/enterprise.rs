@@ -46,7 +46,7 @@ async fn both_steps_are_taken_and_the_id_token_goes_only_to_its_provider() {
     for token_type in ["N_A", "Bearer"] {
         company.provider.set(|settings| settings.exchanged_token_type = token_type);
         let world = company.world();
-        world.run(["call", "echo", "{}"]).await.expect(0);
+        world.run(["call", "echo"]).await.expect(0);
         assert_eq!(opened(&world), [""; 0]);
         let first = company.provider.seen().last(EXCHANGE);
         assert_eq!(first.get("subject_token"), Some("id-token-of-ann"));

@@ -22,6 +22,6 @@ async fn a_server_that_wants_a_log_in_says_what_to_run_and_then_works() {
     assert_eq!(state(&world).await["status"], "ready");
     let listed = world.run(["list-tools"]).await.expect(0);
     assert!(listed.column().contains(&"echo"), "{}", listed.stdout);
-    let called = world.run(["call", "echo", r#"{"n":1}"#]).await.expect(0);
+    let called = world.run(["call", "echo", "n=1"]).await.expect(0);
     assert!(called.stdout.contains("\"n\""), "{}", called.stdout);
 }

@@ -63,7 +63,7 @@ async fn a_proxy_that_is_stopped_finishes_the_refresh_first() {
     answer.release();
     proxy.client.program.exit().await;
     assert!(record(&proxy.world).contains(&authorization.newest("refresh")));
-    proxy.world.run(["call", "echo", "{}"]).await.expect(0);
+    proxy.world.run(["call", "echo"]).await.expect(0);
     assert_eq!((authorization.seen().count("refresh_token"), authorization.reuses()), (1, 0));
 }
 
@@ -77,7 +77,7 @@ async fn a_proxy_that_is_killed_before_its_request_is_read_has_lost_nothing() {
     request.arrived(proxy.client.stderr()).await;
     proxy.client.program.kill();
     proxy.client.program.exit().await;
-    proxy.world.run(["call", "echo", "{}"]).await.expect(0);
+    proxy.world.run(["call", "echo"]).await.expect(0);
     assert_eq!((authorization.seen().count("refresh_token"), authorization.reuses()), (2, 0));
 }
 
@@ -92,13 +92,13 @@ async fn a_proxy_that_is_killed_before_the_answer_comes_asks_for_a_log_in_and_do
     proxy.client.program.kill();
     proxy.client.program.exit().await;
     // The old token is spent, and the new one was never heard of: this cannot be saved.
-    let refused = proxy.world.run(["call", "echo", "{}"]).await;
+    let refused = proxy.world.run(["call", "echo"]).await;
     assert_ne!(refused.code, 0);
     assert!(refused.stderr.contains("proxy login cloud"), "{}", refused.stderr);
     assert_eq!(state(&proxy.world).await["status"], "login");
     assert_eq!((authorization.seen().count("refresh_token"), authorization.reuses()), (2, 1));
     log_in(&proxy.world).await.expect(0);
-    proxy.world.run(["call", "echo", "{}"]).await.expect(0);
+    proxy.world.run(["call", "echo"]).await.expect(0);
     assert_eq!(authorization.seen().count("register"), 1, "the client is still registered");
 }
 
@@ -112,7 +112,7 @@ async fn a_proxy_that_is_killed_as_soon_as_the_new_tokens_are_on_disk_has_lost_n
     saved(&proxy.world, &authorization, proxy.client.stderr()).await;
     proxy.client.program.kill();
     proxy.client.program.exit().await;
-    proxy.world.run(["call", "echo", "{}"]).await.expect(0);
+    proxy.world.run(["call", "echo"]).await.expect(0);
     assert_eq!((authorization.seen().count("refresh_token"), authorization.reuses()), (1, 0));
 }
 

@@ -12,16 +12,16 @@ async fn the_proxy_registers_at_the_new_authorization_server_and_shows_it_nothin
     let server = ProtectedServer::start(&old).await;
     let world = world(&server);
     log_in(&world).await.expect(0);
-    world.run(["call", "echo", "{}"]).await.expect(0);
+    world.run(["call", "echo"]).await.expect(0);
     let client = old.seen().last("authorize").get("client_id").expect("a client").to_owned();
 
     server.set(|rules| rules.authorization_servers = vec![new.clone()]);
-    let refused = world.run(["call", "echo", "{}"]).await;
+    let refused = world.run(["call", "echo"]).await;
     assert_ne!(refused.code, 0);
     assert!(refused.stderr.contains("proxy login cloud"), "{}", refused.stderr);
 
     log_in(&world).await.expect(0);
-    world.run(["call", "echo", "{}"]).await.expect(0);
+    world.run(["call", "echo"]).await.expect(0);
     assert_eq!(new.seen().count("register"), 1);
     let secrets = old.secrets();
     for kind in new.seen().kinds() {

@@ -27,13 +27,13 @@ async fn a_log_in_is_for_the_user_alone_and_is_not_read_when_others_could() {
 
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("it is ours");
     let visits = server.visits().len();
-    let refused = world.run(["call", "echo", "{}"]).await;
+    let refused = world.run(["call", "echo"]).await;
     assert_ne!(refused.code, 0);
     assert!(refused.stderr.contains("chmod 600"), "{}", refused.stderr);
     let shown = server.visits().into_iter().skip(visits).filter(|visit| visit.authorization.is_some()).count();
     assert_eq!(shown, 0, "a token that others may have read is not used");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is ours");
-    world.run(["call", "echo", "{}"]).await.expect(0);
+    world.run(["call", "echo"]).await.expect(0);
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn a_record_is_never_half_there_whenever_the_proxy_is_killed() {
     log_in(&world).await.expect(0);
     let mut refreshes = authorization.seen().count("refresh_token");
     for delay in 0..10 {
-        let (mut program, _stdin, _stdout) = Program::start(world.command(["call", "echo", "{}"]));
+        let (mut program, _stdin, _stdout) = Program::start(world.command(["call", "echo"]));
         // From the moment when the answer is on its way, a little later each time.
         refreshes += 1;
         authorization.seen().times("refresh_token", refreshes, &program.stderr).await;
@@ -61,7 +61,7 @@ async fn a_record_is_never_half_there_whenever_the_proxy_is_killed() {
         serde_json::from_str::<Value>(&text).unwrap_or_else(|problem| panic!("{problem}: {text}"));
     }
     authorization.set(|settings| settings.lifetime = Some(3600));
-    world.run(["call", "echo", "{}"]).await.expect(0);
+    world.run(["call", "echo"]).await.expect(0);
 }
 
 /// A command of the proxy on a disk that is full.
@@ -91,7 +91,7 @@ async fn tokens_that_cannot_be_saved_are_used_and_that_is_said_aloud() {
     log_in(&world).await.expect(0);
     let before = record(&world);
     authorization.end_access_tokens();
-    let called = Finished::run(on_a_full_disk(&world, &["call", "echo", "{}"])).await.expect(0);
+    let called = Finished::run(on_a_full_disk(&world, &["call", "echo"])).await.expect(0);
     assert!(called.stderr.contains("could not be saved"), "{}", called.stderr);
     assert_eq!(record(&world), before, "the old record is whole");
 
@@ -101,7 +101,7 @@ async fn tokens_that_cannot_be_saved_are_used_and_that_is_said_aloud() {
     assert_eq!(state["status"], "login", "{state}");
     assert!(state["error"].as_str().unwrap_or_default().contains("invalid_grant"), "{state}");
     log_in(&world).await.expect(0);
-    world.run(["call", "echo", "{}"]).await.expect(0);
+    world.run(["call", "echo"]).await.expect(0);
 }
 
 #[tokio::test]

@@ -73,7 +73,7 @@ async fn five_processes_at_once_cause_one_refresh() {
     log_in(&world).await.expect(0);
     authorization.set(|settings| settings.lifetime = Some(3600));
     let before = authorization.seen().count("refresh_token");
-    for finished in join_all((0..5).map(|_| world.run(["call", "echo", "{}"]))).await {
+    for finished in join_all((0..5).map(|_| world.run(["call", "echo"]))).await {
         finished.expect(0);
     }
     assert_eq!((authorization.seen().count("refresh_token") - before, authorization.reuses()), (1, 0));
@@ -86,7 +86,7 @@ async fn five_processes_whose_token_is_refused_cause_one_refresh() {
     let world = world(&server);
     log_in(&world).await.expect(0);
     authorization.end_access_tokens();
-    for finished in join_all((0..5).map(|_| world.run(["call", "echo", "{}"]))).await {
+    for finished in join_all((0..5).map(|_| world.run(["call", "echo"]))).await {
         finished.expect(0);
     }
     assert_eq!((authorization.seen().count("refresh_token"), authorization.reuses()), (1, 0));
@@ -104,13 +104,13 @@ async fn a_refresh_that_fails_for_now_keeps_the_log_in() {
         for _ in 0..3 {
             authorization.next("refresh_token", fault.clone());
         }
-        let during = world.run(["call", "echo", "{}"]).await;
+        let during = world.run(["call", "echo"]).await;
         assert_ne!(during.code, 0, "{fault:?}: {during:?}");
         assert!(!during.stderr.contains("proxy login"), "{fault:?}: nobody has to log in: {}", during.stderr);
         assert!(record(&world).contains(&kept), "{fault:?}");
         // As if it had come back by now.
         while authorization.withdraw("refresh_token") {}
-        world.run(["call", "echo", "{}"]).await.expect(0);
+        world.run(["call", "echo"]).await.expect(0);
         assert_eq!(authorization.reuses(), 0, "{fault:?}");
     }
 }
@@ -139,7 +139,7 @@ async fn a_log_in_that_was_ended_elsewhere_needs_another_and_the_client_stays_re
     let world = world(&server);
     log_in(&world).await.expect(0);
     authorization.end_log_ins();
-    let refused = world.run(["call", "echo", "{}"]).await;
+    let refused = world.run(["call", "echo"]).await;
     assert_ne!(refused.code, 0);
     assert!(refused.stderr.contains("proxy login cloud"), "{}", refused.stderr);
     assert_eq!(authorization.seen().count("refresh_token"), 1, "it is not tried again and again");
@@ -149,7 +149,7 @@ async fn a_log_in_that_was_ended_elsewhere_needs_another_and_the_client_stays_re
     assert!(listed.stdout.contains("cloud"), "{}", listed.stdout);
     log_in(&world).await.expect(0);
     assert_eq!(authorization.seen().count("register"), 1);
-    world.run(["call", "echo", "{}"]).await.expect(0);
+    world.run(["call", "echo"]).await.expect(0);
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_refresh_that_gives_no_refresh_token_keeps_the_old_one() {
     let only = authorization.newest("refresh");
     for _ in 0..2 {
         authorization.end_access_tokens();
-        world.run(["call", "echo", "{}"]).await.expect(0);
+        world.run(["call", "echo"]).await.expect(0);
         assert_eq!(authorization.seen().last("refresh_token").get("refresh_token"), Some(only.as_str()));
     }
 }
@@ -172,10 +172,10 @@ async fn a_token_without_an_end_is_used_until_it_is_refused() {
     let server = ProtectedServer::start(&authorization).await;
     let world = world(&server);
     log_in(&world).await.expect(0);
-    world.run(["call", "echo", "{}"]).await.expect(0);
+    world.run(["call", "echo"]).await.expect(0);
     assert_eq!(authorization.seen().count("refresh_token"), 0);
     authorization.end_access_tokens();
-    world.run(["call", "echo", "{}"]).await.expect(0);
+    world.run(["call", "echo"]).await.expect(0);
     assert_eq!(authorization.seen().count("refresh_token"), 1);
 }
 
@@ -193,7 +193,7 @@ async fn fewer_scopes_than_asked_for_are_said_and_a_refresh_asks_for_no_more() {
     assert_eq!(authorization.seen().last("authorize").get("scope"), Some("read write offline_access"));
     authorization.end_access_tokens();
     // The authorization server refuses more than it has granted.
-    world.run(["call", "echo", "{}"]).await.expect(0);
+    world.run(["call", "echo"]).await.expect(0);
 }
 
 #[tokio::test]
@@ -202,9 +202,9 @@ async fn a_log_in_without_a_refresh_token_ends_with_its_access_token() {
     let server = ProtectedServer::start(&authorization).await;
     let world = world(&server);
     log_in(&world).await.expect(0);
-    world.run(["call", "echo", "{}"]).await.expect(0);
+    world.run(["call", "echo"]).await.expect(0);
     authorization.end_access_tokens();
-    let refused = world.run(["call", "echo", "{}"]).await;
+    let refused = world.run(["call", "echo"]).await;
     assert_ne!(refused.code, 0);
     assert!(refused.stderr.contains("proxy login cloud"), "{}", refused.stderr);
     assert_eq!(authorization.seen().count("refresh_token"), 0);

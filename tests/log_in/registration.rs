@@ -16,7 +16,7 @@ async fn every_kind_of_client_is_known_again_after_a_restart() {
         log_in(&world).await.expect(0);
         authorization.end_access_tokens();
         // Another process, which has nothing but the record.
-        world.run(["call", "echo", "{}"]).await.expect(0);
+        world.run(["call", "echo"]).await.expect(0);
         let refresh = authorization.seen().last("refresh_token");
         let proof = (refresh.authorization.is_some(), refresh.get("client_secret").is_some());
         let expected = match kind {
@@ -91,7 +91,7 @@ async fn a_client_that_was_registered_by_hand_or_is_a_document_needs_no_registra
         let world = world_with(&server.url, json!({"auth": auth}));
         log_in(&world).await.expect(0);
         authorization.end_access_tokens();
-        world.run(["call", "echo", "{}"]).await.expect(0);
+        world.run(["call", "echo"]).await.expect(0);
         assert_eq!(authorization.seen().last("authorize").get("client_id"), Some(id));
     }
     assert_eq!(authorization.seen().count("register"), 0);

@@ -24,7 +24,7 @@ async fn the_resource_is_the_same_to_the_byte_in_every_request_or_in_none() {
         let world = world_with(&server.url, json!({"auth": {"type": "oauth", "resource": configured}}));
         log_in(&world).await.expect(0);
         authorization.end_access_tokens();
-        world.run(["call", "echo", "{}"]).await.expect(0);
+        world.run(["call", "echo"]).await.expect(0);
         for kind in REQUESTS {
             let seen = authorization.seen().last(kind);
             assert_eq!(seen.get("resource"), expected.as_deref(), "{configured}: {kind}");

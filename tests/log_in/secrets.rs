@@ -18,20 +18,20 @@ async fn no_log_at_any_level_and_no_output_has_a_secret() {
     let world = world(&server);
     let run = async |arguments: &[&str]| world.run(arguments.iter().chain(&LOUD).copied()).await;
     let mut said: Vec<Finished> = vec![log_in_with(&world, &LOUD).await.expect(0)];
-    said.push(run(&["call", "echo", "{}"]).await.expect(0));
-    said.push(run(&["call", "add_tool", r#"{"name":"x"}"#]).await);
+    said.push(run(&["call", "echo"]).await.expect(0));
+    said.push(run(&["call", "add_tool", "name=x"]).await);
     authorization.end_access_tokens();
-    said.push(run(&["call", "echo", "{}"]).await.expect(0));
+    said.push(run(&["call", "echo"]).await.expect(0));
     authorization.end_access_tokens();
     authorization.next("refresh_token", Fault::Status(500));
-    said.push(run(&["call", "echo", "{}"]).await);
+    said.push(run(&["call", "echo"]).await);
     authorization.next("authorization_code", Fault::Error("invalid_request"));
     said.push(log_in_with(&world, &LOUD).await);
     for arguments in [&["list-servers"][..], &["list-tools"], &["login", "--list"], &["login", "--list", "--json"]] {
         said.push(run(arguments).await);
     }
     authorization.end_log_ins();
-    said.push(run(&["call", "echo", "{}"]).await);
+    said.push(run(&["call", "echo"]).await);
     said.push(log_in_with(&world, &LOUD).await);
     said.push(run(&["logout", "cloud"]).await);
 

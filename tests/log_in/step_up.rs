@@ -26,7 +26,7 @@ async fn a_tool_that_needs_another_scope_says_so_and_the_next_log_in_asks_for_al
 
     // Each command is a process of its own: what is wanted outlives it.
     for (tool, wanted) in [("echo", vec!["list", "read"]), ("add_tool", vec!["list", "read", "write"])] {
-        let refused = world.run(["call", tool, r#"{"name":"x"}"#]).await;
+        let refused = world.run(["call", tool, "name=x"]).await;
         assert_ne!(refused.code, 0);
         let said = format!("{}{}", refused.stdout, refused.stderr);
         assert!(said.contains("proxy login cloud") && said.contains(wanted[wanted.len() - 1]), "{said}");
@@ -35,7 +35,7 @@ async fn a_tool_that_needs_another_scope_says_so_and_the_next_log_in_asks_for_al
         world.run(["login", "--list"]).await.expect(1);
         log_in(&world).await.expect(0);
         assert_eq!(scopes(&authorization), wanted);
-        world.run(["call", tool, r#"{"name":"x"}"#]).await.expect(0);
+        world.run(["call", tool, "name=x"]).await.expect(0);
         world.run(["login", "--list"]).await.expect(0);
     }
 }
@@ -52,7 +52,7 @@ async fn a_server_that_is_never_content_is_not_asked_for_ever() {
     log_in(&world).await.expect(0);
     let mut refused = None;
     for _ in 0..5 {
-        assert_ne!(world.run(["call", "echo", "{}"]).await.code, 0);
+        assert_ne!(world.run(["call", "echo"]).await.code, 0);
         let done = log_in(&world).await;
         if done.code != 0 {
             refused = Some(done);

@@ -190,7 +190,7 @@ async fn a_tool_that_only_the_cache_knows_says_what_to_run_when_it_is_called() {
 async fn a_required_server_that_waits_ends_the_start() {
     let locked = LockedServer::start().await;
     let ended = Proxy::new(&locked.config(json!({"required": true}))).run(["serve"]).await.expect(1);
-    assert!(ended.stderr.contains("required server `cloud` waits for a log-in"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("required server `cloud` did not start"), "{}", ended.stderr);
     assert!(ended.stderr.contains(COMMAND), "{}", ended.stderr);
 }
 

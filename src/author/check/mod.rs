@@ -83,10 +83,7 @@ impl CheckReport {
 
     /// Adds an error for each server that failed to start.
     pub fn add_failures(&mut self, snapshot: &Snapshot) {
-        let failed = snapshot.backends.iter().filter(|backend| !backend.error.is_empty());
-        self.add(failed.map(|backend| {
-            Diagnostic::error(format!("server `{}` is not available: {}", backend.name, backend.error))
-        }));
+        self.add(snapshot.backends.iter().filter_map(|backend| backend.problem()).map(Diagnostic::error));
     }
 
     /// Adds a warning if the session script uses code mode and the system refuses a layer of its jail; an error if the

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use futures::FutureExt;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -86,7 +86,7 @@ impl Supervisor {
             () = stop.cancelled() => return,
         }
         let log_in = Arc::clone(&self.connector.log_in);
-        let mut changed = log_in.changed();
+        let changed = log_in.changed();
         if let Some(needed) = self.publisher.known_login(&log_in).await {
             tokio::select! {
                 () = self.wait_for_log_in(&needed, changed) => {}
@@ -95,12 +95,17 @@ impl Supervisor {
         }
         tracing::debug!(target: "server_state", server = %self.server.name, "starting");
         loop {
-            // Taken before the attempt, so that a log-in during it is not missed.
-            changed = log_in.changed();
+            let changed = log_in.changed().shared();
             log_in.forget_need();
             let withdrawal = self.publisher.withdraw_lists_after_grace();
+            let following = async {
+                changed.clone().await;
+                std::future::pending().await
+            };
             let attempt = tokio::select! {
                 outcome = self.connect() => outcome,
+                // Followed from the beginning of the attempt, so that a log-in during it is not missed.
+                never = following => match never {},
                 never = withdrawal => match never {},
                 () = stop.cancelled() => return,
             };
@@ -149,11 +154,11 @@ impl Supervisor {
     }
 
     /// Waits until there is another log-in. Nothing is tried until then, and calls are told what to do.
-    async fn wait_for_log_in(&mut self, needed: &LoginNeeded, changed: BoxFuture<'_, ()>) {
+    async fn wait_for_log_in(&mut self, needed: &LoginNeeded, changed: impl Future<Output = ()>) {
         self.state.send_modify(|state| state.login_needed = Some(needed.clone()));
         self.publisher.publish_login(needed);
         if self.announced_login.as_ref() != Some(needed) {
-            tracing::warn!(server = %self.server.name, "waits for a log-in: {needed}");
+            tracing::warn!(server = %self.server.name, "{needed}");
             self.announced_login = Some(needed.clone());
         }
         // Their requests would be refused as well.

@@ -10,6 +10,9 @@ use super::error::TransportError;
 use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
 use crate::wire::http::HttpAnswer;
 
+/// How often a request is sent again: with the log-in that another process has renewed, and with a renewed one.
+const MAX_REPETITIONS: usize = 2;
+
 /// What the proxy shows at a server, and whether that is enough.
 #[derive(Debug)]
 pub(crate) struct LogIn {
@@ -48,12 +51,12 @@ impl LogIn {
         }
     }
 
-    /// The server refused a request that has shown this. `is_second` if the request had been refused before.
+    /// The server refused a request that has shown this, and that has been sent again so many times.
     pub(super) async fn refused(
         &self,
         answer: &HttpAnswer,
         shown: Option<HeaderValue>,
-        is_second: bool,
+        repetitions: usize,
     ) -> AfterRefusal {
         let status = answer.status().as_u16();
         let Some(credentials) = &self.credentials else {
@@ -61,7 +64,7 @@ impl LogIn {
         };
         let challenges = answer.challenges();
         AfterRefusal::Fail(match credentials.refused(Refusal { status, challenges, shown }).await {
-            Remedy::Retry if !is_second => return AfterRefusal::SendAgain,
+            Remedy::Retry if repetitions < MAX_REPETITIONS => return AfterRefusal::SendAgain,
             Remedy::Retry => self.wait_for(LoginNeeded(format!(
                 "it refuses the log-in that was just renewed (HTTP {status}): run `proxy login {}`",
                 self.server

@@ -1,4 +1,4 @@
-//! The HTTP client of one server: shows the log-in with each request, and sends a request once more if the log-in had to be
+//! The HTTP client of one server: shows the log-in with each request, and sends a request again if the log-in had to be
 //! renewed for it.
 
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl ServerClient {
                 false => Ok(answer),
             };
         }
-        let mut is_second = false;
+        let mut repetitions = 0;
         loop {
             let shown = self.log_in.authorization().await.map_err(SendError::Refused)?;
             let again = match &message {
@@ -95,8 +95,8 @@ impl ServerClient {
             if !is_refusal(&answer) {
                 return Ok(answer);
             }
-            match self.log_in.refused(&answer, shown, is_second).await {
-                AfterRefusal::SendAgain => is_second = true,
+            match self.log_in.refused(&answer, shown, repetitions).await {
+                AfterRefusal::SendAgain => repetitions += 1,
                 AfterRefusal::Fail(error) => return Err(SendError::Refused(error)),
             }
         }
@@ -211,13 +211,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_renewal_that_does_not_help_is_not_repeated() {
+    async fn renewals_that_do_not_help_come_to_an_end() {
         let (url, requests) = server("nobody").await;
         let (client, _, log_in) = client(&url, Remedy::Retry);
         let TransportError::LoginNeeded(needed) = post(&client).await.unwrap_err() else { panic!("another error") };
         assert!(needed.0.contains("run `proxy login s`"), "{needed}");
         assert_eq!(log_in.needed().await, needed, "all connections learn of it");
-        assert_eq!(requests.lock().len(), 2);
+        assert_eq!(requests.lock().len(), 3);
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use crate::cli::{output, terminal};
 use crate::config::CodeMode;
 use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, raw};
-use crate::model::ItemKind;
+use crate::model::{ItemKind, problem};
 
 /// How many tools are looked at for one whose name is the query.
 const NEAREST: usize = 20;
@@ -143,8 +143,9 @@ impl Answers {
 pub(in crate::cli) fn report_missing(answers: &Answers, report: &SurfaceReport) {
     for server in &report.servers {
         let name = server["name"].as_str().unwrap_or_default();
-        if let Some(error) = server["error"].as_str().filter(|error| !error.is_empty()) {
-            output::diagnostics(&[Diagnostic::warning(format!("server `{name}` is not available: {error}"))]);
+        let [status, error] = ["status", "error"].map(|key| server[key].as_str().unwrap_or_default());
+        if let Some(problem) = problem(name, status, error) {
+            output::diagnostics(&[Diagnostic::warning(problem)]);
         }
         for text in server["reports"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             output::diagnostics(&[Diagnostic::warning(format!("server `{name}`: {text}"))]);

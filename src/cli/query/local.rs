@@ -89,10 +89,9 @@ async fn woken(gateway: &Arc<Gateway>, query: &Query<'_>, origin: &ItemRef) -> R
     let is_ready = view.as_ref().is_some_and(|view| view.status == Status::Ready);
     let item = query.wanted.and_then(|(kind, key)| surface.find(kind, key));
     let is_forwarded = item.is_some_and(|item| matches!(item.handler, Handler::Backend(_)));
-    if let Some(view) = view.filter(|_| !is_ready && is_forwarded) {
+    if let Some(problem) = view.filter(|_| !is_ready && is_forwarded).and_then(|view| view.problem()) {
         // The error of the call itself would not have the last words of the process.
-        let message = format!("server `{server}` is not available: {}", view.error);
-        return Err(CommandFailure::failed(Diagnostic::error(message)));
+        return Err(CommandFailure::failed(Diagnostic::error(problem)));
     }
     query.say(is_ready.then(|| format!("from `{server}`, started for this")));
     if let Some((kind, key)) = query.wanted.filter(|_| is_ready && item.is_none()) {

@@ -18,9 +18,11 @@ class World:
         self.proxy = proxy
         self.folder = Path(folder)
         self.config = self.folder / "proxy.yaml"
-        names = ["HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"]
         # The path is for the browser, which is a script.
-        self.environment = {"PATH": os.environ["PATH"], "BROWSER": str(BROWSER), **{name: folder for name in names}}
+        self.environment = {"PATH": os.environ["PATH"], "BROWSER": str(BROWSER)}
+        for name in ["HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"]:
+            (self.folder / name).mkdir()
+            self.environment[name] = str(self.folder / name)
 
     def configure(self, server):
         """The config with this server, called `mock`. JSON is YAML."""

@@ -79,14 +79,29 @@ impl Cache {
         let _ = saving.await;
     }
 
+    /// Marks what is known of a server as seen with another account, so that commands do not take it for what the server
+    /// offers now.
+    pub fn outdate(&self, name: &str, server: &ServerConfig) -> io::Result<()> {
+        self.change_file(name, server, |known| {
+            known.last.failure = None;
+            known.environment = String::new();
+        })
+    }
+
     /// Replaces the entry of a server atomically. Only the user can read it.
     pub fn change(&self, name: &str, server: &ServerConfig, change: impl FnOnce(&mut CachedServer)) -> io::Result<()> {
+        self.change_file(name, server, |known| {
+            change(known);
+            known.environment = server.environment_digest();
+        })
+    }
+
+    fn change_file(&self, name: &str, server: &ServerConfig, change: impl FnOnce(&mut CachedServer)) -> io::Result<()> {
         let Some(path) = self.path(name, server) else { return Ok(()) };
         let _writing = self.writing.lock();
         let known = self.load(name, server).unwrap_or_default();
         let mut changed = known.clone();
         change(&mut changed);
-        changed.environment = server.environment_digest();
         if changed.shrink_to(max_file_bytes(server) - MAX_FRAME) && changed.entries.is_empty() {
             tracing::warn!(
                 server = %name,
@@ -121,6 +136,22 @@ mod tests {
 
     fn seen(era: Era, abilities: Abilities) -> ViewVariant {
         ViewVariant { profile: ClientProfile { era, abilities }, info: Arc::default(), lists: Arc::default() }
+    }
+
+    #[test]
+    fn lists_of_another_account_are_known_and_not_current() {
+        let folder = std::env::temp_dir().join(format!("outdated-{}", std::process::id()));
+        let cache = Cache::at(Some(folder.clone()));
+        let transport = TransportConfig::Http { url: "http://h/".to_owned(), headers: Default::default(), sse: false };
+        let server = ServerConfig::new(transport);
+        cache.outdate("a", &server).unwrap();
+        assert!(cache.load("a", &server).is_none(), "nothing is known");
+        cache.save("a", &server, seen(Era::Session, Abilities::NONE)).unwrap();
+        assert!(cache.is_current("a", &server));
+        cache.outdate("a", &server).unwrap();
+        assert!(!cache.is_current("a", &server));
+        assert_eq!(cache.load("a", &server).unwrap().entries.len(), 1);
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -233,6 +233,7 @@ fn values(command: &Command, argument: &Arg, prefix: &str) -> Wanted {
         (_, "TOOL") => NameKind::Item(ItemKind::Tool),
         (_, "URI") => NameKind::Item(ItemKind::Resource),
         (_, "PROMPT") => NameKind::Item(ItemKind::Prompt),
+        ("login" | "logout", "SERVER") => NameKind::RemoteServer,
         (_, "SERVER") => NameKind::Server,
         (_, "FILE" | "FILES" | "PATH" | "DIR" | "SCRIPT") => return Wanted::Files,
         _ => return Wanted::Known(Vec::new()),
@@ -272,6 +273,8 @@ mod tests {
             ("proxy read ", "Item(Resource)"),
             ("proxy prompt ", "Item(Prompt)"),
             ("proxy list-tools ", "Server"),
+            ("proxy login --no-browser ", "RemoteServer"),
+            ("proxy logout ", "RemoteServer"),
             ("proxy show-preset ", "Preset"),
             ("proxy check ", "files"),
             ("proxy check a.star b", "files"),
@@ -306,5 +309,7 @@ mod tests {
         let source = CommandLine::split("proxy call --config other.yaml ").source();
         assert_eq!(source.config.as_deref(), Some(std::path::Path::new("other.yaml")));
         assert_eq!(CommandLine::split("proxy show-preset ").source().config, None);
+        let source = CommandLine::split("proxy login --config other.yaml --server a=http://h/ ").source();
+        assert_eq!(source.config.as_deref(), Some(std::path::Path::new("other.yaml")));
     }
 }

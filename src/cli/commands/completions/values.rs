@@ -8,7 +8,7 @@ use crate::cli::setup::{self, SourceArgs};
 use crate::cli::table;
 use crate::foreign_text::visible;
 use crate::gateway::Offline;
-use crate::model::ItemKind;
+use crate::model::{BackendKind, ItemKind};
 
 /// The length of a description, in characters.
 const DESCRIPTION: usize = 80;
@@ -33,6 +33,8 @@ impl Candidate {
 pub(super) enum NameKind {
     Item(ItemKind),
     Server,
+    /// A server at which somebody can log in.
+    RemoteServer,
     Preset,
 }
 
@@ -40,7 +42,8 @@ pub(super) enum NameKind {
 pub(super) fn last_known(kind: NameKind, source: &SourceArgs) -> Vec<Candidate> {
     let found = match kind {
         NameKind::Preset => PRESETS.iter().map(|preset| Candidate::new(preset.full_name(), preset.summary)).collect(),
-        NameKind::Server => servers(source).unwrap_or_default(),
+        NameKind::Server => servers(source, |_| true).unwrap_or_default(),
+        NameKind::RemoteServer => servers(source, |kind| kind == BackendKind::Http).unwrap_or_default(),
         NameKind::Item(kind) => items(kind, source).unwrap_or_default(),
     };
     found.into_iter().filter(|candidate| can_be_typed(&candidate.value)).collect()
@@ -51,9 +54,9 @@ fn can_be_typed(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('-') && visible(name) == name && !name.contains(['\n', '\t'])
 }
 
-fn servers(source: &SourceArgs) -> Result<Vec<Candidate>, CommandFailure> {
+fn servers(source: &SourceArgs, fits: impl Fn(BackendKind) -> bool) -> Result<Vec<Candidate>, CommandFailure> {
     let offline = offline(source)?;
-    let backends = offline.snapshot.backends.iter();
+    let backends = offline.snapshot.backends.iter().filter(|backend| fits(backend.kind));
     Ok(backends
         .map(|backend| {
             let tools = table::count(backend.lists.tools.len(), "tool");

@@ -49,6 +49,8 @@ pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
     let loaded = args.source.load()?;
     let server = source::find(&loaded, name)?;
     source::by_a_person(name, server)?;
+    let runtime = setup::runtime()?;
+    let _entered = runtime.enter();
     let attempt = Attempt {
         name,
         server,
@@ -58,7 +60,7 @@ pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
         opens_browser: !args.no_browser,
         timeout,
     };
-    setup::runtime()?.block_on(async {
+    runtime.block_on(async {
         tokio::select! {
             outcome = attempt.run() => outcome,
             _ = tokio::signal::ctrl_c() => {
@@ -89,6 +91,7 @@ impl Attempt<'_> {
             pending => pending.map_err(|error| failure(&error))?,
         };
         let report = self.wait_for(pending, port).await?;
+        super::outdate_lists(self.name, self.server);
         self.show(&report);
         Ok(())
     }

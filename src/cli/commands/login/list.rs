@@ -6,10 +6,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::source::LogInSource;
+use crate::backend::{Cache, idle_view};
 use crate::cli::age::{age, ago};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, table};
 use crate::config::{ServerConfig, TransportConfig};
+use crate::model::BackendView;
 use crate::oauth::{LogInDescription, LogInError, LogInKind, LogInState};
 
 const HEADER: [&str; 9] = ["SERVER", "STATUS", "TYPE", "ISSUER", "CLIENT ID", "SCOPES", "EXPIRES", "RENEWED", "TO DO"];
@@ -30,13 +32,18 @@ enum Known {
 
 pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure> {
     let loaded = source.load()?;
+    let runtime = setup::runtime()?;
+    let _entered = runtime.enter();
     let log_ins = super::log_ins(&loaded.config);
+    let cache = Cache::at(setup::options(loaded.bundled)?.cache_folder);
     let has_url = |server: &ServerConfig| matches!(server.transport, TransportConfig::Http { .. }) && !server.disabled;
-    let entries: Vec<Entry> = setup::runtime()?.block_on(async {
+    let entries: Vec<Entry> = runtime.block_on(async {
         let mut entries = Vec::new();
         for (name, server) in loaded.config.servers.iter().filter(|(_, server)| has_url(server)) {
             let known = match log_ins.describe(name, server).await {
-                Ok(described) => Known::Described(Box::new(described)),
+                Ok(described) => {
+                    Known::Described(Box::new(with_last_start(described, &idle_view(name, server, &cache, None))))
+                }
                 Err(LogInError::NotApplicable(_)) => Known::Header,
                 Err(error) => Known::Unreadable(error.to_string()),
             };
@@ -54,6 +61,18 @@ pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure
     }
     let waits = entries.iter().any(Entry::waits);
     if waits { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
+}
+
+/// A server of which the config says nothing has asked for a log-in when it was last started, or not.
+fn with_last_start(mut described: LogInDescription, view: &BackendView) -> LogInDescription {
+    if (described.kind, described.state) == (LogInKind::Undeclared, LogInState::NotNeeded)
+        && let Some(failure) = view.last_known.as_ref().and_then(|known| known.failure.as_ref())
+        && failure.login
+    {
+        described.state = LogInState::LogInNeeded;
+        described.what_to_do = Some(failure.error.clone());
+    }
+    described
 }
 
 impl Entry {

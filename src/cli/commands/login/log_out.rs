@@ -11,12 +11,17 @@ pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
     let name = &args.server;
     let loaded = args.source.load()?;
     let server = source::find(&loaded, name)?;
+    let runtime = setup::runtime()?;
+    let _entered = runtime.enter();
     let log_ins = super::log_ins(&loaded.config);
-    let report = setup::runtime()?.block_on(async {
+    let report = runtime.block_on(async {
         let leaving = log_ins.log_out(name, server, args.forget_client);
         spinner::with(&format!("revoking the log-in at {name}"), leaving).await
     });
     let report = report.map_err(|error| failure(&error))?;
+    if report.was_logged_in {
+        super::outdate_lists(name, server);
+    }
     // What could not be revoked expires by itself. It is deleted here, so the command has done its part.
     for problem in &report.problems {
         output::diagnostics(&[Diagnostic::warning(problem.clone())]);

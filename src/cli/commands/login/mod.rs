@@ -16,9 +16,10 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use crate::backend::Cache;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup};
-use crate::config::Config;
+use crate::config::{Config, ServerConfig};
 use crate::diagnostic::Diagnostic;
 use crate::oauth::{CredentialStorage, LogInError, LogIns};
 use source::LogInSource;
@@ -78,6 +79,14 @@ pub(super) fn log_out(args: &LogoutArgs) -> Result<(), CommandFailure> {
 /// The log-ins of a config.
 fn log_ins(config: &Config) -> Arc<LogIns> {
     LogIns::new(CredentialStorage::for_config(config, setup::state_folder().as_deref()))
+}
+
+/// What is known of a server was seen with another account, or with none.
+fn outdate_lists(name: &str, server: &ServerConfig) {
+    if let Err(error) = Cache::at(setup::cache_folder()).outdate(name, server) {
+        let problem = format!("the lists of `{name}` from before stay in use: {error}");
+        output::diagnostics(&[Diagnostic::warning(problem).hint("`proxy list-servers --live` replaces them")]);
+    }
 }
 
 fn failure(error: &LogInError) -> CommandFailure {
