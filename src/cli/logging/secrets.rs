@@ -13,8 +13,13 @@ use crate::config::{AuthConfig, Config, StoreAddress, TransportConfig};
 const MIN_LENGTH: usize = 6;
 const HIDDEN: &str = "•••";
 
-/// A member of a JSON object whose name says that its value is secret. A progress token is not.
-const SECRET_MEMBER: &str = r#"(?i)(\\?"[^"\\]{0,64}(?:token|secret|password|passwd|api_?-?key|credential|cookie|authorization)[^"\\]{0,64}\\?"\s*:\s*\\?")((?:[^"\\]|\\[^"])+)"#;
+/// A member of a JSON object whose name says that its value is secret, in JSON or in JSON within a JSON string. The value
+/// ends at a quote that is not escaped on its own level.
+const SECRET_MEMBER: &str = r#"(?ix)
+    ( "NAME"\s*:\s*" ) ( (?: [^"\\] | \\. )+ )
+  | ( \\"NAME\\"\s*:\s*\\" ) ( (?: [^"\\] | \\\\ (?: \\["\\] | [^"\\] ) | \\[^"\\] )+ )"#;
+const SECRET_NAME: &str =
+    r#"[^"\\]{0,64}(?:token|secret|password|passwd|api_?-?key|credential|cookie|authorization)[^"\\]{0,64}"#;
 
 static KNOWN: LazyLock<ArcSwap<Vec<String>>> = LazyLock::new(ArcSwap::default);
 
@@ -78,11 +83,14 @@ pub(super) fn hidden(text: &str) -> Cow<'_, str> {
         }
     }
     static MEMBER: OnceLock<Option<Regex>> = OnceLock::new();
-    match MEMBER.get_or_init(|| Regex::new(SECRET_MEMBER).ok()) {
+    match MEMBER.get_or_init(|| Regex::new(&SECRET_MEMBER.replace("NAME", SECRET_NAME)).ok()) {
         Some(member) if text.contains('"') => {
             let hide = |found: &Captures<'_>| {
-                let is_progress = found[1].contains("rogressToken");
-                format!("{}{}", &found[1], if is_progress { &found[2] } else { HIDDEN })
+                let group = |number| found.get(number).map_or("", |group| group.as_str());
+                let (name, value) = if found.get(1).is_some() { (1, 2) } else { (3, 4) };
+                // A progress token is no secret.
+                let is_progress = group(name).contains("rogressToken");
+                format!("{}{}", group(name), if is_progress { group(value) } else { HIDDEN })
             };
             match member.replace_all(&text, hide) {
                 Cow::Borrowed(_) => text,
@@ -111,6 +119,11 @@ mod tests {
             (r#"{"text":"{\"token\":\"abc\"}"}"#, r#"{"text":"{\"token\":\"•••\"}"}"#),
             (r#"{"progressToken":"abc","tokens":3}"#, r#"{"progressToken":"abc","tokens":3}"#),
             (r#"{"_meta":{"Authorization":"Bearer x"}}"#, r#"{"_meta":{"Authorization":"•••"}}"#),
+            (r#"{"password":"a\"b\\","c":"d"}"#, r#"{"password":"•••","c":"d"}"#),
+            (
+                r#"{"text":"{\"token\":\"a\\\"b\\n\\\\\",\"c\":\"d\"}"}"#,
+                r#"{"text":"{\"token\":\"•••\",\"c\":\"d\"}"}"#,
+            ),
             ("a token: none", "a token: none"),
         ] {
             assert_eq!(hidden(text), shown);

@@ -30,11 +30,11 @@ async fn a_log_in_of_another_process_is_noticed_even_in_a_folder_that_did_not_ex
 async fn a_log_out_of_another_process_is_taken_up() {
     let (fake, folder) = (granting().await, Folder::new());
     let server = fake.server(None);
+    log_in(&folder.log_ins(), &server).await;
     let log_ins = folder.log_ins();
-    log_in(&log_ins, &server).await;
     let credentials = log_ins.credentials("a", &server).unwrap();
-    let changed = credentials.changed();
     credentials.authorization().await.unwrap().unwrap();
+    let changed = credentials.changed();
     let taken_up = async {
         while credentials.authorization().await != Ok(None) {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -18,66 +18,6 @@ pub enum AuthConfig {
     Enterprise(EnterpriseConfig),
 }
 
-impl AuthConfig {
-    /// What decides as whom the proxy acts at the server and what it may do there. Empty if all of it is decided by who
-    /// logs in.
-    pub(super) fn account(&self) -> Vec<&str> {
-        let (client, issuer, scopes, resource) = match self {
-            AuthConfig::OAuth(oauth) => {
-                let client = oauth.client.as_ref().map(|client| client.id.as_str());
-                (client.or(oauth.client_metadata_url.as_deref()), &oauth.issuer, &oauth.scopes, &oauth.resource)
-            }
-            AuthConfig::ClientCredentials(own) => {
-                (Some(own.client_id.as_str()), &own.issuer, &own.scopes, &own.resource)
-            }
-            AuthConfig::Enterprise(enterprise) => {
-                (Some(enterprise.client.id.as_str()), &enterprise.issuer, &enterprise.scopes, &enterprise.resource)
-            }
-        };
-        let kind = match self {
-            AuthConfig::OAuth(_) => None,
-            AuthConfig::ClientCredentials(_) => Some("clientCredentials"),
-            AuthConfig::Enterprise(_) => Some("enterprise"),
-        };
-        let person = match self {
-            AuthConfig::Enterprise(enterprise) => match &enterprise.id_token {
-                IdToken::Text(token) => Some(token.reveal()),
-                IdToken::File(path) => path.to_str(),
-            },
-            _ => None,
-        };
-        let resource = match resource {
-            ResourceChoice::Auto => None,
-            ResourceChoice::Uri(uri) => Some(uri.as_str()),
-            ResourceChoice::None => Some("none"),
-        };
-        let named = [("kind", kind), ("client", client), ("issuer", issuer.as_deref())];
-        let named = named.into_iter().chain([("resource", resource), ("person", person)]);
-        let named = named.filter_map(|(name, value)| Some([name, value?])).flatten();
-        named.chain(scopes.iter().flat_map(|scope| ["scope", scope.as_str()])).collect()
-    }
-
-    /// Everything that must not be shown.
-    pub fn secrets(&self) -> Vec<&Secret> {
-        match self {
-            AuthConfig::OAuth(config) => config.client.iter().filter_map(|client| client.secret.as_ref()).collect(),
-            AuthConfig::ClientCredentials(ClientCredentialsConfig { proof: ClientProof::Secret(secret), .. }) => {
-                vec![secret]
-            }
-            AuthConfig::ClientCredentials(_) => Vec::new(),
-            AuthConfig::Enterprise(config) => {
-                let clients =
-                    [&config.idp_client, &config.client].into_iter().filter_map(|client| client.secret.as_ref());
-                let text = match &config.id_token {
-                    IdToken::Text(text) => Some(text),
-                    IdToken::File(_) => None,
-                };
-                clients.chain(text).collect()
-            }
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq)]
 pub struct OAuthConfig {
     /// The authorization server; `None` for the one that the server names.
@@ -262,8 +202,8 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig, folder: &Path
         return declared?
             .fail("a client's token is for this proxy and for nobody else: a server needs a log-in of its own");
     }
-    let issuer = fields.get("issuer");
-    let (has_issuer, issuer) = (issuer.is_some(), issuer.as_ref().and_then(read_url));
+    let named_issuer = fields.get("issuer");
+    let issuer = named_issuer.as_ref().and_then(read_url);
     let client = read_client(&mut fields, "clientId", "clientSecret");
     let scopes = fields.read("scopes", |scopes| scopes.list(read_scope)).unwrap_or_default();
     let resource = fields.read("resource", read_resource).unwrap_or(ResourceChoice::Auto);
@@ -278,7 +218,7 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig, folder: &Path
     };
     own.refuse_others(kind);
     match kind {
-        AuthKind::OAuth if client.is_some() && !has_issuer => {
+        AuthKind::OAuth if client.is_some() && named_issuer.is_none() => {
             reader.fail("missing key `issuer`: `clientId` is shown only to the authorization server that gave it")
         }
         AuthKind::OAuth => Some(AuthConfig::OAuth(OAuthConfig { issuer, client, scopes, resource, ..oauth })),

@@ -1,6 +1,7 @@
 //! A server of `mcpServers`: its transport, timeouts and limits.
 
 mod auth;
+mod auth_values;
 mod env_file;
 mod read;
 mod transport;
