@@ -78,8 +78,6 @@ fn revocation(endpoint: &str, client: &Registration, (token, hint): (&Secret, &s
     let mut request = Request::post(endpoint)
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .header(ACCEPT, "application/json");
-    // The authorization server of the Python SDK looks for it in the form even if the header names the client.
-    form.append_pair("client_id", &client.client_id);
     match (&client.client_secret, client.method) {
         (Some(secret), AuthMethod::Basic) => {
             let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
@@ -87,9 +85,11 @@ fn revocation(endpoint: &str, client: &Registration, (token, hint): (&Secret, &s
             request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(both)));
         }
         (Some(secret), AuthMethod::Post) => {
-            form.append_pair("client_secret", secret.reveal());
+            form.append_pair("client_id", &client.client_id).append_pair("client_secret", secret.reveal());
         }
-        _ => {}
+        _ => {
+            form.append_pair("client_id", &client.client_id);
+        }
     }
     request.body(form.finish().into_bytes()).ok()
 }

@@ -71,7 +71,6 @@ class Provider:
     async def revoke_token(self, token):
         self.access.pop(token.token, None)
         self.refresh.pop(token.token, None)
-        print("revoked", file=sys.stderr, flush=True)
 
 
 port = int(sys.argv[1])
