@@ -14,9 +14,9 @@ use super::sections::code_mode::read_code_mode;
 use super::sections::optimizer::read_optimizer;
 use super::sections::rate_limiting::read_rate_limiting;
 use super::sections::serve::read_serve;
-use super::sections::server::{ServerConfig, env_files, read_inherited, read_servers};
+use super::sections::server::{AuthConfig, ServerConfig, env_files, read_inherited, read_servers};
 use super::sections::session_script::read_session_init;
-use super::sections::store::read_store;
+use super::sections::store::{StoreAddress, read_store};
 use super::sections::token::read_auth;
 use super::syntax::document::ConfigDocument;
 use super::syntax::reader::{Fields, ReadContext, Shape, ValueReader};
@@ -110,6 +110,7 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
     }
     fields.set(&mut config.serve, "serve", read_serve);
     fields.set(&mut config.store, "store", read_store);
+    unsealed_log_ins(config).into_iter().for_each(|problem| root.report(problem));
     fields.set(&mut config.tokens, "auth", read_auth);
     fields.planned(&["telemetry", "audit"]);
     fields.finish();
@@ -154,6 +155,23 @@ fn method_clashes(servers: &IndexMap<String, ServerConfig>) -> Vec<Diagnostic> {
     problems
 }
 
+/// Errors for servers whose log-ins would be in a shared store as plain text.
+fn unsealed_log_ins(config: &Config) -> Vec<Diagnostic> {
+    if config.store == StoreAddress::Memory || !config.serve.state_keys.is_empty() {
+        return Vec::new();
+    }
+    let kept = config.servers.iter().filter(|(_, server)| matches!(server.auth, Some(AuthConfig::OAuth(_))));
+    let problems = kept.map(|(name, server)| {
+        let text =
+            format!("`mcpServers.{name}.auth`: with `store` in Redis, log-ins are sealed with `serve.stateKeys`");
+        let mut problem =
+            Diagnostic::error(text).hint("generate a key with `openssl rand -base64 32` and add it there");
+        problem.place = server.place.clone();
+        problem
+    });
+    problems.collect()
+}
+
 fn read_extensions(reader: &ValueReader, folder: &Path) -> Option<(Vec<ExtensionPath>, bool)> {
     let mut fields = reader.fields()?;
     let paths = fields.read("paths", |paths| {
@@ -187,6 +205,19 @@ mod tests {
                  optimizer, codeMode, rateLimiting, serve, store, auth)",
             ]
         );
+    }
+
+    #[test]
+    fn log_ins_in_a_shared_store_need_a_key() {
+        let with = |more: &str| {
+            format!(
+                "mcpServers:\n  a: {{url: 'https://h/', auth: {{type: oauth}}}}\nstore: {{url: 'redis://h:1'}}\n{more}"
+            )
+        };
+        let found = errors(&with(""));
+        assert!(found[0].contains("log-ins are sealed with `serve.stateKeys`"), "{found:?}");
+        loaded(&with("serve: {stateKeys: [0123456789abcdef0123456789abcdef]}\n"));
+        loaded("mcpServers:\n  a: {url: 'https://h/'}\nstore: {url: 'redis://h:1'}\n");
     }
 
     #[test]

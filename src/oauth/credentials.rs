@@ -45,8 +45,10 @@ impl PersonCredentials {
         if let Err(error) = self.log_in.load().await {
             return Err(LoginNeeded(format!("server `{}`: {error}", self.subject.name)));
         }
-        self.follow();
         let known = Arc::clone(&self.log_in.known());
+        if known.record.is_some() {
+            self.follow();
+        }
         if let Some(header) = known.fresh() {
             return Ok(Some(header.clone()));
         }
@@ -147,10 +149,12 @@ impl PersonCredentials {
 impl Credentials for PersonCredentials {
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
         // Nearly every request comes this way: no lock, and nothing is made but the future.
-        if let Some(header) = self.log_in.known().fresh() {
-            return ready(Ok(Some(header.clone()))).boxed();
+        let known = self.log_in.known();
+        match known.fresh() {
+            Some(header) => ready(Ok(Some(header.clone()))).boxed(),
+            None if known.is_none() => ready(Ok(None)).boxed(),
+            None => self.prepared().boxed(),
         }
-        self.prepared().boxed()
     }
 
     fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy> {

@@ -63,6 +63,7 @@ impl PendingLogIn {
         subject: Subject,
         request: LogInRequest,
     ) -> Result<Self, LogInError> {
+        log_in.storage.check()?;
         let reach = subject::reach(&subject.parsed, subject.config.issuer.as_deref()).await;
         let discovery = Discovery {
             fetcher: &log_in.fetcher,

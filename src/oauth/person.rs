@@ -70,6 +70,11 @@ impl Known {
         self.header.as_ref().filter(|_| self.renew_at.is_none_or(|renew_at| now() < renew_at))
     }
 
+    /// Whether it is known that nobody has logged in.
+    pub(super) fn is_none(&self) -> bool {
+        self.loaded && self.record.is_none()
+    }
+
     fn log_in(&self) -> Option<String> {
         let tokens = self.record.as_ref()?.tokens.as_ref()?;
         Some(tokens.log_in.clone())

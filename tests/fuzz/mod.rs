@@ -1,6 +1,7 @@
 //! Everything that parses what somebody else wrote, fed with damaged input. Each target runs for `FUZZ_SECONDS`, two by
 //! default; a failure is shrunk and printed. What a longer run finds becomes a line of the corpus in `tests/corpus/fuzz`.
 
+mod challenges;
 mod config;
 mod damage;
 mod framing;

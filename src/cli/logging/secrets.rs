@@ -7,7 +7,7 @@ use std::sync::{LazyLock, OnceLock};
 use arc_swap::ArcSwap;
 use regex::{Captures, Regex};
 
-use crate::config::{Config, StoreAddress, TransportConfig};
+use crate::config::{AuthConfig, Config, StoreAddress, TransportConfig};
 
 /// Values shorter than this are not hidden by their text: they are words that appear anywhere.
 const MIN_LENGTH: usize = 6;
@@ -38,6 +38,7 @@ fn forms(value: &str) -> Vec<String> {
 fn values(config: &Config) -> Vec<String> {
     let mut found = Vec::new();
     for server in config.servers.values() {
+        found.extend(server.auth.iter().flat_map(AuthConfig::secrets).map(|secret| secret.reveal().to_owned()));
         match &server.transport {
             TransportConfig::Stdio { env, .. } => {
                 let is_path = |value: &&str| value.starts_with(['/', '.', '~']);

@@ -134,7 +134,7 @@ impl Exchange {
                         };
                         ExchangeError::Refused { code: code.to_owned(), text }
                     }
-                    _ if *status < 300 => ExchangeError::Failed(format!("{issuer} gave no token that can be used")),
+                    _ if *status < 300 => ExchangeError::Failed(format!("the answer of {issuer} cannot be used")),
                     _ => ExchangeError::Failed(format!("{issuer} answers with HTTP {status}")),
                 }
             }
@@ -176,7 +176,7 @@ impl Exchange {
         let token = outcome.map_err(|_| self.problem(issuer))?;
         let is_bearer = *token.token_type() == BasicTokenType::Bearer;
         if token.access_token().secret().is_empty() || !is_bearer {
-            return Err(ExchangeError::Failed(format!("{} gave no token that can be used", quoted(issuer))));
+            return Err(ExchangeError::Failed(format!("the answer of {} cannot be used", quoted(issuer))));
         }
         let scopes = token.scopes().map(|scopes| scopes.iter().map(|scope| scope.to_string()).collect());
         Ok(Grant {

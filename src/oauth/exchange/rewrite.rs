@@ -74,10 +74,15 @@ impl Rewrite {
 /// Brings a response into the form that rmcp reads, and returns the whole document.
 pub(super) fn response(response: &mut Response<Vec<u8>>) -> Value {
     let document: Value = serde_json::from_slice(response.body()).unwrap_or_default();
-    if let Value::Object(members) = &document
-        && members.contains_key("access_token")
-    {
-        *response.body_mut() = Value::Object(tokens(members)).to_string().into_bytes();
+    if let Value::Object(members) = &document {
+        if members.contains_key("access_token") {
+            *response.body_mut() = Value::Object(tokens(members)).to_string().into_bytes();
+        } else if members.contains_key("client_id") && !members.get("redirect_uris").is_some_and(Value::is_array) {
+            // A registration that does not repeat what was registered.
+            let mut members = members.clone();
+            members.insert("redirect_uris".to_owned(), json!([]));
+            *response.body_mut() = Value::Object(members).to_string().into_bytes();
+        }
     }
     document
 }
@@ -170,6 +175,8 @@ mod tests {
         assert_eq!(read(odd), json!({"access_token": "a", "expires_in": 3600, "scope": "x y", "token_type": "bearer"}));
         let jag = json!({"access_token": "a", "issued_token_type": "t", "token_type": "bearer"});
         assert_eq!(read(jag.clone())["token_type"], "N_A");
+        let silent = json!({"client_id": "c"});
+        assert_eq!(read(silent), json!({"client_id": "c", "redirect_uris": []}));
         let other = json!({"error": "invalid_grant", "detail": 1});
         assert_eq!(read(other.clone()), other);
     }

@@ -74,6 +74,14 @@ impl CredentialStorage {
         CredentialStorage { place: Place::Files(Files::new(folder)) }
     }
 
+    /// Says why nothing can be kept, before somebody logs in for nothing.
+    pub(super) fn check(&self) -> Result<(), LogInError> {
+        match &self.place {
+            Place::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
+            _ => Ok(()),
+        }
+    }
+
     /// The folder to watch; `None` if there are no files.
     pub(super) fn folder(&self) -> Option<&Path> {
         match &self.place {

@@ -1,5 +1,7 @@
 //! Records in the Redis that several proxies share, sealed with `serve.stateKeys`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -19,6 +21,8 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 pub(super) struct Sealed {
     store: Store,
     sealer: Sealer,
+    /// Whether it was said already that a record cannot be opened.
+    warned: Arc<AtomicBool>,
 }
 
 /// A lock in the store, given back when dropped.
@@ -50,24 +54,28 @@ impl Sealed {
         }
         let store = Store::redis(address.reveal()).map_err(|error| error.to_string())?;
         let sealer = Sealer::with_keys(keys.iter().map(Secret::reveal)).map_err(|error| error.to_string())?;
-        Ok(Sealed { store, sealer })
+        Ok(Sealed { store, sealer, warned: Arc::default() })
     }
 
     pub(super) async fn read(&self, key: &RecordKey) -> Result<Option<Vec<u8>>, LogInError> {
         let Some(sealed) = self.store.get_record(&key.0).await.map_err(problem)? else { return Ok(None) };
-        let bytes = self.opened(key, &sealed)?;
+        let Some(bytes) = self.opened(key, &sealed) else { return Ok(None) };
         if !self.sealer.is_newest(Purpose::Credential, &key.0, &sealed) {
             self.seal_anew(key).await;
         }
         Ok(Some(bytes))
     }
 
-    fn opened(&self, key: &RecordKey, sealed: &[u8]) -> Result<Vec<u8>, LogInError> {
-        self.sealer.open_bytes(Purpose::Credential, &key.0, sealed).ok_or_else(|| {
-            let text = "a log-in in the store was sealed with a key that is no longer in `serve.stateKeys`: put the key \
-                        back, or log in again";
-            LogInError::Storage(text.to_owned())
-        })
+    /// A record that no key opens is none: somebody can log in again.
+    fn opened(&self, key: &RecordKey, sealed: &[u8]) -> Option<Vec<u8>> {
+        let opened = self.sealer.open_bytes(Purpose::Credential, &key.0, sealed);
+        if opened.is_none() && !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "a log-in in the store was sealed with a key that is no longer in `serve.stateKeys`: put the key back, or \
+                 log in again"
+            );
+        }
+        opened
     }
 
     /// Seals a record with the first key, so that the others can be removed one day. Whoever holds its lock is about to
@@ -76,7 +84,7 @@ impl Sealed {
         let Ok(Some(_lock)) = self.try_lock(key).await else { return };
         // What was read before the lock may be old by now.
         let Ok(Some(sealed)) = self.store.get_record(&key.0).await else { return };
-        if let Ok(bytes) = self.opened(key, &sealed) {
+        if let Some(bytes) = self.opened(key, &sealed) {
             let _ = self.write(key, &bytes).await;
         }
     }
@@ -124,7 +132,8 @@ mod tests {
     use super::*;
 
     fn sealed(store: &Store, keys: &[&str]) -> Sealed {
-        Sealed { store: store.clone(), sealer: Sealer::with_keys(keys.iter().copied()).unwrap() }
+        let sealer = Sealer::with_keys(keys.iter().copied()).unwrap();
+        Sealed { store: store.clone(), sealer, warned: Arc::default() }
     }
 
     const OLD: &str = "an old key of at least thirty-two bytes";
@@ -139,8 +148,7 @@ mod tests {
         let both = sealed(&store, &[NEW, OLD]);
         assert_eq!(both.read(&key).await.unwrap().unwrap(), b"refresh-1");
         assert_eq!(sealed(&store, &[NEW]).read(&key).await.unwrap().unwrap(), b"refresh-1");
-        let error = sealed(&store, &[OLD]).read(&key).await.unwrap_err().to_string();
-        assert!(error.contains("put the key back"), "{error}");
+        assert_eq!(sealed(&store, &[OLD]).read(&key).await.unwrap(), None, "the old key opens it no longer");
         both.delete(&key).await.unwrap();
         assert_eq!(both.read(&key).await.unwrap(), None);
     }

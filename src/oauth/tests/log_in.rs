@@ -124,7 +124,13 @@ async fn a_registration_is_used_again_as_long_as_it_fits() {
 
 #[tokio::test]
 async fn a_client_of_one_issuer_is_never_shown_to_another() {
-    let (first, second) = (granting().await, granting().await);
+    let first = granting().await;
+    let second = Fake::with_metadata(|asked| match asked.line.as_str() {
+        "POST /register" => Some((201, json!({"client_id": "client-2", "redirect_uris": []}))),
+        "POST /token" => Some((200, tokens(2, 3600))),
+        _ => None,
+    })
+    .await;
     let (folder, server) = (Folder::new(), first.server(None));
     log_in(&folder.log_ins(), &server).await;
     // The server turns to another authorization server.
@@ -137,7 +143,9 @@ async fn a_client_of_one_issuer_is_never_shown_to_another() {
     });
     log_in(&folder.log_ins(), &server).await;
     assert_eq!(second.asked_for("POST /register").len(), 1, "it registers anew");
-    assert!(second.asked().iter().all(|asked| !asked.body.contains("refresh")), "no old token either");
+    let old = ["client-1", "access-1", "refresh-1"];
+    assert!(second.asked().iter().all(|asked| !old.iter().any(|old| asked.body.contains(old))), "{:?}", second.asked());
+    assert_eq!(second.asked_for("POST /token")[0].form()["client_id"], "client-2");
     assert_eq!(folder.record()["authorization_server"]["issuer"], second.origin);
 }
 

@@ -1,4 +1,9 @@
 //! Log-ins against a small authorization server, which is also the server that wants them.
 
+mod changed;
 pub(super) mod fake;
 mod log_in;
+mod log_out;
+mod machine;
+mod refused;
+mod renewal;

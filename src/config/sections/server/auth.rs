@@ -56,6 +56,26 @@ impl AuthConfig {
         let named = named.filter_map(|(name, value)| Some([name, value?])).flatten();
         named.chain(scopes.iter().flat_map(|scope| ["scope", scope.as_str()])).collect()
     }
+
+    /// Everything that must not be shown.
+    pub fn secrets(&self) -> Vec<&Secret> {
+        match self {
+            AuthConfig::OAuth(config) => config.client.iter().filter_map(|client| client.secret.as_ref()).collect(),
+            AuthConfig::ClientCredentials(ClientCredentialsConfig { proof: ClientProof::Secret(secret), .. }) => {
+                vec![secret]
+            }
+            AuthConfig::ClientCredentials(_) => Vec::new(),
+            AuthConfig::Enterprise(config) => {
+                let clients =
+                    [&config.idp_client, &config.client].into_iter().filter_map(|client| client.secret.as_ref());
+                let text = match &config.id_token {
+                    IdToken::Text(text) => Some(text),
+                    IdToken::File(_) => None,
+                };
+                clients.chain(text).collect()
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -279,6 +299,10 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig, folder: &Path
             let Some(idp_token_url) = idp_token_url else { return reader.fail("missing key `idpTokenUrl`") };
             let Some(idp_client) = idp_client else { return reader.fail("missing key `idpClientId`") };
             let Some(client) = client else { return reader.fail("missing key `clientId`") };
+            if resource == ResourceChoice::None {
+                return reader
+                    .fail("`resource: none` is not possible with `type: enterprise`: its tokens are for one resource");
+            }
             let enterprise = EnterpriseConfig { id_token, idp_token_url, idp_client, issuer, client, scopes, resource };
             Some(AuthConfig::Enterprise(enterprise))
         }
@@ -453,6 +477,8 @@ mod tests {
         };
         assert!(matches!(enterprise.id_token, IdToken::File(file) if file.is_absolute()));
         assert_eq!(enterprise.idp_client.id, "i");
+        let without = "{type: enterprise, idToken: x, idpTokenUrl: 'https://idp/token', idpClientId: i, clientId: c, resource: none}";
+        assert!(problems(without)[0].contains("`resource: none` is not possible"));
         assert_eq!(
             problems("{type: enterprise, idToken: x, idpTokenUrl: 'https://idp/token', clientId: c}"),
             ["`mcpServers.a.auth`: missing key `idpClientId`"]
