@@ -1,5 +1,6 @@
 //! A server of `mcpServers`: its transport, timeouts and limits.
 
+mod account;
 mod auth;
 mod auth_values;
 mod env_file;
