@@ -1,6 +1,5 @@
 //! A server of `mcpServers`: its transport, timeouts and limits.
 
-mod account;
 mod auth;
 mod auth_values;
 mod env_file;
