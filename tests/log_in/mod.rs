@@ -16,6 +16,7 @@ mod refresh;
 mod registration;
 mod resource;
 mod secrets;
+mod shared_store;
 mod step_up;
 mod waiting;
 mod while_serving;

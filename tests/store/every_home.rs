@@ -39,6 +39,8 @@ in_every_home! {
     a_journal_of_everything_survives_as_it_is
     a_journal_ends
     a_name_is_claimed_once_for_its_time
+    a_record_is_there_until_it_is_deleted
+    a_lock_has_one_holder_who_alone_gives_it_back
     a_value_is_there_until_it_is_replaced_or_deleted
     owners_and_namespaces_are_apart
     a_value_ends_and_its_room_is_free
@@ -151,6 +153,28 @@ async fn a_journal_ends(store: &Store) {
         left.is_none().then_some(())
     })
     .await;
+}
+
+async fn a_record_is_there_until_it_is_deleted(store: &Store) {
+    let get = async || store.get_record("a").await.expect("the store answers");
+    assert_eq!(get().await, None);
+    for content in [b"one\0\xff".as_slice(), b"two"] {
+        store.put_record("a", content.to_vec()).await.expect("it is kept");
+        assert_eq!(get().await.as_deref(), Some(content));
+    }
+    store.delete_record("a").await.expect("it is deleted");
+    assert_eq!(get().await, None);
+}
+
+async fn a_lock_has_one_holder_who_alone_gives_it_back(store: &Store) {
+    let lock = async |holder, ttl| store.lock("a", holder, ttl).await.expect("the store answers");
+    assert!(lock("ann", MINUTE).await);
+    assert!(!lock("bob", MINUTE).await);
+    store.unlock("a", "bob").await.expect("the store answers");
+    assert!(!lock("bob", MINUTE).await, "it is not his to give back");
+    store.unlock("a", "ann").await.expect("the store answers");
+    assert!(lock("bob", SHORT).await);
+    until("the lock ends by itself", async || lock("ann", MINUTE).await.then_some(())).await;
 }
 
 async fn a_value_is_there_until_it_is_replaced_or_deleted(store: &Store) {
