@@ -106,11 +106,16 @@ impl LogIns {
         }
     }
 
-    /// Waits for renewals that are under way, at most five seconds: their answer must be saved before the process exits.
+    /// Waits for renewals and locks that are under way, at most five seconds: an answer must be saved before the process
+    /// exits, and a lock given back.
     pub async fn drain(&self) {
         let renewing: Vec<_> =
             self.persons.lock().values().filter_map(|person| person.renewing.lock().clone()).collect();
-        let _ = tokio::time::timeout(DRAIN, join_all(renewing)).await;
+        let finished = async {
+            join_all(renewing).await;
+            self.storage.unlocked().await;
+        };
+        let _ = tokio::time::timeout(DRAIN, finished).await;
     }
 
     /// The log-in of a person, one for each record.

@@ -108,6 +108,13 @@ impl CredentialStorage {
         })
     }
 
+    /// Completes when no lock is still being given back: a process that ends before would keep it from others for a while.
+    pub(super) async fn unlocked(&self) {
+        if let Place::Sealed(sealed) = &self.place {
+            sealed.unlocked().await;
+        }
+    }
+
     /// Locks a record over all tasks and processes that share it.
     pub(super) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
         match &self.place {

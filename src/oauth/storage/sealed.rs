@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::{RecordKey, RecordLock};
@@ -23,7 +25,11 @@ pub(super) struct Sealed {
     sealer: Sealer,
     /// Whether it was said already that a record cannot be opened.
     warned: Arc<AtomicBool>,
+    unlocking: Unlocking,
 }
+
+/// The tasks that give locks back.
+type Unlocking = Arc<Mutex<JoinSet<()>>>;
 
 /// A lock in the store, given back when dropped.
 #[derive(Debug)]
@@ -31,6 +37,7 @@ pub(in crate::oauth) struct Held {
     store: Store,
     name: String,
     holder: String,
+    unlocking: Unlocking,
 }
 
 impl Drop for Held {
@@ -39,7 +46,9 @@ impl Drop for Held {
         let Ok(runtime) = Handle::try_current() else { return };
         let (store, name, holder) =
             (self.store.clone(), std::mem::take(&mut self.name), std::mem::take(&mut self.holder));
-        runtime.spawn(async move { store.unlock(&name, &holder).await });
+        let mut unlocking = self.unlocking.lock();
+        while unlocking.try_join_next().is_some() {}
+        unlocking.spawn_on(async move { drop(store.unlock(&name, &holder).await) }, &runtime);
     }
 }
 
@@ -54,7 +63,13 @@ impl Sealed {
         }
         let store = Store::redis(address.reveal()).map_err(|error| error.to_string())?;
         let sealer = Sealer::with_keys(keys.iter().map(Secret::reveal)).map_err(|error| error.to_string())?;
-        Ok(Sealed { store, sealer, warned: Arc::default() })
+        Ok(Sealed { store, sealer, warned: Arc::default(), unlocking: Arc::default() })
+    }
+
+    /// Completes when every lock that is no longer held was given back.
+    pub(super) async fn unlocked(&self) {
+        let mut unlocking = std::mem::take(&mut *self.unlocking.lock());
+        while unlocking.join_next().await.is_some() {}
     }
 
     pub(super) async fn read(&self, key: &RecordKey) -> Result<Option<Vec<u8>>, LogInError> {
@@ -115,8 +130,12 @@ impl Sealed {
     }
 
     async fn try_lock(&self, key: &RecordKey) -> Result<Option<RecordLock>, LogInError> {
-        let held =
-            Held { store: self.store.clone(), name: key.0.clone(), holder: uuid::Uuid::new_v4().simple().to_string() };
+        let held = Held {
+            store: self.store.clone(),
+            name: key.0.clone(),
+            holder: uuid::Uuid::new_v4().simple().to_string(),
+            unlocking: Arc::clone(&self.unlocking),
+        };
         // Also if the answer is lost the lock is given back.
         let locked = self.store.lock(&held.name, &held.holder, LOCK_TTL).await.map_err(problem)?;
         Ok(locked.then_some(RecordLock::Store { _held: held }))
@@ -133,7 +152,7 @@ mod tests {
 
     fn sealed(store: &Store, keys: &[&str]) -> Sealed {
         let sealer = Sealer::with_keys(keys.iter().copied()).unwrap();
-        Sealed { store: store.clone(), sealer, warned: Arc::default() }
+        Sealed { store: store.clone(), sealer, warned: Arc::default(), unlocking: Arc::default() }
     }
 
     const OLD: &str = "an old key of at least thirty-two bytes";
@@ -160,7 +179,8 @@ mod tests {
         let held = one.lock(&key).await.unwrap();
         assert!(other.try_lock(&key).await.unwrap().is_none());
         drop(held);
-        assert!(other.lock(&key).await.is_ok());
+        one.unlocked().await;
+        assert!(other.try_lock(&key).await.unwrap().is_some());
     }
 
     #[test]

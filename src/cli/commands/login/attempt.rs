@@ -61,12 +61,14 @@ pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
         timeout,
     };
     runtime.block_on(async {
-        tokio::select! {
+        let outcome = tokio::select! {
             outcome = attempt.run() => outcome,
             _ = tokio::signal::ctrl_c() => {
                 Err(CommandFailure::failed(Diagnostic::error("the log-in was cancelled: nobody is logged in by it")))
             }
-        }
+        };
+        attempt.log_ins.drain().await;
+        outcome
     })
 }
 

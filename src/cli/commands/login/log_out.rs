@@ -16,7 +16,9 @@ pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
     let log_ins = super::log_ins(&loaded.config);
     let report = runtime.block_on(async {
         let leaving = log_ins.log_out(name, server, args.forget_client);
-        spinner::with(&format!("revoking the log-in at {name}"), leaving).await
+        let report = spinner::with(&format!("revoking the log-in at {name}"), leaving).await;
+        log_ins.drain().await;
+        report
     });
     let report = report.map_err(|error| failure(&error))?;
     if report.was_logged_in {
