@@ -79,7 +79,10 @@ impl Attempt<'_> {
         let asked = spinner::with(&label, probe::ask(&self.log_ins, self.name, self.server)).await?;
         let challenge = match asked {
             Demand::LogIn(challenge) => Some(challenge),
-            Demand::Nothing if !self.is_wanted().await? => return Ok(self.not_needed()),
+            Demand::Nothing if !self.is_wanted().await? => {
+                self.not_needed();
+                return Ok(());
+            }
             Demand::Nothing => None,
             Demand::Unknown(reason) => {
                 let problem = format!("server `{}` is not available: {reason}", self.name);
@@ -89,7 +92,10 @@ impl Attempt<'_> {
         let lets_everybody_in = challenge.is_none();
         let pending = match self.begin(challenge, port.redirect_uri()).await {
             // It asked for nothing, and says nothing about log-ins either.
-            Err(LogInError::Metadata(_)) if lets_everybody_in && self.scopes.is_empty() => return Ok(self.not_needed()),
+            Err(LogInError::Metadata(_)) if lets_everybody_in && self.scopes.is_empty() => {
+                self.not_needed();
+                return Ok(());
+            }
             pending => pending.map_err(|error| failure(&error))?,
         };
         let report = self.wait_for(pending, port).await?;
