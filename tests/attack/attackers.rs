@@ -83,6 +83,23 @@ impl Attacker {
         answer.headers().get("mcp-session-id")?.to_str().ok().map(str::to_owned)
     }
 
+    /// A session to attack with. Without one, the number of attacks that this was: one if the proxy, under all the others,
+    /// had not answered when it was over, and none if it refused.
+    async fn session(&self, version: &str, name: &str) -> Result<String, usize> {
+        loop {
+            let params =
+                json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
+            let answer = tokio::select! {
+                answer = self.request(None, message("initialize", &params)).send() => answer,
+                () = self.over.cancelled() => return Err(1),
+            };
+            if let Ok(answer) = answer {
+                let session = answer.headers().get("mcp-session-id").and_then(|session| session.to_str().ok());
+                return session.map(str::to_owned).ok_or(0);
+            }
+        }
+    }
+
     /// Calls a tool four times at once, in a new session.
     async fn call_at_once(&self, tool: &str, arguments: &Value) -> bool {
         let Some(session) = self.open("2025-11-25", json!({"name": "mallory", "version": "1"})).await else {
@@ -141,7 +158,10 @@ impl Attacker {
     /// Asks for much and reads nothing, on ten connections at a time.
     async fn deaf_clients(self) -> usize {
         let host = self.url.trim_start_matches("http://").split('/').next().unwrap_or_default().to_owned();
-        let Some(session) = self.open("2025-11-25", json!({"name": "deaf", "version": "1"})).await else { return 0 };
+        let session = match self.session("2025-11-25", "deaf").await {
+            Ok(session) => session,
+            Err(count) => return count,
+        };
         let arguments = json!({"n": 100, "mark": "x".repeat(200_000)});
         let params = json!({"name": "flood", "arguments": arguments, "_meta": {"progressToken": 1}});
         let body = message("tools/call", &params);
@@ -167,7 +187,10 @@ impl Attacker {
 
     /// Only the revision of 2025-03-26 has batches.
     async fn batches(self) -> usize {
-        let Some(session) = self.open("2025-03-26", json!({"name": "batch", "version": "1"})).await else { return 0 };
+        let session = match self.session("2025-03-26", "batch").await {
+            Ok(session) => session,
+            Err(count) => return count,
+        };
         let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "big", "arguments": {"n": 500_000}}});
         let body = Value::from((0..40).map(call).collect::<Vec<_>>()).to_string();
         self.again(|_| async { self.request(Some(&session), body.clone()).send().await.is_ok() }).await
