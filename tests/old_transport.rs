@@ -32,13 +32,13 @@ fn failure(answer: &Message) -> String {
     answer.text()
 }
 
-/// The state of the only server, by `proxy list-servers`.
-fn error_of(url: &str, keys: Value) -> String {
+/// The error of the only server, which has this status, by `proxy list-servers`.
+fn error_of(url: &str, keys: Value, status: &str) -> String {
     let config = Config::new().remote_with("older", url, keys);
     let output = Proxy::new(&config).command(["list-servers", "--json"]).output().expect("the proxy runs");
     let servers: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|problem| panic!("{problem}: {}", String::from_utf8_lossy(&output.stderr)));
-    assert_eq!(servers[0]["status"], "failed", "{servers}");
+    assert_eq!(servers[0]["status"], status, "{servers}");
     servers[0]["error"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -151,12 +151,12 @@ async fn a_client_does_not_notice_that_a_server_forgot_its_stream() {
 async fn credentials_stay_with_the_server_they_are_for() {
     let (_server, url) = server("elsewhere", &[]).await;
     for keys in [json!({}), json!({"type": "sse"})] {
-        let error = error_of(&url, keys);
+        let error = error_of(&url, keys, "failed");
         assert!(error.contains("`endpoint`") && error.contains("http://other.example"), "{error}");
         assert!(!error.contains("stream-"), "its address may be a secret: {error}");
     }
     let (_server, url) = server("relative", &["--require-bearer", "secret"]).await;
-    assert!(error_of(&url, json!({"type": "sse"})).contains("HTTP 401"));
+    assert!(error_of(&url, json!({"type": "sse"}), "login").contains("`proxy login older`"));
     let headers = json!({"type": "sse", "headers": {"Authorization": "Bearer secret"}});
     works(&mut through(&url, headers).await.client).await;
 }
@@ -165,7 +165,7 @@ async fn credentials_stay_with_the_server_they_are_for() {
 async fn a_stream_that_names_no_address_is_reported() {
     let (_server, url) = server("silent", &[]).await;
     for keys in [json!({"probeTimeout": "300ms"}), json!({"probeTimeout": "300ms", "type": "sse"})] {
-        let error = error_of(&url, keys);
+        let error = error_of(&url, keys, "failed");
         assert!(error.contains("no `endpoint` event"), "{error}");
     }
 }
@@ -173,7 +173,7 @@ async fn a_stream_that_names_no_address_is_reported() {
 #[tokio::test]
 async fn a_newer_server_that_is_called_old_is_reported_with_a_hint() {
     let (_server, url) = Program::start_server(fake_backend(["--http", "127.0.0.1:0", "--no-get"])).await;
-    let error = error_of(&url, json!({"type": "sse"}));
+    let error = error_of(&url, json!({"type": "sse"}), "failed");
     assert!(error.contains("HTTP 405") && error.contains("without `type: sse`"), "{error}");
 }
 

@@ -109,8 +109,8 @@ async fn a_server_that_wants_a_token_says_nothing_about_its_era() {
     let (_server, url) = fake_http_backend(&["--era", "modern", "--require-bearer", "secret"]).await;
     let refused = state_of(&Config::new().remote("guarded", &url));
     let error = refused["error"].as_str().unwrap_or_default();
-    assert_eq!(refused["status"], "failed");
-    assert!(error.contains("401") && error.contains("`headers`"), "{error}");
+    assert_eq!(refused["status"], "login");
+    assert!(error.contains("`proxy login guarded`"), "{error}");
     let headers = json!({"headers": {"Authorization": "Bearer secret"}});
     let admitted = state_of(&Config::new().remote_with("guarded", &url, headers));
     assert_eq!((&admitted["status"], &admitted["protocolVersion"]), (&json!("ready"), &json!("2026-07-28")));
