@@ -59,6 +59,8 @@ pub mod oauth;
 pub mod sandbox;
 // The index over tools: words, candidates, exact score, embeddings.
 pub mod search;
+// What is counted and recorded of every request.
+pub mod telemetry;
 
 // Layer 5
 

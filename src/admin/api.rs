@@ -152,9 +152,7 @@ impl ControlApi {
         let (user, capabilities) = (call.user.as_deref(), &call.capabilities);
         let (operator, frames, stream) = self.caller(user, capabilities, Some((kind, &call.key))).await?;
         tokio::spawn(async move {
-            let started = Instant::now();
             let outcome = until_gone(&frames, operator.use_item(kind, &call.key, call.params)).await;
-            log(kind.use_method(), &call.key, started, outcome.as_ref());
             finish(frames, operator, outcome).await;
         });
         Ok(HttpReply::events(stream))
@@ -167,7 +165,7 @@ impl ControlApi {
         tokio::spawn(async move {
             let started = Instant::now();
             let outcome = until_gone(&frames, operator.exec(&exec.script, &exec.data, &limits)).await;
-            log("exec", "", started, outcome.as_ref());
+            log_exec(started, outcome.as_ref());
             finish(frames, operator, outcome).await;
         });
         Ok(HttpReply::events(stream))
@@ -224,7 +222,7 @@ async fn until_gone(
 }
 
 /// One line of the log, as for a request of a client.
-fn log(method: &str, name: &str, started: Instant, outcome: Option<&Result<Raw, UseError>>) {
+fn log_exec(started: Instant, outcome: Option<&Result<Raw, UseError>>) {
     let outcome = match outcome {
         None => "cancelled",
         Some(Ok(_)) => "ok",
@@ -232,11 +230,8 @@ fn log(method: &str, name: &str, started: Instant, outcome: Option<&Result<Raw, 
         Some(Err(UseError::Failed(reason))) => reason,
     };
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let what = format!("{method} {name}");
-    let what = what.trim_end();
     tracing::debug!(
-        target: "request", method, name, ms, outcome, by = "control socket",
-        "{what}: {outcome} in {ms} ms, over the control socket"
+        target: "request", method = "exec", ms, outcome, "exec: {outcome} in {ms} ms, over the control socket"
     );
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::backend::{CallError, Cancellation, Peer};
-use crate::calls::{ItemCall, PolicyNow, RequestContext};
+use crate::calls::{ItemCall, PolicyNow, RecordedRequest, RequestContext, RequestOrigin};
 use crate::gateway::Gateway;
 use crate::json::{Object, Raw, raw};
-use crate::model::{ItemKind, Principal};
+use crate::model::{CallSource, ItemKind, Principal};
 use crate::surface::Surface;
 use crate::wire::key;
 
@@ -57,14 +57,27 @@ impl Operator {
         }
         let current = self.gateway.watch();
         let policy = PolicyNow::new(move || current.borrow().surface.as_ref().map(|now| Arc::clone(now.policy())));
+        let (calls, local) = (self.gateway.calls(), Arc::default());
+        let params = own_params(kind, key, &params)?;
+        let origin = RequestOrigin {
+            method: kind.use_method(),
+            params: Some(&params),
+            principal: &self.principal,
+            client: &local,
+            source: CallSource::Control,
+        };
+        let recorded = RecordedRequest::begin(calls.dispatcher.telemetry(), origin);
         let request = RequestContext {
             policy: Some(policy),
+            recording: Some(Arc::clone(recorded.recording())),
             ..RequestContext::local(self.principal.clone(), Arc::clone(&self.surface), self.peer.clone())
         };
+        request.record_item(kind, key);
         let _cancel = CancelOnDrop(request.cancel.clone());
-        let calls = self.gateway.calls();
-        let call = ItemCall::new(&self.surface, kind, key, own_params(kind, key, &params)?);
-        calls.item(&request, call).await.map_err(|error| match error {
+        let call = ItemCall::new(&self.surface, kind, key, Raw::clone(&params));
+        let outcome = calls.item(&request, call).await;
+        recorded.end_call(&outcome);
+        outcome.map_err(|error| match error {
             CallError::Rejected(error) => UseError::Failed(error.message()),
             CallError::Unknown | CallError::Cancelled | CallError::Asks(_) => {
                 let verb = if kind == ItemKind::Tool { "called" } else { "read" };

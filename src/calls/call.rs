@@ -18,7 +18,7 @@ use crate::backend::{BackendCall, CallError, Cancellation, Peer};
 use crate::builtins::Handler;
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, check_unique_keys, raw};
-use crate::model::{ItemKind, Principal, RequestInfo};
+use crate::model::{ItemKind, Principal, RefusalReason, RequestInfo};
 use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
 use crate::store::Store;
 use crate::surface::PublishedItem;
@@ -56,7 +56,12 @@ impl Calls {
         if let Some(backend) = call.unlisted_on.clone() {
             return self.unlisted(request, call, &backend).await;
         }
-        let entry = request.surface.find(call.kind, &call.key).ok_or(CallError::Unknown)?;
+        let Some(entry) = request.surface.find(call.kind, &call.key) else {
+            if let Some(recording) = &request.recording {
+                recording.refused(RefusalReason::Unknown, || None, "no such item is published");
+            }
+            return Err(CallError::Unknown);
+        };
         let renamed = own_uri(entry, &call).map(|original| (Arc::clone(original), call.key.clone()));
         let result = match &entry.handler {
             Handler::Backend(target) => {
@@ -137,7 +142,8 @@ impl Calls {
             declares_tasks: false,
             host: None,
         };
-        self.dispatcher.call(forward.backend, call).await.map(|answer| answer.result)
+        let recording = request.recording.as_deref();
+        self.dispatcher.call(forward.backend, call, recording).await.map(|answer| answer.result)
     }
 
     /// Runs a handler. Each time the handler asks questions, the client is asked and the handler runs again with the
@@ -197,6 +203,7 @@ impl Calls {
             question_count: Arc::default(),
             progress: Arc::default(),
             extension_call: None,
+            recording: None,
             test_overrides: self.test_overrides.clone(),
         }
     }
@@ -215,7 +222,8 @@ impl Calls {
         let script_request = request.info(kind.use_method().into(), Arc::clone(&name));
         let (peer, cancel) = (request.peer.clone(), request.cancel.clone());
         let host = self.request_host(script_request, peer, cancel, Handle::current(), namespace, cursor);
-        let host = RequestHost { progress: Arc::clone(run.progress()), ..host };
+        let recording = request.recording.clone();
+        let host = RequestHost { progress: Arc::clone(run.progress()), recording, ..host };
         let (run, host) = (Arc::clone(run), Arc::new(host));
         let outcome = tokio::select! {
             biased;

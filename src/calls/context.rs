@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::backend::{Cancellation, Peer};
 use crate::json::{Object, Raw, raw};
-use crate::model::{ClientInfo, ItemKind, Owner, Principal, RequestInfo};
+use crate::model::{ClientInfo, ItemKind, Owner, Principal, RecordedItem, RequestInfo};
 use crate::script::JournalSnapshot;
 use crate::surface::Surface;
+use crate::telemetry::CallRecording;
 use crate::wire::Revision;
 
 /// One client request: the principal, the surface it uses, and the peer to notify and ask. It is created once, where
@@ -30,6 +31,8 @@ pub struct RequestContext {
     pub cancel: Cancellation,
     /// Looks up the current session script, which may change while a question is open. `None` if it cannot change.
     pub policy: Option<PolicyNow>,
+    /// What is noted of the request. `None` for what is not a request of its own, such as a test.
+    pub recording: Option<Arc<CallRecording>>,
 }
 
 impl RequestContext {
@@ -45,7 +48,28 @@ impl RequestContext {
             peer,
             cancel: Cancellation::default(),
             policy: None,
+            recording: None,
         }
+    }
+
+    /// Notes which published item the request is about.
+    pub fn record_item(&self, kind: ItemKind, key: &str) {
+        let Some(recording) = &self.recording else { return };
+        let entry = self.surface.find(kind, key);
+        if let Some(entry) = entry {
+            recording.set_item(entry.stats(recording.telemetry()));
+        }
+        let Some(details) = recording.details() else { return };
+        let mut noted = details.noted.lock();
+        noted.policy = Some(Arc::clone(self.surface.policy()));
+        noted.item = Some(RecordedItem {
+            kind,
+            name: key.to_owned(),
+            origin: entry.and_then(|entry| {
+                entry.origin.as_ref().map(|origin| (Arc::clone(&origin.backend), Arc::clone(&origin.name)))
+            }),
+            definition: entry.map(|entry| Arc::clone(&entry.definition)),
+        });
     }
 
     /// The owner of the call. `None` if the call has no peer.

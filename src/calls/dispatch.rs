@@ -2,33 +2,36 @@
 //! line makes it. The dispatcher looks up the backend and counts calls and failures. A check that must hold for every
 //! call of a backend belongs here.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::runtime::Handle;
 
+use super::call_outcome;
 use super::logged_call::LoggedCall;
-use super::stats::{CallStats, StatsByBackend};
 use crate::backend::{Answer, Backend, BackendCall, CallError, Listener, Subscriber, Subscription};
 use crate::json::Raw;
-use crate::model::Owner;
+use crate::model::{Owner, ServerCallRecord};
+use crate::telemetry::{CallRecording, ServerStats, Telemetry};
 
 /// The configured backends by name, with their call statistics. A reload creates a new dispatcher.
 #[derive(Clone)]
 pub struct Dispatcher {
     backends: Arc<HashMap<Arc<str>, DispatchTarget>>,
-    stats: Arc<StatsByBackend>,
+    telemetry: Arc<Telemetry>,
 }
 
 /// A backend and its statistics.
 struct DispatchTarget {
     backend: Arc<dyn Backend>,
-    stats: Arc<CallStats>,
+    stats: Arc<ServerStats>,
 }
 
 impl Dispatcher {
     pub fn new(backends: &[Arc<dyn Backend>]) -> Self {
-        Dispatcher { backends: Arc::default(), stats: Arc::default() }.with(backends)
+        Dispatcher { backends: Arc::default(), telemetry: Arc::default() }.with(backends)
     }
 
     /// A dispatcher for other backends that continues the statistics of this one. If two backends share a name, the
@@ -36,22 +39,28 @@ impl Dispatcher {
     pub fn with(&self, backends: &[Arc<dyn Backend>]) -> Self {
         let targets = backends.iter().map(|backend| {
             let name = Arc::clone(&backend.view().name);
-            let stats = self.stats.of(&name);
+            let stats = self.telemetry.server(&name);
             (name, DispatchTarget { backend: Arc::clone(backend), stats })
         });
-        Dispatcher { backends: Arc::new(targets.collect()), stats: Arc::clone(&self.stats) }
+        Dispatcher { backends: Arc::new(targets.collect()), telemetry: Arc::clone(&self.telemetry) }
     }
 
-    /// The call statistics of a backend.
-    pub fn stats(&self, backend: &Arc<str>) -> Arc<CallStats> {
-        self.stats.of(backend)
+    /// What is counted of all calls.
+    pub fn telemetry(&self) -> &Arc<Telemetry> {
+        &self.telemetry
     }
 
     /// Calls a backend.
-    pub async fn call(&self, backend: &Arc<str>, call: BackendCall) -> Result<Answer, CallError> {
+    pub async fn call(
+        &self,
+        backend: &Arc<str>,
+        call: BackendCall,
+        recording: Option<&CallRecording>,
+    ) -> Result<Answer, CallError> {
         let target = self.find(backend)?;
+        let counted = CountedCall::begin(backend, &call, &target.stats, recording);
         let outcome = target.backend.call(call).await;
-        target.stats.record(&outcome);
+        counted.end(&outcome);
         outcome
     }
 
@@ -71,11 +80,18 @@ impl Dispatcher {
 
     /// Calls a backend from a handler and blocks the handler until the result arrives. Tools of extensions run on the
     /// handler's own stack.
-    pub fn call_blocking(&self, backend: &Arc<str>, call: BackendCall, runtime: &Handle) -> Result<Answer, CallError> {
+    pub fn call_blocking(
+        &self,
+        backend: &Arc<str>,
+        call: BackendCall,
+        runtime: &Handle,
+        recording: Option<&CallRecording>,
+    ) -> Result<Answer, CallError> {
         let target = self.find(backend)?;
         let logged = LoggedCall::begin(backend, &call);
+        let counted = CountedCall::begin(backend, &call, &target.stats, recording);
         let outcome = target.backend.call_blocking(call, runtime);
-        target.stats.record(&outcome);
+        counted.end(&outcome);
         if let Some(logged) = logged {
             logged.end(&outcome);
         }
@@ -106,5 +122,53 @@ impl Dispatcher {
             backend: Arc::clone(backend),
             reason: "it is no longer configured".to_owned(),
         })
+    }
+}
+
+/// A call of a backend that is counted, and recorded if somebody reads records.
+struct CountedCall<'a> {
+    began: Instant,
+    method: Cow<'static, str>,
+    stats: &'a ServerStats,
+    recording: Option<&'a CallRecording>,
+    details: Option<CallDetails>,
+}
+
+struct CallDetails {
+    server: Arc<str>,
+    began: SystemTime,
+    params: Raw,
+}
+
+impl<'a> CountedCall<'a> {
+    fn begin(
+        server: &Arc<str>,
+        call: &BackendCall,
+        stats: &'a ServerStats,
+        recording: Option<&'a CallRecording>,
+    ) -> Self {
+        let is_read = recording.is_some_and(|recording| recording.details().is_some());
+        let details =
+            || CallDetails { server: Arc::clone(server), began: SystemTime::now(), params: Raw::clone(&call.params) };
+        let (began, method) = (Instant::now(), call.method.clone());
+        CountedCall { began, method, stats, recording, details: is_read.then(details) }
+    }
+
+    fn end(self, outcome: &Result<Answer, CallError>) {
+        let duration: Duration = self.began.elapsed();
+        let result = outcome.as_ref().map(|answer| &answer.result);
+        let counted = call_outcome::of_call(result);
+        self.stats.record(&self.method, duration, &counted);
+        let Some(recording) = self.recording else { return };
+        let record = self.details.map(|details| ServerCallRecord {
+            server: details.server,
+            method: self.method,
+            began: details.began,
+            duration,
+            params: details.params,
+            result: result.ok().cloned(),
+            outcome: counted,
+        });
+        recording.server_called(duration, record);
     }
 }

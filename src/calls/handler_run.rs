@@ -10,9 +10,12 @@ use super::progress::RequestProgress;
 use crate::backend::CallError;
 use crate::builtins::Handler;
 use crate::json::{Object, ObjectError, Raw, RawRef, check_unique_keys};
-use crate::model::{ItemKind, ItemRef, check_output, error_result, shaped, shaped_contents, shaped_messages};
+use crate::model::{
+    ItemKind, ItemRef, RefusalReason, check_output, error_result, shaped, shaped_contents, shaped_messages,
+};
 use crate::script::{CallOptions, Failure, FailureKind, Function, JournalSnapshot, Limits, Stop};
 use crate::surface::{PublishedItem, Surface, arguments_value};
+use crate::telemetry::CallRecording;
 use crate::wire::RpcError;
 
 /// The error of a handler that ran again after a question and did not repeat all recorded effects.
@@ -108,15 +111,15 @@ impl HandlerRun {
             (Ok(Some((function, arguments))), Some(hook)) => (hook.before((*function).clone()), arguments.clone()),
             (Ok(None) | Err(_), Some(hook)) => (hook.alone(), self.hook_arguments(sent)),
             (Ok(None), None) => return Ok(None),
-            (Err(reason), None) => return failed(self.call.kind, reason.clone(), None).map(Some),
+            (Err(reason), None) => return mismatched(host, self.call.kind, reason.clone()).map(Some),
         };
         match (function.call(&arguments, host.host(), &Limits::HANDLER), checked) {
             (Ok(Value::Null), Ok(None)) => Ok(None),
-            (Ok(Value::Null), Err(reason)) => failed(self.call.kind, reason, None).map(Some),
+            (Ok(Value::Null), Err(reason)) => mismatched(host, self.call.kind, reason).map(Some),
             (Ok(returned), _) => {
                 finished(entry, self.call.kind, &self.call.key, returned, self.structured_objects_only).map(Some)
             }
-            (Err(failure), _) => stopped(self.call.kind, &self.call.key, &failure).map(Some),
+            (Err(failure), _) => stopped(host, self.call.kind, &self.call.key, &failure).map(Some),
         }
     }
 
@@ -179,7 +182,15 @@ pub fn failed(kind: ItemKind, message: String, data: Option<Value>) -> Result<Ra
     }
 }
 
-fn stopped(kind: ItemKind, key: &str, failure: &Failure) -> Result<Raw, CallError> {
+/// The answer to arguments that do not match the published schema.
+fn mismatched(host: &RequestHost, kind: ItemKind, reason: String) -> Result<Raw, CallError> {
+    if let Some(recording) = &host.recording {
+        recording.refused(RefusalReason::Schema, || None, &reason);
+    }
+    failed(kind, reason, None)
+}
+
+fn stopped(host: &RequestHost, kind: ItemKind, key: &str, failure: &Failure) -> Result<Raw, CallError> {
     let data = match &failure.kind {
         FailureKind::Stopped(Stop::Cancelled) => return Err(CallError::Cancelled),
         // `HandlerRun::run` puts the journal in.
@@ -187,8 +198,24 @@ fn stopped(kind: ItemKind, key: &str, failure: &Failure) -> Result<Raw, CallErro
         FailureKind::Failed { data } => data.clone(),
         _ => None,
     };
+    if let Some(recording) = &host.recording {
+        record_failure(recording, failure);
+    }
     tracing::warn!(item = key, "{}", failure.diagnostic);
     failed(kind, failure.for_client(), data)
+}
+
+/// Notes a `fail()` as a refusal, and every other failure as an error of the script.
+pub(super) fn record_failure(recording: &CallRecording, failure: &Failure) {
+    match &failure.kind {
+        FailureKind::Failed { .. } => {
+            let reason = if failure.in_hook { RefusalReason::OnRequest } else { RefusalReason::Handler };
+            let at = || failure.diagnostic.place.as_ref().map(|place| place.short());
+            recording.refused(reason, at, &failure.message);
+        }
+        FailureKind::Stopped(_) => {}
+        FailureKind::Error | FailureKind::Limit(_) => recording.script_failed(),
+    }
 }
 
 fn finished(

@@ -23,6 +23,7 @@ use crate::script::{
     RequestScope, Stop,
 };
 use crate::store::Store;
+use crate::telemetry::CallRecording;
 
 /// The effects that handlers of one request can use.
 #[derive(Clone)]
@@ -47,6 +48,8 @@ pub(super) struct RequestHost {
     /// Where effects are recorded. None if no question can be asked.
     pub(super) cursor: Option<JournalCursor>,
     pub(super) test_overrides: Option<Arc<dyn TestOverrides>>,
+    /// What is noted of the request.
+    pub(super) recording: Option<Arc<CallRecording>>,
 }
 
 impl RequestHost {
@@ -95,7 +98,8 @@ impl RequestHost {
                 Arc::new(RequestHost { cursor, extension_call, ..self.clone() }).host()
             }),
         };
-        let outcome = self.dispatcher.call_blocking(&target.backend, call, &self.runtime);
+        let recording = self.recording.as_deref();
+        let outcome = self.dispatcher.call_blocking(&target.backend, call, &self.runtime, recording);
         if let Err(CallError::Asks(_)) = &outcome {
             progress.interrupted();
         }

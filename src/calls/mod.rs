@@ -3,6 +3,7 @@
 
 mod asking;
 mod call;
+mod call_outcome;
 mod context;
 mod dispatch;
 mod host;
@@ -11,9 +12,9 @@ mod logged_call;
 mod other_request;
 mod progress;
 mod published_uri;
+mod recorded_request;
 mod request_state;
 mod test_overrides;
-mod stats;
 mod handler_peer;
 
 pub use asking::{ANSWER_TIMEOUT, WaitingMemory, as_request, take_answer};
@@ -22,5 +23,5 @@ pub use context::{ItemCall, PolicyNow, RequestContext};
 pub use dispatch::Dispatcher;
 pub use handler_run::failed;
 pub use other_request::OtherRequest;
-pub use stats::{CallStats, Counts};
+pub use recorded_request::{RecordedRequest, RequestOrigin};
 pub use test_overrides::TestOverrides;

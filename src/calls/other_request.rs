@@ -8,9 +8,10 @@ use tokio::runtime::Handle;
 
 use super::call::Calls;
 use super::context::RequestContext;
+use super::handler_run::record_failure;
 use crate::backend::CallError;
 use crate::json::{Raw, RawRef, check_unique_keys};
-use crate::script::{FailureKind, Limits, Stop};
+use crate::script::{Failure, FailureKind, Limits, Stop};
 use crate::wire::{RpcError, code};
 
 /// A request as `on_other_request` sees it.
@@ -60,6 +61,9 @@ impl Calls {
                     FailureKind::Failed { data } => data.as_ref(),
                     _ => None,
                 };
+                if let Some(recording) = &request.recording {
+                    record_failure(recording, &Failure { in_hook: true, ..failure.clone() });
+                }
                 tracing::warn!(method, item = name, "{}", failure.diagnostic);
                 Err(refused(&failure.for_client(), data))
             }

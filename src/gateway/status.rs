@@ -95,7 +95,7 @@ impl Gateway {
 
     fn server_status(&self, backend: &Arc<BackendView>) -> Value {
         let calls = self.calls();
-        let stats = calls.dispatcher.stats(&backend.name);
+        let stats = calls.dispatcher.telemetry().server(&backend.name);
         let mut status = backend.to_json();
         status["restarts"] = self.installed.restarts(&backend.name).into();
         let processes = self.installed.processes(&backend.name).into_iter();

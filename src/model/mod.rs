@@ -3,6 +3,7 @@
 mod catalog;
 mod abilities;
 mod backend;
+mod call_record;
 mod credentials;
 mod definition;
 mod form;
@@ -23,6 +24,9 @@ pub use abilities::Abilities;
 pub use backend::{
     BackendKind, BackendView, ItemRef, LastKnown, Lists, ServerInfo, StartFailure, Status, ViewVariant, error_line,
     problem,
+};
+pub use call_record::{
+    CallOutcome, CallReader, CallRecord, CallRefusal, CallSource, RecordedItem, RefusalReason, ServerCallRecord,
 };
 pub use catalog::{Snapshot, SnapshotVariant};
 pub use credentials::{Credentials, LoginNeeded, Refusal, Remedy};

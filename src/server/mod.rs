@@ -17,9 +17,10 @@ pub use front::stdio::serve_stdio;
 
 use crate::calls::PolicyNow;
 use crate::gateway::Gateway;
-use crate::model::Secret;
+use crate::model::{CallSource, Secret};
 use crate::seal::Sealer;
 use crate::surface::Surface;
+use crate::telemetry::Telemetry;
 use crate::wire::RpcError;
 use client::links::LinkTable;
 use client::state::Client;
@@ -39,6 +40,9 @@ pub struct Server {
     suspended: Arc<SuspendedSurfaces>,
     policy: PolicyNow,
     clients: Arc<ConnectedClients>,
+    telemetry: Arc<Telemetry>,
+    /// Where requests come from.
+    source: CallSource,
 }
 
 impl Server {
@@ -53,6 +57,8 @@ impl Server {
         let current = gateway.watch();
         let policy = PolicyNow::new(move || current.borrow().surface.as_ref().map(|now| Arc::clone(now.policy())));
         Ok(Server {
+            telemetry: Arc::clone(gateway.calls().dispatcher.telemetry()),
+            source: CallSource::Stdio,
             gateway,
             sealer,
             tickets,

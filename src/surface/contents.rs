@@ -21,6 +21,7 @@ use crate::model::Snapshot;
 use crate::model::{BackendView, Definition, ItemKind, ItemRef, ToolChecks, UriTemplate};
 use crate::script::LogLine;
 use crate::search::{IndexCache, SharedIndex, Tool};
+use crate::telemetry::{OperationStats, Telemetry};
 use crate::wire::Revision;
 use crate::wire::params;
 use crate::wire::params::ParamHeader;
@@ -39,6 +40,8 @@ pub struct PublishedItem {
     bound: Arc<[String]>,
     param_headers: OnceLock<Vec<ParamHeader>>,
     template: OnceLock<Option<UriTemplate>>,
+    /// Where requests for the item are counted. Looked up with the first one.
+    stats: OnceLock<Arc<OperationStats>>,
 }
 
 impl PublishedItem {
@@ -52,7 +55,19 @@ impl PublishedItem {
             bound: item.bound,
             param_headers: OnceLock::new(),
             template: OnceLock::new(),
+            stats: OnceLock::new(),
         }
+    }
+
+    /// Where requests for the item are counted.
+    pub fn stats(&self, telemetry: &Telemetry) -> &Arc<OperationStats> {
+        self.stats.get_or_init(|| {
+            let name = match self.kind {
+                ItemKind::Tool | ItemKind::Prompt => Some(self.definition.key()),
+                ItemKind::Resource | ItemKind::ResourceTemplate => None,
+            };
+            telemetry.operation(self.kind.use_method(), name)
+        })
     }
 
     /// The values of the variables of a resource template in a URI; `None` if the URI does not match the template.

@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 use super::http_body::{Framing, HttpBody};
 use super::http_request::HttpRequest;
 use super::message::{self, Message};
-use super::patience::within;
+use super::patience::{LONG_PATIENCE, within};
 use super::sse::{SseEvent, SseParser};
 use super::stderr_log::StderrLog;
 
@@ -230,12 +230,20 @@ impl HttpReply {
             let text = self.rest().await;
             return (!text.is_empty()).then(|| Message::new(text));
         }
-        loop {
-            let event = self.next_event().await?;
-            let is_message = event.event.is_none_or(|kind| kind == "message");
-            if let Some(data) = event.data.filter(|data| is_message && !data.is_empty()) {
-                return Some(Message::new(data));
+        let stderr = self.stderr.clone();
+        // Comments that keep the stream alive must not keep a test waiting for ever.
+        let message = async {
+            loop {
+                let event = self.next_event().await?;
+                let is_message = event.event.is_none_or(|kind| kind == "message");
+                if let Some(data) = event.data.filter(|data| is_message && !data.is_empty()) {
+                    return Some(Message::new(data));
+                }
             }
+        };
+        match tokio::time::timeout(LONG_PATIENCE, message).await {
+            Ok(message) => message,
+            Err(_) => panic!("only comments in {LONG_PATIENCE:?}, no message\n--- stderr ---\n{}", stderr.text()),
         }
     }
 

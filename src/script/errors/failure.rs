@@ -22,6 +22,8 @@ pub struct Failure {
     /// One sentence, without position and call stack.
     pub message: String,
     pub diagnostic: Box<Diagnostic>,
+    /// Whether it was the function that runs before the one that was called.
+    pub in_hook: bool,
 }
 
 /// Why a run ended without a result.
@@ -54,7 +56,7 @@ impl Failure {
             diagnostic.message = message;
             diagnostic.hint = None;
         }
-        Failure { kind, message: diagnostic.message.clone(), diagnostic: Box::new(diagnostic) }
+        Failure { kind, message: diagnostic.message.clone(), diagnostic: Box::new(diagnostic), in_hook: false }
     }
 
     /// The failure of a run in which the engine panicked. A panic about a value that is too large counts as the memory limit.
@@ -91,7 +93,12 @@ impl Failure {
 
 impl From<Diagnostic> for Failure {
     fn from(diagnostic: Diagnostic) -> Self {
-        Failure { kind: FailureKind::Error, message: diagnostic.message.clone(), diagnostic: Box::new(diagnostic) }
+        Failure {
+            kind: FailureKind::Error,
+            message: diagnostic.message.clone(),
+            diagnostic: Box::new(diagnostic),
+            in_hook: false,
+        }
     }
 }
 

@@ -75,7 +75,9 @@ impl Function {
             evaluator::prepare(&mut evaluator, context, limits)?;
             let failed = |error| Failure::of(&error, context, limits);
             let earlier = match &self.before {
-                Some(before) => before.run(arguments, &mut evaluator).map_err(failed)?,
+                Some(before) => {
+                    before.run(arguments, &mut evaluator).map_err(|error| Failure { in_hook: true, ..failed(error) })?
+                }
                 None => None,
             };
             let (None, Some(callee)) = (earlier, &self.value) else {

@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use tracing::Level;
 
-use super::{capabilities, request_log};
+use super::capabilities;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo, Principal};
 use crate::server::Server;
@@ -74,6 +75,22 @@ pub(crate) async fn result(server: &Server, client: &Client) -> Raw {
     if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
         result["instructions"] = Value::from(surface.instructions());
     }
-    request_log::initialized(client, started);
+    server.telemetry.operation("initialize", None).record(started.elapsed(), None);
+    log(client, started);
     crate::json::raw(&result)
+}
+
+/// Logs that a session has begun.
+fn log(client: &Client, started: Instant) {
+    if !tracing::enabled!(target: "request", Level::DEBUG) {
+        return;
+    }
+    let info = client.info.implementation.as_deref().and_then(|info| Object::of(info).ok());
+    let member = |name| info.as_ref().and_then(|info| info.string(name));
+    let name = [member("name"), member("version")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let (ms, version) = (u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX), client.revision.as_str());
+    tracing::debug!(
+        target: "request", method = "initialize", name, ms, outcome = "ok",
+        "initialize {name} ({version}): ok in {ms} ms"
+    );
 }

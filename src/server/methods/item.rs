@@ -83,6 +83,7 @@ pub(super) async fn answer(
     yield_if_large(Some(&sent.call.params)).await;
     let (kind, key, accepts_task) = (sent.call.kind, sent.call.key.clone(), sent.call.accepts_task);
     let client = Arc::clone(peer.client());
+    request.record_item(kind, &key);
     peer.set_progress_token(sent.progress_token);
     let outcome = rounds::call(server, peer, request, sent.call, sent.ticket).await;
     let outcome = outcome.map(|result| post_process(request, kind, &key, &client, result));

@@ -8,7 +8,6 @@ mod item;
 mod list;
 mod logging_set_level;
 mod prompts_get;
-mod request_log;
 mod resources_read;
 mod resources_subscribe;
 mod server_discover;
@@ -21,17 +20,16 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use request_log::LoggedRequest;
-
 use super::Server;
 use super::client::peer::{AskBy, ClientPeer};
 use super::client::sink::MessageSink;
 use super::client::state::Client;
 use crate::backend::{Cancellation, Peer};
-use crate::calls::RequestContext;
+use crate::calls::{RecordedRequest, RequestContext, RequestOrigin};
 use crate::json::Raw;
 use crate::model::{ItemKind, is_protocol_method};
 use crate::surface::Surface;
+use crate::telemetry::CallRecording;
 use crate::wire::{Request, Revision, RpcError};
 
 /// The outcome of a request; `None` if the request was cancelled, because it then gets no response.
@@ -84,11 +82,16 @@ pub(super) async fn answer(
     cancel: Cancellation,
     surface: Option<Arc<Surface>>,
 ) -> MethodOutcome {
-    let logged = LoggedRequest::begin(server, client, message);
-    let outcome = respond(server, client, sink, message, cancel, surface).await;
-    if let Some(logged) = logged {
-        logged.end(&outcome);
-    }
+    let origin = RequestOrigin {
+        method: &message.method,
+        params: message.params.as_ref(),
+        principal: &client.principal,
+        client: &client.info,
+        source: server.source,
+    };
+    let recorded = RecordedRequest::begin(&server.telemetry, origin);
+    let outcome = respond(server, client, sink, message, cancel, surface, recorded.recording()).await;
+    recorded.end(outcome.as_ref());
     outcome
 }
 
@@ -99,6 +102,7 @@ async fn respond(
     message: &Request,
     cancel: Cancellation,
     surface: Option<Arc<Surface>>,
+    recording: &Arc<CallRecording>,
 ) -> MethodOutcome {
     // These methods do not need the surface.
     match (message.method.as_str(), client.revision.is_stateless()) {
@@ -131,7 +135,10 @@ async fn respond(
     }
     let ask_by = if client.revision.is_stateless() { AskBy::Nothing } else { AskBy::Request };
     let peer = ClientPeer::new(client, sink, ask_by);
-    let request = context(server, client, surface, Arc::clone(&peer), cancel);
+    let request = RequestContext {
+        recording: Some(Arc::clone(recording)),
+        ..context(server, client, surface, Arc::clone(&peer), cancel)
+    };
     // A future is as large as its largest branch, and it is moved often. The rarer branches are boxed.
     match method {
         Method::ToolsCall => tools_call::call(server, &peer, &request, message).await,
@@ -164,5 +171,6 @@ fn context(
         peer: Some(peer as Arc<dyn Peer>),
         cancel,
         policy: Some(server.policy.clone()),
+        recording: None,
     }
 }

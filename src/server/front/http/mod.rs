@@ -29,7 +29,7 @@ use super::session::Session;
 use super::sessions::Sessions;
 use crate::config::Serve;
 use crate::fiber::CommonDelay;
-use crate::model::{Owner, Principal};
+use crate::model::{CallSource, Owner, Principal};
 use crate::server::client::list_changes::SurfaceChanges;
 use crate::server::client::replay_budget::ReplayBudget;
 use crate::server::{Identity, Server};
@@ -57,6 +57,7 @@ pub struct HttpFront {
 impl HttpFront {
     /// Creates the front and its background tasks, which run until the front is dropped.
     pub fn new(server: Server, serve: &Serve) -> Arc<Self> {
+        let server = Server { source: CallSource::Http, ..server };
         let mut tokens = server.gateway.tokens();
         let identity = watch::channel(Identity::new(&tokens.borrow_and_update())).0;
         let sessions = Sessions::new(serve.max_sessions, serve.session_idle_timeout);

@@ -1,0 +1,172 @@
+//! What is recorded of one request: by whom, about what, who decided, how it ended. One record, many readers: the audit
+//! log, `proxy calls`, traces.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::{ClientInfo, Definition, ItemKind, Principal};
+use crate::json::Raw;
+
+/// A request that is over.
+#[derive(Clone, Debug)]
+pub struct CallRecord {
+    /// Unique, and in the order of time: a UUID of version 7.
+    pub id: String,
+    pub began: SystemTime,
+    pub duration: Duration,
+    pub method: Cow<'static, str>,
+    /// The published item that the request was about.
+    pub item: Option<RecordedItem>,
+    pub principal: Principal,
+    pub client: Arc<ClientInfo>,
+    pub source: CallSource,
+    /// The digest of the session script that decided.
+    pub policy: Option<Arc<str>>,
+    pub outcome: CallOutcome,
+    /// Why the proxy or its script refused the request.
+    pub refusal: Option<CallRefusal>,
+    /// As the client sent them.
+    pub params: Option<Raw>,
+    /// As the client gets it.
+    pub result: Option<Raw>,
+    /// The calls of servers that the request led to, in the order in which they ended.
+    pub server_calls: Vec<ServerCallRecord>,
+}
+
+/// The published item of a request.
+#[derive(Clone, Debug)]
+pub struct RecordedItem {
+    pub kind: ItemKind,
+    /// The published name or URI.
+    pub name: String,
+    /// The server's item that is behind it, by server and name there.
+    pub origin: Option<(Arc<str>, Arc<str>)>,
+    /// As published; `None` if nothing of that name is published.
+    pub definition: Option<Arc<Definition>>,
+}
+
+/// Where a request came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallSource {
+    Stdio,
+    Http,
+    /// The control socket: a command of the local user.
+    Control,
+}
+
+impl CallSource {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CallSource::Stdio => "stdio",
+            CallSource::Http => "http",
+            CallSource::Control => "control",
+        }
+    }
+}
+
+/// How a request, or a call of a server, ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallOutcome {
+    Ok,
+    /// The result of a tool with `isError`.
+    ToolError,
+    /// A JSON-RPC error.
+    Error {
+        code: i64,
+        message: String,
+    },
+    /// No response within the time limit.
+    Timeout {
+        message: String,
+    },
+    /// There is no response for another reason, such as a server that is down.
+    Failed {
+        message: String,
+    },
+    /// Nobody waits for the response any more.
+    Cancelled,
+    /// The response is a question to the client; the request comes again with the answer.
+    Asked,
+}
+
+impl CallOutcome {
+    /// `error.type` of the semantic conventions: few values, never a text of a client or server.
+    pub fn error_type(&self) -> Option<Cow<'static, str>> {
+        Some(match self {
+            CallOutcome::Ok | CallOutcome::Asked => return None,
+            CallOutcome::ToolError => "tool_error".into(),
+            CallOutcome::Error { code, .. } if is_known(*code) => code.to_string().into(),
+            CallOutcome::Timeout { .. } => "timeout".into(),
+            CallOutcome::Cancelled => "cancelled".into(),
+            CallOutcome::Error { .. } | CallOutcome::Failed { .. } => "_OTHER".into(),
+        })
+    }
+
+    /// The sentence that goes with it.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            CallOutcome::Error { message, .. } | CallOutcome::Timeout { message } | CallOutcome::Failed { message } => {
+                Some(message)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The codes that JSON-RPC and MCP define. A server may send any other number.
+fn is_known(code: i64) -> bool {
+    (-32768..=-32000).contains(&code)
+}
+
+/// Why the proxy or its script refused a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallRefusal {
+    pub reason: RefusalReason,
+    /// The line of the script that refused, such as `policy.star:41`.
+    pub at: Option<String>,
+    pub why: String,
+}
+
+/// Who refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalReason {
+    /// `fail()` in `on_request` or `on_other_request`.
+    OnRequest,
+    /// `fail()` in a handler.
+    Handler,
+    /// The arguments do not match the published schema.
+    Schema,
+    /// Nothing of that name is published.
+    Unknown,
+}
+
+impl RefusalReason {
+    pub const ALL: [Self; 4] = [Self::OnRequest, Self::Handler, Self::Schema, Self::Unknown];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RefusalReason::OnRequest => "on_request",
+            RefusalReason::Handler => "handler",
+            RefusalReason::Schema => "schema",
+            RefusalReason::Unknown => "unknown",
+        }
+    }
+}
+
+/// One call of a server or of a local tool.
+#[derive(Clone, Debug)]
+pub struct ServerCallRecord {
+    pub server: Arc<str>,
+    pub method: Cow<'static, str>,
+    pub began: SystemTime,
+    pub duration: Duration,
+    pub params: Raw,
+    pub result: Option<Raw>,
+    pub outcome: CallOutcome,
+}
+
+/// Reads every record as soon as its request is over. Called on the task of the request: it must not block.
+pub trait CallReader: Send + Sync {
+    fn read(&self, record: &Arc<CallRecord>);
+}

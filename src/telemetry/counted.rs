@@ -1,0 +1,104 @@
+//! Everything that one process counts, and who reads its records.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use parking_lot::RwLock;
+
+use super::histogram::{Histogram, HistogramSnapshot, OVERHEAD_BOUNDS};
+use super::operations::{Operation, OperationStats, Operations};
+use super::server_stats::{ServerStats, StatsByServer};
+use crate::model::{CallReader, CallRecord, RefusalReason};
+
+/// The counts of one process. They survive reloads.
+pub struct Telemetry {
+    operations: Operations,
+    servers: StatsByServer,
+    /// The time of calls that was not spent in servers.
+    pub(super) overhead: Histogram,
+    refused: [AtomicU64; RefusalReason::ALL.len()],
+    has_readers: AtomicBool,
+    readers: RwLock<Vec<Arc<dyn CallReader>>>,
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Telemetry {
+            operations: Operations::default(),
+            servers: StatsByServer::default(),
+            overhead: Histogram::new(&OVERHEAD_BOUNDS),
+            refused: Default::default(),
+            has_readers: AtomicBool::new(false),
+            readers: RwLock::default(),
+        }
+    }
+}
+
+impl Telemetry {
+    /// The counts of a method, or of a published item under it.
+    pub fn operation(&self, method: &'static str, name: Option<&str>) -> Arc<OperationStats> {
+        self.operations.of(method, name)
+    }
+
+    /// All operations that happened, sorted.
+    pub fn operations(&self) -> Vec<(Operation, Arc<OperationStats>)> {
+        self.operations.all()
+    }
+
+    /// The counts of a server.
+    pub fn server(&self, name: &Arc<str>) -> Arc<ServerStats> {
+        self.servers.of(name)
+    }
+
+    pub fn overhead(&self) -> HistogramSnapshot {
+        self.overhead.snapshot()
+    }
+
+    pub fn count_refusal(&self, reason: RefusalReason) {
+        self.refused[reason as usize].fetch_add(1, Relaxed);
+    }
+
+    pub fn refused(&self) -> [(RefusalReason, u64); RefusalReason::ALL.len()] {
+        RefusalReason::ALL.map(|reason| (reason, self.refused[reason as usize].load(Relaxed)))
+    }
+
+    /// Whether records are made. Off is one relaxed load.
+    pub fn has_readers(&self) -> bool {
+        self.has_readers.load(Relaxed)
+    }
+
+    /// Hands records to a reader until the guard is dropped.
+    pub fn add_reader(self: &Arc<Self>, reader: Arc<dyn CallReader>) -> CallReaderGuard {
+        let mut readers = self.readers.write();
+        readers.push(Arc::clone(&reader));
+        self.has_readers.store(true, Relaxed);
+        CallReaderGuard { telemetry: Arc::clone(self), reader }
+    }
+
+    /// Hands a record to all readers.
+    pub fn read(&self, record: &Arc<CallRecord>) {
+        for reader in self.readers.read().iter() {
+            reader.read(record);
+        }
+    }
+}
+
+impl std::fmt::Debug for Telemetry {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Telemetry")
+    }
+}
+
+/// A reader that gets records for as long as this lives.
+pub struct CallReaderGuard {
+    telemetry: Arc<Telemetry>,
+    reader: Arc<dyn CallReader>,
+}
+
+impl Drop for CallReaderGuard {
+    fn drop(&mut self) {
+        let mut readers = self.telemetry.readers.write();
+        readers.retain(|reader| !Arc::ptr_eq(reader, &self.reader));
+        self.telemetry.has_readers.store(!readers.is_empty(), Relaxed);
+    }
+}

@@ -1,0 +1,14 @@
+//! What is counted and recorded of every request. Counting is always on and costs atomics only. A whole record is made
+//! only while somebody reads records.
+
+mod counted;
+mod histogram;
+mod operations;
+mod recording;
+mod server_stats;
+
+pub use counted::{CallReaderGuard, Telemetry};
+pub use histogram::{Histogram, HistogramSnapshot, OVERHEAD_BOUNDS, SECONDS_BOUNDS};
+pub use operations::{OTHER, Operation, OperationStats};
+pub use recording::CallRecording;
+pub use server_stats::{Counts, ServerStats};
