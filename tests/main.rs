@@ -31,6 +31,7 @@ mod linked_resources;
 mod log_in;
 mod many_clients;
 mod many_surfaces;
+mod metrics;
 mod no_orphans;
 mod old_transport;
 mod older_clients;

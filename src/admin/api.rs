@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use super::event_peer::{EventPeer, frame};
 use super::events::{CallEvent, CallRequest, ExecRequest};
 use super::find::find;
+use super::health::Health;
 use super::operator::{Operator, UseError};
 use super::questions::Questions;
 use super::report::SurfaceReport;
@@ -44,6 +45,7 @@ pub struct ControlApi {
     logs: LogsProvider,
     /// The folder of the control sockets.
     folder: PathBuf,
+    health: Arc<Health>,
 }
 
 /// What a server wrote to stderr, or why there is nothing.
@@ -53,9 +55,16 @@ pub type LogsProvider = Arc<dyn Fn(&str) -> Value + Send + Sync>;
 type Refused = HttpReply;
 
 impl ControlApi {
-    pub fn new(gateway: &Arc<Gateway>, server: &Server, local: Principal, logs: LogsProvider, folder: PathBuf) -> Self {
-        let questions = Arc::default();
-        ControlApi { gateway: Arc::clone(gateway), server: server.clone(), local, questions, logs, folder }
+    pub fn new(
+        gateway: &Arc<Gateway>,
+        server: &Server,
+        local: Principal,
+        logs: LogsProvider,
+        folder: PathBuf,
+        health: &Arc<Health>,
+    ) -> Self {
+        let (questions, health) = (Arc::default(), Arc::clone(health));
+        ControlApi { gateway: Arc::clone(gateway), server: server.clone(), local, questions, logs, folder, health }
     }
 
     /// Answers on a socket until the future is dropped.
@@ -66,6 +75,7 @@ impl ControlApi {
     fn status(&self) -> Value {
         let mut status = self.gateway.status();
         status["clients"] = self.server.clients().into();
+        status["health"] = self.health.as_str().into();
         status
     }
 

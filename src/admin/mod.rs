@@ -2,16 +2,21 @@
 //! their own process ([`Operator`]), or ask a running proxy over its control socket ([`ControlApi`]).
 
 mod api;
+mod diagnostics;
 mod event_peer;
 mod events;
 mod exec;
 mod find;
+mod health;
+mod metrics;
 mod operator;
 mod questions;
 mod report;
 
 pub use api::{ControlApi, LogsProvider};
+pub use diagnostics::DiagnosticsPort;
 pub use events::{CallEvent, CallRequest, ExecRequest};
 pub use find::{FoundTool, find};
+pub use health::Health;
 pub use operator::{Operator, UseError};
 pub use report::{ReportedItem, SurfaceReport};

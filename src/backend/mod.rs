@@ -16,6 +16,6 @@ pub use call::{
     Subscriber, Subscription, TASKS_EXTENSION, TimeLimit,
 };
 pub use connection::{Audience, Cache, CredentialsSource, Environment, SoleClient, StartPolicy, StartSlots};
-pub use handle::{Handle, StopOnDrop, forbidden_input_request, start, wants_more};
+pub use handle::{Handle, ServerLoad, StopOnDrop, forbidden_input_request, start, wants_more};
 pub use supervision::{ROOTS_CHANGED, idle_view};
 pub use transport::RunningProcess;

@@ -17,6 +17,7 @@ use super::sections::serve::read_serve;
 use super::sections::server::{AuthConfig, ServerConfig, env_files, read_inherited, read_servers};
 use super::sections::session_script::read_session_init;
 use super::sections::store::{StoreAddress, read_store};
+use super::sections::telemetry::read_telemetry;
 use super::sections::token::read_auth;
 use super::syntax::document::ConfigDocument;
 use super::syntax::reader::{Fields, ReadContext, Shape, ValueReader};
@@ -112,7 +113,8 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
     fields.set(&mut config.store, "store", read_store);
     unsealed_log_ins(config).into_iter().for_each(|problem| root.report(problem));
     fields.set(&mut config.tokens, "auth", read_auth);
-    fields.planned(&["telemetry", "audit"]);
+    fields.set(&mut config.telemetry, "telemetry", read_telemetry);
+    fields.planned(&["audit"]);
     fields.finish();
 }
 
@@ -202,7 +204,7 @@ mod tests {
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
                 "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, inheritEnv, extensions, sessionInit, aggregation, \
-                 optimizer, codeMode, rateLimiting, serve, store, auth)",
+                 optimizer, codeMode, rateLimiting, serve, store, auth, telemetry)",
             ]
         );
     }

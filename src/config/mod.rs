@@ -36,6 +36,7 @@ pub use sections::server::{
 };
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::StoreAddress;
+pub use sections::telemetry::TelemetrySettings;
 pub use sections::token::Token;
 pub use syntax::reader::BlockPosition;
 pub use syntax::substitute::Environment;
@@ -62,6 +63,7 @@ pub struct Config {
     pub params: Map<String, Value>,
     pub serve: Serve,
     pub store: StoreAddress,
+    pub telemetry: TelemetrySettings,
     pub tokens: Vec<Token>,
     /// The script sections that the file sets. A section that the script never reads is an error later.
     pub set_sections: Vec<SetSection>,
@@ -107,6 +109,7 @@ impl Config {
             params: Map::new(),
             serve: Serve::default(),
             store: StoreAddress::default(),
+            telemetry: TelemetrySettings::default(),
             tokens: Vec::new(),
             set_sections: Vec::new(),
             script_for_once: false,
@@ -157,7 +160,8 @@ impl Config {
 
     /// The keys that differ from another config and take effect only after a restart.
     pub fn fixed_differences(&self, other: &Config) -> Vec<&'static str> {
-        self.serve.differences(&other.serve)
+        let serve = self.serve.differences(&other.serve);
+        serve.into_iter().chain(self.telemetry.differences(&other.telemetry)).collect()
     }
 
     /// Adds local tools named on the command line, relative to the current folder.

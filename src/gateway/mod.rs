@@ -5,6 +5,7 @@ mod arrival_order;
 mod backend_set;
 mod catalog;
 mod freshness;
+mod gauges;
 mod installation;
 mod offline;
 mod options;
@@ -17,6 +18,7 @@ mod start;
 mod status;
 mod surfaces;
 
+pub use gauges::{Gauges, ServerGauges};
 pub use installation::script_source;
 pub use offline::Offline;
 pub use options::{Endpoint, GatewayOptions};

@@ -75,7 +75,7 @@ publish(metadata('note', '', {}, {}), noted)
     }
     // One call waits; the next ones see that nothing moves.
     assert!(started.elapsed() > Duration::from_secs(1), "{:?}", started.elapsed());
-    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
     drop(input);
     let mut log = String::new();
     child.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");

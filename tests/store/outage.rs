@@ -100,5 +100,5 @@ async fn nothing_stays_behind_in_redis() {
     store.set(&space(), "deleted", b"1".to_vec(), None).await.unwrap();
     store.delete(&space(), "deleted").await.unwrap();
     let empty = async { while redis.ask(&["DBSIZE"]).await != "int(0)" {} };
-    tokio::time::timeout(Duration::from_secs(10), empty).await.expect("all of it ends by itself");
+    tokio::time::timeout(PATIENCE, empty).await.expect("all of it ends by itself");
 }

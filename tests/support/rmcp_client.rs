@@ -3,7 +3,6 @@
 
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientConfig, ClientRequest, CreateMessageRequestParams,
@@ -18,7 +17,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::patience::{LONG_PATIENCE, within};
+use super::patience::{LONG_PATIENCE, PATIENCE, within};
 use super::rmcp_person::Person;
 use super::stderr_log::StderrLog;
 
@@ -204,7 +203,7 @@ impl RmcpClient {
 
     /// Ends the connection in order.
     pub async fn finish(self) {
-        let ended = tokio::time::timeout(Duration::from_secs(10), self.service.cancel()).await;
+        let ended = tokio::time::timeout(PATIENCE, self.service.cancel()).await;
         assert!(ended.is_ok(), "rmcp did not end the connection\n--- stderr ---\n{}", self.stderr.text());
     }
 }

@@ -1,6 +1,7 @@
 //! Sends one request to a server: waits for a permit, asks the circuit breaker, and uses the connection of its client.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use tokio::sync::SemaphorePermit;
@@ -43,6 +44,7 @@ async fn acquire_permit<'a>(
         return Ok(permit);
     }
     tracing::debug!(server = %server.name, method = %call.method, "call queued (`maxConcurrent`)");
+    let _queued = QueuedCall::new(&server.queued);
     let permit = tokio::select! {
         biased;
         permit = server.permits.acquire() => permit,
@@ -55,6 +57,22 @@ async fn acquire_permit<'a>(
     };
     limits.started = Instant::now();
     permit.map_err(|_| server.down(SHUTTING_DOWN))
+}
+
+/// A call in the queue, counted until it leaves.
+struct QueuedCall<'a>(&'a AtomicUsize);
+
+impl<'a> QueuedCall<'a> {
+    fn new(queued: &'a AtomicUsize) -> Self {
+        queued.fetch_add(1, Ordering::Relaxed);
+        QueuedCall(queued)
+    }
+}
+
+impl Drop for QueuedCall<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Sends a request on the connection of its client. Sends it once more if that connection turns out to be stale, because

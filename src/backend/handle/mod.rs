@@ -12,5 +12,5 @@ mod subscribe;
 mod tasks;
 
 pub use questions::{forbidden_input_request, wants_more};
-pub use server_handle::{Handle, start};
+pub use server_handle::{Handle, ServerLoad, start};
 pub use stop_on_drop::StopOnDrop;

@@ -1,6 +1,7 @@
 //! The handle of a supervised server.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures::future::BoxFuture;
 
@@ -24,6 +25,15 @@ pub fn start(name: &str, server: &ServerConfig, environment: &Environment) -> Ha
 #[derive(Clone, Debug)]
 pub struct Handle(Arc<SupervisedServer>);
 
+/// How busy a server is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServerLoad {
+    pub running: usize,
+    /// Calls in the queue for `maxConcurrent`.
+    pub waiting: usize,
+    pub breaker_open: bool,
+}
+
 impl Handle {
     /// Stops the server without waiting for it.
     pub(super) fn begin_stop(&self) {
@@ -38,6 +48,16 @@ impl Handle {
     /// How often the server was reconnected after its connection had been lost.
     pub fn restarts(&self) -> u64 {
         self.0.state.borrow().connections.saturating_sub(1)
+    }
+
+    /// The calls that run and wait now.
+    pub fn load(&self) -> ServerLoad {
+        let server = &self.0;
+        ServerLoad {
+            running: server.limits.max_concurrent.saturating_sub(server.permits.available_permits()),
+            waiting: server.queued.load(Ordering::Relaxed),
+            breaker_open: server.breaker.is_open(),
+        }
     }
 
     /// The processes of the server that are running: one, and one for each client that needs its own.

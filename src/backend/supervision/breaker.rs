@@ -51,6 +51,11 @@ impl Breaker {
         if now < until || circuit.trial_running { Err(self.refusal(&circuit, until, now)) } else { Ok(()) }
     }
 
+    /// Whether calls are refused, or one is on trial.
+    pub(crate) fn is_open(&self) -> bool {
+        self.lock().open_until.is_some()
+    }
+
     /// Admits a call unless the breaker is open.
     pub(crate) fn admit(&self) -> Result<AdmittedCall<'_>, CallError> {
         let (mut circuit, started) = (self.lock(), Instant::now());

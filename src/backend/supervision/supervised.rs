@@ -1,7 +1,7 @@
 //! What the supervisor of a server and its handles share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -57,6 +57,8 @@ pub(crate) struct SupervisedServer {
     pub(crate) limits: ServerLimits,
     /// One permit per concurrent call, granted in the order of requests.
     pub(crate) permits: Semaphore,
+    /// The number of calls that wait for a permit.
+    pub(crate) queued: AtomicUsize,
     pub(crate) breaker: Breaker,
     /// Whether every client has a connection of its own (`scope: session`).
     pub(crate) session_scoped: bool,
@@ -97,6 +99,7 @@ impl SupervisedServer {
                 max_concurrent: config.max_concurrent,
                 input: config.input_timeout,
             },
+            queued: AtomicUsize::new(0),
             permits: Semaphore::new(config.max_concurrent.min(Semaphore::MAX_PERMITS)),
             breaker: Breaker::new(name, config.circuit_breaker),
             session_scoped: config.session_scoped,

@@ -20,12 +20,18 @@ pub(crate) struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Only say whether the proxy takes work: exit code 0 if it is ready, else 1
+    #[arg(long, conflicts_with = "json")]
+    ready: bool,
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
     let mut running = instances(&setup::control_folder()).map_err(cannot_look)?;
     if let Some(pid) = args.pid {
         running.retain(|instance| instance.pid == pid);
+    }
+    if args.ready {
+        return ready(&running, args.pid);
     }
     match running.as_slice() {
         [] => Err(CommandFailure::failed(not_running(args.pid))),
@@ -46,6 +52,25 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
                 list(&all)
             }
             Ok(())
+        }
+    }
+}
+
+/// The health check of a container.
+fn ready(running: &[Instance], pid: Option<u32>) -> Result<(), CommandFailure> {
+    if running.is_empty() {
+        return Err(CommandFailure::failed(not_running(pid)));
+    }
+    let health = running.iter().map(|one| ask(one).map(|status| (one.pid, status["health"].clone())));
+    let health = health.collect::<Result<Vec<_>, _>>()?;
+    match health.iter().find(|(_, health)| health != "ready") {
+        None => {
+            output::out("ready");
+            Ok(())
+        }
+        Some((pid, health)) => {
+            let word = health.as_str().unwrap_or("of an older version");
+            Err(CommandFailure::failed(Diagnostic::error(format!("the proxy (process {pid}) is {word}"))))
         }
     }
 }

@@ -8,4 +8,5 @@ pub(super) mod serve;
 pub(super) mod server;
 pub(super) mod session_script;
 pub(super) mod store;
+pub(super) mod telemetry;
 pub(super) mod token;

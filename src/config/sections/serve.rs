@@ -21,6 +21,10 @@ pub struct Serve {
     /// Keys that encrypt state handed to clients: the first encrypts, all decrypt. If empty, a random key is used until
     /// the process exits.
     pub state_keys: Vec<Secret>,
+    /// How long new requests are still taken after the order to stop.
+    pub drain_delay: Duration,
+    /// How long requests in progress may take to finish at shutdown.
+    pub drain_timeout: Duration,
 }
 
 /// Minimum length of a state key; shorter keys could be guessed.
@@ -38,6 +42,8 @@ impl Default for Serve {
             first_list: Duration::from_secs(20),
             max_body_bytes: 4 << 20,
             state_keys: Vec::new(),
+            drain_delay: Duration::ZERO,
+            drain_timeout: Duration::from_secs(5),
         }
     }
 }
@@ -56,6 +62,8 @@ impl Serve {
             max_body_bytes,
             request_headers,
             state_keys,
+            drain_delay,
+            drain_timeout,
         } = self;
         let keys = [
             ("serve.http", *http != other.http),
@@ -67,6 +75,8 @@ impl Serve {
             ("serve.maxBodyBytes", *max_body_bytes != other.max_body_bytes),
             ("serve.requestHeaders", *request_headers != other.request_headers),
             ("serve.stateKeys", *state_keys != other.state_keys),
+            ("serve.drainDelay", *drain_delay != other.drain_delay),
+            ("serve.drainTimeout", *drain_timeout != other.drain_timeout),
         ];
         keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
     }
@@ -84,6 +94,8 @@ pub(crate) fn read_serve(reader: &ValueReader) -> Option<Serve> {
     fields.set(&mut serve.first_list, "firstList", ValueReader::duration);
     fields.set(&mut serve.max_body_bytes, "maxBodyBytes", ValueReader::size);
     fields.set(&mut serve.state_keys, "stateKeys", |reader| reader.list(read_state_key));
+    fields.set(&mut serve.drain_delay, "drainDelay", ValueReader::duration);
+    fields.set(&mut serve.drain_timeout, "drainTimeout", ValueReader::duration);
     fields.finish();
     Some(serve)
 }
@@ -109,7 +121,7 @@ fn read_request_header(reader: &ValueReader) -> Option<String> {
     Some(name)
 }
 
-fn read_address(reader: &ValueReader) -> Option<String> {
+pub(super) fn read_address(reader: &ValueReader) -> Option<String> {
     let address = reader.string()?;
     let fits = address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
     if fits { Some(address) } else { reader.expected("an address with a port such as `127.0.0.1:7331`") }
@@ -152,7 +164,7 @@ mod tests {
     fn everything_can_be_set() {
         let config = loaded(
             "serve: {http: '[::1]:80', path: /x, allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
-             maxSessions: 7, firstList: 0s, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef]}",
+             maxSessions: 7, firstList: 0s, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef], drainDelay: 5s, drainTimeout: 30s}",
         );
         let expected = Serve {
             http: "[::1]:80".to_owned(),
@@ -164,6 +176,8 @@ mod tests {
             first_list: Duration::ZERO,
             max_body_bytes: 1000,
             state_keys: vec![Secret::new("0123456789abcdef0123456789abcdef")],
+            drain_delay: Duration::from_secs(5),
+            drain_timeout: Duration::from_secs(30),
         };
         assert_eq!(config.serve, expected);
     }

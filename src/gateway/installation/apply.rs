@@ -10,7 +10,7 @@ use super::local_tools::LocalTools;
 use super::prepare::Prepared;
 use super::routes::Routes;
 use super::servers::{RunningServers, ServerChanges};
-use crate::backend::{Environment, RunningProcess, idle_view};
+use crate::backend::{Environment, RunningProcess, ServerLoad, idle_view};
 use crate::config::{Config, StoreAddress, Token};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::backend_set::BackendSet;
@@ -69,6 +69,11 @@ impl Installation {
 
     pub(crate) fn local(&self) -> Arc<LocalTools> {
         Arc::clone(&self.lock().local)
+    }
+
+    /// The calls of a server that run and wait now.
+    pub(crate) fn load(&self, server: &str) -> Option<ServerLoad> {
+        self.lock().servers.load(server)
     }
 
     pub(crate) fn restarts(&self, server: &str) -> Option<u64> {

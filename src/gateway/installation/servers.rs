@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::backend::{self, Backend, Environment, RunningProcess, StopOnDrop};
+use crate::backend::{self, Backend, Environment, RunningProcess, ServerLoad, StopOnDrop};
 use crate::config::{Config, ServerConfig};
 use crate::gateway::backend_set::BackendSet;
 
@@ -66,6 +66,10 @@ impl RunningServers {
     }
 
     /// The number of reconnections of a server; `None` for an extension.
+    pub(crate) fn load(&self, name: &str) -> Option<ServerLoad> {
+        self.0.get(name).map(|running| running.backend.handle().load())
+    }
+
     pub(crate) fn restarts(&self, name: &str) -> Option<u64> {
         self.0.get(name).map(|running| running.backend.handle().restarts())
     }

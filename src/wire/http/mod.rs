@@ -9,6 +9,7 @@ mod guard;
 mod listener;
 mod reply_body;
 mod socket;
+mod text_port;
 mod watched_stream;
 
 pub use client::{EventStream, HttpAnswer, HttpClient, HttpError, HttpPool};
@@ -16,3 +17,4 @@ pub use fetch::{FetchError, Fetcher, Reach};
 pub use guard::{Guard, GuardError};
 pub use listener::{Body, Frames, HttpReply, HttpRequest, HttpService, Listener, is_browser};
 pub use socket::{SocketClient, SocketRequest, SocketService, serve_socket};
+pub use text_port::{TextReply, TextService, serve_text};

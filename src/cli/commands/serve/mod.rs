@@ -1,32 +1,34 @@
 //! `proxy serve`: serves the configured servers on stdio or HTTP.
 
+mod shutdown;
+mod summary;
+
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
+use shutdown::{serve_http, shutdown_signal};
+use summary::{print_servers, print_summary};
 
-use crate::admin::ControlApi;
-use crate::author::check::unpublished;
+use crate::admin::{ControlApi, DiagnosticsPort, Health};
 use crate::author::published::PublishedFile;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
-use crate::cli::{logging, server_log, table};
+use crate::cli::{logging, server_log};
 use crate::config::Config;
 use crate::control::ControlSocket;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Endpoint, Gateway, GatewayOptions, Reread};
-use crate::model::{BackendKind, BackendView, ItemKind, Principal, Status};
+use crate::model::Principal;
 use crate::process::descriptors;
-use crate::server::{HttpFront, Identity, Server, serve_stdio};
+use crate::server::{Identity, Server, serve_stdio};
 use crate::wire::http::Listener;
 use crate::wire::standard_streams;
 
-/// How long requests in progress may take to finish at shutdown.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the first run of the script may take after the client has left.
+const FIRST_RUN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a person reads who runs `proxy serve` to see what happens.
 const WAITING: &str = "waiting for an MCP client on standard input: add `proxy serve` to the config of your client,\n\
@@ -85,11 +87,15 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
         |error: getrandom::Error| CommandFailure::failed(Diagnostic::error(format!("cannot generate keys: {error}")));
     let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(key_error)?;
     gateway.set_endpoint(endpoint(&config, listener.as_ref())?);
-    let _control = control(&gateway, &server, &config, Identity::local_user(&options.variables));
+    let health = Arc::new(Health::default());
+    let _control = control(&gateway, &server, &config, Identity::local_user(&options.variables), &health);
+    diagnostics(&config, &gateway, &server, &health).await;
+    let (starting, started_gateway) = (Arc::clone(&health), Arc::clone(&gateway));
+    tokio::spawn(async move { starting.follow_start(&started_gateway).await });
     let stdio = listener.is_none();
     let front = async {
         match listener {
-            Some(listener) => serve_http(&config, server, listener).await,
+            Some(listener) => serve_http(&config, server, listener, &health).await,
             None => {
                 if std::io::stdin().is_terminal() {
                     logging::status(WAITING);
@@ -127,13 +133,19 @@ fn endpoint(config: &Config, listener: Option<&Listener>) -> Result<Endpoint, Co
 }
 
 /// Opens the control socket. The proxy works without it.
-fn control(gateway: &Arc<Gateway>, server: &Server, config: &Config, local: Principal) -> Option<ControlSocket> {
+fn control(
+    gateway: &Arc<Gateway>,
+    server: &Server,
+    config: &Config,
+    local: Principal,
+    health: &Arc<Health>,
+) -> Option<ControlSocket> {
     let folder = setup::control_folder();
     match ControlSocket::listen(&folder) {
         Ok((socket, listener)) => {
             let asked = Arc::clone(gateway);
             let logs = Arc::new(move |name: &str| server_log::of_server(name, &asked.snapshot().backends));
-            let api = ControlApi::new(gateway, server, local, logs, folder);
+            let api = ControlApi::new(gateway, server, local, logs, folder, health);
             tokio::spawn(api.serve(listener, usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX)));
             Some(socket)
         }
@@ -144,9 +156,26 @@ fn control(gateway: &Arc<Gateway>, server: &Server, config: &Config, local: Prin
     }
 }
 
+/// Opens the diagnostics port, if the config wants one. The proxy works without it: two proxies with one config are no
+/// reason to end the second.
+async fn diagnostics(config: &Config, gateway: &Arc<Gateway>, server: &Server, health: &Arc<Health>) {
+    let Some(address) = &config.telemetry.metrics else { return };
+    match DiagnosticsPort::bind(address, gateway, server, health).await {
+        Ok(port) => {
+            if let Ok(address) = port.address() {
+                logging::status(&format!("metrics on http://{address}/metrics"));
+            }
+            tokio::spawn(port.serve());
+        }
+        Err(error) => {
+            tracing::warn!(%error, "cannot listen on `{address}` (`telemetry.metrics`): there are no metrics");
+        }
+    }
+}
+
 /// Reports an error of the first script run, even if the client disconnected before it could see the error.
 async fn first_run(gateway: &Gateway) -> Result<(), CommandFailure> {
-    match tokio::time::timeout(DRAIN_TIMEOUT, gateway.shared()).await {
+    match tokio::time::timeout(FIRST_RUN_TIMEOUT, gateway.shared()).await {
         Ok(Err(error)) => Err(CommandFailure::from(error.as_ref())),
         Ok(Ok(_)) | Err(_) => Ok(()),
     }
@@ -178,74 +207,6 @@ async fn fatal_error(gateway: &Gateway, started: Instant) -> CommandFailure {
     }
 }
 
-/// Prints a summary of what is served.
-fn print_summary(gateway: &Gateway) {
-    let snapshot = gateway.snapshot();
-    let surface = gateway.watch().borrow().surface.clone();
-    let tools = surface.as_ref().map_or(0, |surface| surface.listed(ItemKind::Tool));
-    let up = snapshot.backends.iter().filter(|backend| backend.status == Status::Ready).count();
-    let all = snapshot.backends.len();
-    let servers = if up == all {
-        table::count(all, "server")
-    } else {
-        format!("{} ({up} up so far)", table::count(all, "server"))
-    };
-    logging::status(&format!("ready: {} of {servers}", table::count(tools, "tool")));
-    if let Some(surface) = surface {
-        logging::problems(&unpublished(&surface, &snapshot));
-    }
-}
-
-/// Prints how the start of the servers ended.
-fn print_servers(gateway: &Gateway, started: Instant) {
-    let snapshot = gateway.snapshot();
-    let servers = || snapshot.backends.iter().filter(|backend| backend.kind != BackendKind::Extension);
-    let (waiting, failed): (Vec<_>, Vec<_>) =
-        servers().filter(|server| server.status != Status::Ready).partition(|server| server.status == Status::Login);
-    let names = |servers: &[&Arc<BackendView>]| servers.iter().map(|server| server.name.to_string()).collect();
-    let missing = MissingServers { failed: names(&failed), waiting: names(&waiting) };
-    if let Some(line) = servers_line(servers().count(), &missing, started.elapsed()) {
-        logging::status(&line);
-    }
-}
-
-/// The servers that are not up, by name.
-#[derive(Default)]
-struct MissingServers {
-    failed: Vec<String>,
-    /// Those that wait for a log-in.
-    waiting: Vec<String>,
-}
-
-impl MissingServers {
-    fn describe(&self) -> String {
-        let names = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let mut parts = Vec::new();
-        if !self.failed.is_empty() {
-            parts.push(format!("{} failed", names(&self.failed)));
-        }
-        if !self.waiting.is_empty() {
-            let verb = if self.waiting.len() == 1 { "waits" } else { "wait" };
-            parts.push(format!("{} {verb} for a log-in", names(&self.waiting)));
-        }
-        parts.join("; ")
-    }
-}
-
-fn servers_line(all: usize, missing: &MissingServers, time: Duration) -> Option<String> {
-    let up = all.saturating_sub(missing.failed.len() + missing.waiting.len());
-    let (missing, seconds) = (missing.describe(), time.as_secs_f32());
-    Some(match (all, up) {
-        (0, _) => return None,
-        (1, 1) => format!("the server is up ({seconds:.1} s)"),
-        (1, _) => format!("the server is not up; {missing}"),
-        (_, 0) => format!("none of the {all} servers is up; {missing}"),
-        _ if up == all => format!("all {all} servers are up ({seconds:.1} s)"),
-        (_, 1) => format!("1 of {all} servers is up; {missing}"),
-        _ => format!("{up} of {all} servers are up; {missing}"),
-    })
-}
-
 async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<Listener, CommandFailure> {
     let address = &with_host(address.unwrap_or(&config.serve.http));
     let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);
@@ -268,35 +229,6 @@ fn with_host(address: &str) -> String {
     }
 }
 
-async fn serve_http(config: &Config, server: Server, listener: Listener) -> Result<(), CommandFailure> {
-    logging::status(&format!("listening on http://{}{}", listener.address()?, config.serve.path));
-    let front = HttpFront::new(server, &config.serve);
-    let stop = CancellationToken::new();
-    let mut serving = std::pin::pin!(listener.serve(Arc::clone(&front), stop.clone()));
-    tokio::select! {
-        () = &mut serving => return Ok(()),
-        () = shutdown_signal() => {}
-    }
-    stop.cancel();
-    front.begin_shutdown();
-    if tokio::time::timeout(DRAIN_TIMEOUT, &mut serving).await.is_err() {
-        tracing::warn!("shutdown timed out: some requests were not finished");
-    }
-    front.end_sessions().await;
-    Ok(())
-}
-
-async fn shutdown_signal() {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-}
-
 /// Completes on a shutdown signal on stdio; over HTTP, `serve_http` handles the signal.
 async fn stdio_shutdown(stdio: bool) -> Result<(), CommandFailure> {
     if stdio {
@@ -304,35 +236,4 @@ async fn stdio_shutdown(stdio: bool) -> Result<(), CommandFailure> {
         return Ok(());
     }
     std::future::pending().await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_line_of_the_start_says_which_servers_failed() {
-        let line = |all, failed: &[&str]| {
-            let failed = failed.iter().map(ToString::to_string).collect();
-            let missing = MissingServers { failed, ..MissingServers::default() };
-            servers_line(all, &missing, Duration::from_millis(13_400)).unwrap_or_default()
-        };
-        assert_eq!(line(18, &[]), "all 18 servers are up (13.4 s)");
-        assert_eq!(line(18, &["a", "b"]), "16 of 18 servers are up; `a`, `b` failed");
-        assert_eq!(line(2, &["a"]), "1 of 2 servers is up; `a` failed");
-        assert_eq!(line(2, &["a", "b"]), "none of the 2 servers is up; `a`, `b` failed");
-        assert_eq!([line(1, &[]), line(1, &["a"])], ["the server is up (13.4 s)", "the server is not up; `a` failed"]);
-        assert_eq!(line(0, &[]), "");
-    }
-
-    #[test]
-    fn servers_that_wait_for_a_log_in_have_not_failed() {
-        let line = |failed: &[&str], waiting: &[&str]| {
-            let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-            let missing = MissingServers { failed: names(failed), waiting: names(waiting) };
-            servers_line(4, &missing, Duration::ZERO).unwrap_or_default()
-        };
-        assert_eq!(line(&[], &["a"]), "3 of 4 servers are up; `a` waits for a log-in");
-        assert_eq!(line(&["x"], &["a", "b"]), "1 of 4 servers is up; `x` failed; `a`, `b` wait for a log-in");
-    }
 }

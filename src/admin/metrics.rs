@@ -1,0 +1,189 @@
+//! The metrics of a proxy in the text format of OpenMetrics. Everything is read when somebody asks; a call only counts.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::health::Health;
+use crate::gateway::{Gateway, ServerGauges};
+use crate::server::Server;
+use crate::telemetry::{HistogramSnapshot, Telemetry};
+
+/// The media type of [`Metrics::text`].
+pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Reads the numbers of a running proxy.
+pub(super) struct Metrics {
+    gateway: Arc<Gateway>,
+    server: Server,
+    telemetry: Arc<Telemetry>,
+    health: Arc<Health>,
+}
+
+impl Metrics {
+    pub(super) fn new(gateway: &Arc<Gateway>, server: &Server, health: &Arc<Health>) -> Arc<Self> {
+        let telemetry = Arc::clone(gateway.calls().dispatcher.telemetry());
+        Arc::new(Metrics {
+            gateway: Arc::clone(gateway),
+            server: server.clone(),
+            telemetry,
+            health: Arc::clone(health),
+        })
+    }
+
+    /// All metrics as text.
+    pub(super) fn text(self: &Arc<Self>) -> Result<String, fmt::Error> {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Arc::clone(self)));
+        let mut text = String::new();
+        text::encode(&mut text, &registry)?;
+        Ok(text)
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Metrics")
+    }
+}
+
+type Labels = Vec<(&'static str, String)>;
+
+impl Collector for Metrics {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let gauges = self.gateway.gauges();
+        self.operations(&mut encoder)?;
+        self.server_operations(&mut encoder, &gauges.servers)?;
+        let overhead = [(Labels::new(), self.telemetry.overhead())];
+        histograms(&mut encoder, "proxy_overhead", "Time of a call that was not spent in servers", &overhead)?;
+        let refused = self.telemetry.refused().map(|(reason, count)| (vec![label("reason", reason.as_str())], count));
+        counters(&mut encoder, "proxy_refused", "Requests that the proxy or its script refused", &refused)?;
+        let operations = self.telemetry.operations();
+        let failures = operations.iter().filter(|(_, stats)| stats.script_failures() > 0).map(|(operation, stats)| {
+            (vec![label("tool", operation.name.as_deref().unwrap_or_default())], stats.script_failures())
+        });
+        counters(&mut encoder, "proxy_script_failures", "Errors of scripts, by item", &failures.collect::<Vec<_>>())?;
+        servers(&mut encoder, &gauges.servers)?;
+        let published = gauges.published.map(|(kind, count)| (vec![label("kind", kind.noun())], count as u64));
+        numbers(&mut encoder, "proxy_published", "Published items", &published)?;
+        let single = |value: u64| [(Labels::new(), value)];
+        let clients = self.server.clients().len() as u64;
+        numbers(&mut encoder, "proxy_sessions", "Clients with a session", &single(clients))?;
+        let failed = u64::from(gauges.reload_failed);
+        numbers(&mut encoder, "proxy_reload_failed", "Whether the files on disk could not be used", &single(failed))?;
+        let ready = u64::from(self.health.is_ready());
+        numbers(&mut encoder, "proxy_ready", "Whether the proxy takes work", &single(ready))?;
+        let build = [(vec![label("version", env!("CARGO_PKG_VERSION"))], 1)];
+        numbers(&mut encoder, "proxy_build_info", "The version of the proxy", &build)
+    }
+}
+
+impl Metrics {
+    /// The requests of clients.
+    fn operations(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
+        let mut series = Vec::new();
+        for (operation, stats) in self.telemetry.operations() {
+            for (error_type, histogram) in stats.snapshot() {
+                let mut labels = vec![label("mcp_method_name", operation.method)];
+                if let Some(name) = &operation.name {
+                    let key = if operation.method == "prompts/get" { "gen_ai_prompt_name" } else { "gen_ai_tool_name" };
+                    labels.push(label(key, name));
+                }
+                labels.extend(error_label(error_type));
+                series.push((labels, histogram));
+            }
+        }
+        histograms(encoder, "mcp_server_operation_duration", "Requests of clients", &series)
+    }
+
+    /// The calls of servers.
+    fn server_operations(&self, encoder: &mut DescriptorEncoder, servers: &[ServerGauges]) -> fmt::Result {
+        let mut series = Vec::new();
+        for server in servers {
+            let stats = self.telemetry.server(&server.name);
+            for (method, stats) in stats.by_method() {
+                for (error_type, histogram) in stats.snapshot() {
+                    let mut labels = vec![label("mcp_server_name", &server.name), label("mcp_method_name", method)];
+                    labels.extend(error_label(error_type));
+                    series.push((labels, histogram));
+                }
+            }
+        }
+        histograms(encoder, "mcp_client_operation_duration", "Calls of servers", &series)
+    }
+}
+
+fn servers(encoder: &mut DescriptorEncoder, servers: &[ServerGauges]) -> fmt::Result {
+    let of = |value: fn(&ServerGauges) -> u64| -> Vec<(Labels, u64)> {
+        servers.iter().map(|server| (vec![label("server", &server.name)], value(server))).collect()
+    };
+    let up = of(|server| u64::from(server.is_up));
+    numbers(encoder, "proxy_server_up", "Whether a server is connected", &up)?;
+    let restarts = of(|server| server.restarts);
+    counters(encoder, "proxy_server_restarts", "Connections that were made again", &restarts)?;
+    let running = of(|server| server.load.running as u64);
+    numbers(encoder, "proxy_server_calls_running", "Calls that run in a server", &running)?;
+    let waiting = of(|server| server.load.waiting as u64);
+    numbers(encoder, "proxy_server_calls_waiting", "Calls in the queue for a server", &waiting)?;
+    let open = of(|server| u64::from(server.load.breaker_open));
+    numbers(encoder, "proxy_breaker_open", "Whether the circuit breaker of a server is open", &open)
+}
+
+fn label(name: &'static str, value: &str) -> (&'static str, String) {
+    (name, value.to_owned())
+}
+
+fn error_label(error_type: Option<Cow<'static, str>>) -> Option<(&'static str, String)> {
+    error_type.map(|error_type| ("error_type", error_type.into_owned()))
+}
+
+fn numbers(encoder: &mut DescriptorEncoder, name: &str, help: &str, series: &[(Labels, u64)]) -> fmt::Result {
+    each(encoder, name, help, None, MetricType::Gauge, series, |metric, value| metric.encode_gauge(value))
+}
+
+fn counters(encoder: &mut DescriptorEncoder, name: &str, help: &str, series: &[(Labels, u64)]) -> fmt::Result {
+    each(encoder, name, help, None, MetricType::Counter, series, |metric, value| {
+        metric.encode_counter::<NoLabelSet, _, u64>(value, None)
+    })
+}
+
+fn histograms(
+    encoder: &mut DescriptorEncoder,
+    name: &str,
+    help: &str,
+    series: &[(Labels, HistogramSnapshot)],
+) -> fmt::Result {
+    each(encoder, name, help, Some(&Unit::Seconds), MetricType::Histogram, series, |metric, histogram| {
+        let buckets: Vec<(f64, u64)> = histogram.buckets().collect();
+        metric.encode_histogram::<NoLabelSet>(histogram.seconds(), histogram.count(), &buckets, None)
+    })
+}
+
+/// Writes one metric with all its series. A metric without series is left out.
+fn each<T>(
+    encoder: &mut DescriptorEncoder,
+    name: &str,
+    help: &str,
+    unit: Option<&Unit>,
+    kind: MetricType,
+    series: &[(Labels, T)],
+    write: impl Fn(&mut MetricEncoder, &T) -> fmt::Result,
+) -> fmt::Result {
+    if series.is_empty() {
+        return Ok(());
+    }
+    let mut metric = encoder.encode_descriptor(name, help, unit, kind)?;
+    for (labels, value) in series {
+        if labels.is_empty() {
+            write(&mut metric, value)?;
+        } else {
+            write(&mut metric.encode_family(labels)?, value)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! What operators see of a running proxy: metrics, health, and how it ends.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::support::config::Config;
+use crate::support::http_request::HttpRequest;
+use crate::support::message;
+use crate::support::programs::fake_backend;
+use crate::support::proxy::{HttpProxy, Proxy};
+
+const POLICY: &str = r#"
+def on_request(request):
+    if request.name == "echo" and request.arguments.get("secret"):
+        fail("no secrets")
+
+for meta, call in backends()["fake"].tools():
+    publish(meta, call)
+"#;
+
+/// A proxy on HTTP with a diagnostics port, and the address of that port.
+async fn proxy(sections: &str) -> (HttpProxy, String) {
+    let config = Config::new()
+        .server("fake", &fake_backend(["--era", "legacy"]))
+        .section("sessionInit: { scriptFile: policy.star }");
+    let config = config.section("telemetry: {metrics: '127.0.0.1:0'}").section(sections);
+    let proxy = Proxy::new(&config).file("policy.star", POLICY).http().await;
+    let line = proxy.program.stderr.line("metrics on ").await;
+    let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("an address");
+    let address = address.to_owned();
+    (proxy, address)
+}
+
+/// The status and the body of a page.
+async fn page(address: &str, path: &str) -> (u16, String) {
+    let response = reqwest::get(format!("http://{address}{path}")).await.expect("the port answers");
+    (response.status().as_u16(), response.text().await.expect("it is text"))
+}
+
+/// The number behind a series.
+fn value(metrics: &str, series: &str) -> Option<f64> {
+    metrics.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
+}
+
+#[tokio::test]
+async fn every_request_is_counted_by_item_and_by_how_it_ended() {
+    let (proxy, address) = proxy("").await;
+    let mut client = proxy.client();
+    for arguments in ["{}", "{}", r#"{"secret":1}"#] {
+        client.modern_call("echo", arguments).await;
+    }
+    client.modern_call("no such tool \"\n", "{}").await;
+    client.modern("tools/list", "{}").await;
+    let (status, metrics) = page(&address, "/metrics").await;
+    assert_eq!(status, 200);
+    let count = |series: &str| value(&metrics, series);
+    let calls = r#"mcp_server_operation_duration_seconds_count{mcp_method_name="tools/call","#;
+    assert_eq!(count(&format!(r#"{calls}gen_ai_tool_name="echo"}}"#)), Some(2.0), "{metrics}");
+    assert_eq!(count(&format!(r#"{calls}gen_ai_tool_name="echo",error_type="tool_error"}}"#)), Some(1.0), "{metrics}");
+    assert_eq!(count(r#"mcp_server_operation_duration_seconds_count{mcp_method_name="tools/list"}"#), Some(1.0));
+    let forwarded =
+        r#"mcp_client_operation_duration_seconds_count{mcp_server_name="fake",mcp_method_name="tools/call"}"#;
+    assert_eq!(count(forwarded), Some(2.0), "the refused call did not reach the server\n{metrics}");
+    assert_eq!(count(r#"proxy_refused_total{reason="on_request"}"#), Some(1.0), "{metrics}");
+    assert_eq!(count(r#"proxy_refused_total{reason="unknown"}"#), Some(1.0), "{metrics}");
+    assert_eq!(count(r#"proxy_server_up{server="fake"}"#), Some(1.0), "{metrics}");
+    assert_eq!(count("proxy_overhead_seconds_count"), Some(3.0), "{metrics}");
+    assert!(!metrics.contains("no such tool"), "what a client sends is never a label\n{metrics}");
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn the_port_has_three_pages_and_no_visitors_from_browsers() {
+    let (_proxy, address) = proxy("").await;
+    assert_eq!(page(&address, "/livez").await, (200, "live\n".to_owned()));
+    for (path, status) in [("/", 404), ("/mcp", 404), ("/metrics/x", 404)] {
+        assert_eq!(page(&address, path).await.0, status, "{path}");
+    }
+    let client = reqwest::Client::new();
+    let ask = |request: reqwest::RequestBuilder| async { request.send().await.expect("an answer").status().as_u16() };
+    assert_eq!(ask(client.post(format!("http://{address}/metrics"))).await, 405);
+    assert_eq!(ask(client.get(format!("http://{address}/metrics")).header("host", "attacker.example")).await, 403);
+    assert_eq!(ask(client.get(format!("http://{address}/metrics")).header("origin", "http://a.example")).await, 403);
+}
+
+#[tokio::test]
+async fn sigterm_makes_the_proxy_unready_at_once_and_loses_no_call() {
+    let (mut proxy, address) = proxy("serve: {drainDelay: 2s, drainTimeout: 30s}").await;
+    let mut client = proxy.client();
+    client.modern_call("echo", "{}").await.result();
+    let ready = proxy.world.command(["status", "--ready"]).output().expect("it runs");
+    assert_eq!((page(&address, "/readyz").await.0, ready.status.code()), (200, Some(0)), "{ready:?}");
+    // When it is told to stop while a call runs,
+    let running = HttpRequest::modern("1", "tools/call", &message::call("slow", r#"{"ms":1500}"#));
+    let reply = client.send(&running).await;
+    proxy.program.terminate();
+    // then it says so at once, takes new requests for a while, and finishes what runs.
+    while page(&address, "/readyz").await != (503, "draining\n".to_owned()) {
+        tokio::task::yield_now().await;
+    }
+    let ready = proxy.world.command(["status", "--ready"]).stderr(Stdio::piped()).output().expect("it runs");
+    assert_eq!(ready.status.code(), Some(1), "{ready:?}");
+    client.modern_call("echo", "{}").await.result();
+    reply.response().await.result();
+    assert_eq!(proxy.program.exit().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_a_warning() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let section = format!("telemetry: {{metrics: '{}'}}", taken.local_addr().expect("it is bound"));
+    let config = Config::new().server("fake", &fake_backend(["--era", "legacy"])).section(&section);
+    let proxy = Proxy::new(&config).http().await;
+    proxy.program.stderr.line("there are no metrics").await;
+    assert!(!proxy.client().modern_call("echo", "{}").await.result().is_empty());
+}
+
+/// The metrics that a text names, without the suffixes that a histogram adds.
+fn named(text: &str) -> BTreeSet<String> {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let metrics = words.filter(|word| {
+        let own = word.starts_with("proxy_") || word.starts_with("mcp_");
+        own && !word.starts_with("mcp_method") && !word.starts_with("mcp_server_name")
+    });
+    let whole = |word: &str| {
+        ["_bucket", "_count", "_sum"].into_iter().find_map(|end| word.strip_suffix(end).map(str::to_owned))
+    };
+    metrics.map(|word| whole(word).unwrap_or_else(|| word.to_owned())).collect()
+}
+
+#[tokio::test]
+async fn the_docs_the_dashboard_and_the_alerts_name_metrics_that_there_are() {
+    let (proxy, address) = proxy("").await;
+    let mut client = proxy.client();
+    client.modern_call("echo", r#"{"secret":1}"#).await;
+    client.modern_call("echo", "{}").await.result();
+    // The comments name counters without `_total`.
+    let text = page(&address, "/metrics").await.1;
+    let metrics = named(&text.lines().filter(|line| !line.starts_with('#')).collect::<String>());
+    let read = |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path);
+    let documented = named(&read("docs/running.md"));
+    let never_failed: BTreeSet<String> = ["proxy_script_failures_total".to_owned()].into();
+    assert_eq!(&metrics | &never_failed, documented);
+    for path in ["contrib/grafana.json", "contrib/alerts.yaml"] {
+        let unknown: Vec<_> = named(&read(path)).difference(&documented).cloned().collect();
+        assert!(unknown.is_empty(), "{path}: {unknown:?}");
+    }
+}
