@@ -5,15 +5,13 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
-use super::credentials::PersonCredentials;
-use super::follower::{Follower, PersonLogIns, Waiting};
+use super::discovery::Probe;
 use super::machine::MachineCredentials;
-use super::person::PersonLogIn;
-use super::record::Registration;
+use super::person::{Follower, PersonCredentials, PersonLogIn, PersonLogIns, Waiting, log_out};
+use super::registration::Registration;
+use super::report::describe;
 use super::subject::{Subject, url_of};
-use super::{
-    CredentialStorage, LogInDescription, LogInError, LogInRequest, LogOutReport, PendingLogIn, Probe, describe, log_out,
-};
+use super::{CredentialStorage, LogInDescription, LogInError, LogInRequest, LogOutReport, PendingLogIn};
 use crate::config::{AuthConfig, ServerConfig};
 use crate::model::Credentials;
 use crate::wire::http::Fetcher;
@@ -92,7 +90,7 @@ impl LogIns {
         forget_client: bool,
     ) -> Result<LogOutReport, LogInError> {
         let subject = Subject::of(server, config)?;
-        log_out::log_out(&self.person(&subject), forget_client).await
+        log_out(&self.person(&subject), forget_client).await
     }
 
     /// For `proxy login --list`.

@@ -6,16 +6,16 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use rmcp::transport::auth::{AuthError, ClientCredentialsConfig as RmcpConfig};
 use serde_json::json;
 
-use super::{NoToken, TokenRequest};
+use super::token::{NoToken, TokenRequest};
 use crate::config::{ClientCredentialsConfig, ClientProof, SigningAlgorithm};
 use crate::model::Secret;
-use crate::oauth::exchange::{Exchange, Rewrite};
-use crate::oauth::record::{Grant, now};
+use crate::oauth::exchange::{Exchange, Grant, Rewrite};
+use crate::oauth::unix_time::now;
 
 /// How long an assertion is valid, in seconds.
 const ASSERTION_LIFETIME: u64 = 300;
 
-pub(super) async fn fetch(config: &ClientCredentialsConfig, request: TokenRequest<'_>) -> Result<Grant, NoToken> {
+pub(crate) async fn fetch(config: &ClientCredentialsConfig, request: TokenRequest<'_>) -> Result<Grant, NoToken> {
     match &config.proof {
         ClientProof::Secret(secret) => by_secret(&config.client_id, secret, request).await,
         ClientProof::PrivateKey { file, key_id, algorithm } => {

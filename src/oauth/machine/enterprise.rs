@@ -10,14 +10,14 @@ use rmcp::transport::auth::enterprise::{
 use serde_json::Value;
 use url::Url;
 
-use super::{NoToken, TokenRequest};
+use super::token::{NoToken, TokenRequest};
 use crate::config::{EnterpriseConfig, IdToken, RegisteredClient};
 use crate::model::Secret;
-use crate::oauth::exchange::{Exchange, Rewrite};
-use crate::oauth::record::{AuthMethod, Grant};
+use crate::oauth::exchange::{Exchange, Grant, Rewrite};
+use crate::oauth::registration::AuthMethod;
 use crate::wire::http::Reach;
 
-pub(super) async fn fetch(config: &EnterpriseConfig, request: TokenRequest<'_>) -> Result<Grant, NoToken> {
+pub(crate) async fn fetch(config: &EnterpriseConfig, request: TokenRequest<'_>) -> Result<Grant, NoToken> {
     let id_token = read_id_token(&config.id_token).await?;
     let server = &request.discovered.authorization_server;
     // Its assertion is checked to be of the issuer whose ID token it is made from.

@@ -20,24 +20,24 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Debug)]
-pub(super) struct Files {
+pub(crate) struct Files {
     folder: PathBuf,
 }
 
 impl Files {
-    pub(super) fn new(folder: PathBuf) -> Self {
+    pub(crate) fn new(folder: PathBuf) -> Self {
         Files { folder }
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    pub(super) fn path(&self, key: &RecordKey) -> PathBuf {
+    pub(crate) fn path(&self, key: &RecordKey) -> PathBuf {
         self.folder.join(format!("{}.json", key.0))
     }
 
-    pub(super) fn read(&self, key: &RecordKey) -> Result<Option<Vec<u8>>, LogInError> {
+    pub(crate) fn read(&self, key: &RecordKey) -> Result<Option<Vec<u8>>, LogInError> {
         let path = self.path(key);
         let file = match File::open(&path) {
             Ok(file) => file,
@@ -56,14 +56,14 @@ impl Files {
         Ok(Some(bytes))
     }
 
-    pub(super) fn write(&self, key: &RecordKey, bytes: &[u8]) -> Result<(), LogInError> {
+    pub(crate) fn write(&self, key: &RecordKey, bytes: &[u8]) -> Result<(), LogInError> {
         let path = self.path(key);
         self.make_folder()
             .and_then(|()| atomic_file::replace_durably(&path, bytes))
             .map_err(|error| problem("write", &path, &error))
     }
 
-    pub(super) fn delete(&self, key: &RecordKey) -> Result<(), LogInError> {
+    pub(crate) fn delete(&self, key: &RecordKey) -> Result<(), LogInError> {
         let path = self.path(key);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(problem("delete", &path, &error)),
@@ -72,7 +72,7 @@ impl Files {
     }
 
     /// Waits for the lock of a record. The lock file stays: whoever deleted it could not know who waits for it.
-    pub(super) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
+    pub(crate) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
         let path = self.folder.join(format!("{}.lock", key.0));
         let opened = self
             .make_folder()
@@ -122,9 +122,7 @@ fn problem(verb: &str, path: &Path, error: &io::Error) -> LogInError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oauth::record::Record;
-    use crate::oauth::record::tests::record;
-    use crate::oauth::storage::CredentialStorage;
+    use crate::oauth::storage::{CredentialStorage, FORM, Record, record};
 
     /// A folder that is deleted at the end.
     struct Folder(PathBuf);
@@ -202,6 +200,4 @@ mod tests {
         save(&storage, &Record { form: FORM + 1, ..record() }).await;
         assert!(storage.read(&key()).await.unwrap_err().to_string().contains("newer version"));
     }
-
-    use crate::oauth::record::FORM;
 }

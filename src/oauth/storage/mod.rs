@@ -1,16 +1,21 @@
-//! Where the records of log-ins are kept.
+//! The records of log-ins, and where they are kept.
 
 mod files;
+mod record;
 mod sealed;
+pub(super) mod secret_fields;
 
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::LogInError;
-use super::record::{FORM, Record};
 use crate::config::{Config, StoreAddress};
 use files::Files;
+use record::FORM;
+#[cfg(test)]
+pub(super) use record::tests::record;
+pub(super) use record::{Record, Tokens};
 use sealed::Sealed;
 
 /// Files that only the user can read, or sealed records in the Redis that several proxies share.
@@ -29,7 +34,7 @@ enum Place {
 
 /// Held while a record is read, renewed and written, by one task of one process.
 #[derive(Debug)]
-pub(super) enum RecordLock {
+pub(crate) enum RecordLock {
     /// None could be made, such as in a folder that is read-only.
     Unlocked,
     File {
@@ -42,10 +47,10 @@ pub(super) enum RecordLock {
 
 /// The name of a record. One for each server, configured issuer and person; there is one person as yet, for everybody.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct RecordKey(String);
+pub(crate) struct RecordKey(String);
 
 impl RecordKey {
-    pub(super) fn new(url: &str, issuer: Option<&str>) -> Self {
+    pub(crate) fn new(url: &str, issuer: Option<&str>) -> Self {
         let person = "";
         let digest = Sha256::digest(format!("{url}\0{}\0{person}", issuer.unwrap_or_default()));
         RecordKey(crate::json::hex(&digest))
@@ -75,7 +80,7 @@ impl CredentialStorage {
     }
 
     /// Says why nothing can be kept, before somebody logs in for nothing.
-    pub(super) fn check(&self) -> Result<(), LogInError> {
+    pub(crate) fn check(&self) -> Result<(), LogInError> {
         match &self.place {
             Place::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
             _ => Ok(()),
@@ -83,7 +88,7 @@ impl CredentialStorage {
     }
 
     /// The folder to watch; `None` if there are no files.
-    pub(super) fn folder(&self) -> Option<&Path> {
+    pub(crate) fn folder(&self) -> Option<&Path> {
         match &self.place {
             Place::Files(files) => Some(files.folder()),
             _ => None,
@@ -91,11 +96,11 @@ impl CredentialStorage {
     }
 
     /// Whether others can change records without a file that could be watched.
-    pub(super) fn is_remote(&self) -> bool {
+    pub(crate) fn is_remote(&self) -> bool {
         matches!(self.place, Place::Sealed(_))
     }
 
-    pub(super) async fn read(&self, key: &RecordKey) -> Result<Option<Record>, LogInError> {
+    pub(crate) async fn read(&self, key: &RecordKey) -> Result<Option<Record>, LogInError> {
         let bytes = match &self.place {
             Place::Files(files) => blocking(files, key, Files::read).await?,
             Place::Sealed(sealed) => sealed.read(key).await?,
@@ -109,14 +114,14 @@ impl CredentialStorage {
     }
 
     /// Completes when no lock is still being given back: a process that ends before would keep it from others for a while.
-    pub(super) async fn unlocked(&self) {
+    pub(crate) async fn unlocked(&self) {
         if let Place::Sealed(sealed) = &self.place {
             sealed.unlocked().await;
         }
     }
 
     /// Locks a record over all tasks and processes that share it.
-    pub(super) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
+    pub(crate) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
         match &self.place {
             Place::Files(files) => files.lock(key).await,
             Place::Sealed(sealed) => sealed.lock(key).await,
@@ -125,7 +130,7 @@ impl CredentialStorage {
     }
 
     /// Writes a record so that it survives a crash of the machine. The lock shows that nobody else does.
-    pub(super) async fn write(&self, _lock: &RecordLock, key: &RecordKey, record: &Record) -> Result<(), LogInError> {
+    pub(crate) async fn write(&self, _lock: &RecordLock, key: &RecordKey, record: &Record) -> Result<(), LogInError> {
         let bytes = serde_json::to_vec(record).map_err(|error| LogInError::Storage(error.to_string()))?;
         match &self.place {
             Place::Files(files) => {
@@ -136,7 +141,7 @@ impl CredentialStorage {
         }
     }
 
-    pub(super) async fn delete(&self, _lock: &RecordLock, key: &RecordKey) -> Result<(), LogInError> {
+    pub(crate) async fn delete(&self, _lock: &RecordLock, key: &RecordKey) -> Result<(), LogInError> {
         match &self.place {
             Place::Files(files) => blocking(files, key, Files::delete).await,
             Place::Sealed(sealed) => sealed.delete(key).await,

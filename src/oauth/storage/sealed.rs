@@ -20,7 +20,7 @@ const LOCK_TTL: Duration = Duration::from_secs(30);
 const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Debug)]
-pub(super) struct Sealed {
+pub(crate) struct Sealed {
     store: Store,
     sealer: Sealer,
     /// Whether it was said already that a record cannot be opened.
@@ -33,7 +33,7 @@ type Unlocking = Arc<Mutex<JoinSet<()>>>;
 
 /// A lock in the store, given back when dropped.
 #[derive(Debug)]
-pub(in crate::oauth) struct Held {
+pub(crate) struct Held {
     store: Store,
     name: String,
     holder: String,
@@ -53,7 +53,7 @@ impl Drop for Held {
 }
 
 impl Sealed {
-    pub(super) fn open(address: &Secret, keys: &[Secret]) -> Result<Self, String> {
+    pub(crate) fn open(address: &Secret, keys: &[Secret]) -> Result<Self, String> {
         if keys.is_empty() {
             return Err(
                 "log-ins cannot be kept: with `store` in Redis they are sealed with `serve.stateKeys`, which the \
@@ -67,12 +67,12 @@ impl Sealed {
     }
 
     /// Completes when every lock that is no longer held was given back.
-    pub(super) async fn unlocked(&self) {
+    pub(crate) async fn unlocked(&self) {
         let mut unlocking = std::mem::take(&mut *self.unlocking.lock());
         while unlocking.join_next().await.is_some() {}
     }
 
-    pub(super) async fn read(&self, key: &RecordKey) -> Result<Option<Vec<u8>>, LogInError> {
+    pub(crate) async fn read(&self, key: &RecordKey) -> Result<Option<Vec<u8>>, LogInError> {
         let Some(sealed) = self.store.get_record(&key.0).await.map_err(problem)? else { return Ok(None) };
         let Some(bytes) = self.opened(key, &sealed) else { return Ok(None) };
         if !self.sealer.is_newest(Purpose::Credential, &key.0, &sealed) {
@@ -104,7 +104,7 @@ impl Sealed {
         }
     }
 
-    pub(super) async fn write(&self, key: &RecordKey, bytes: &[u8]) -> Result<(), LogInError> {
+    pub(crate) async fn write(&self, key: &RecordKey, bytes: &[u8]) -> Result<(), LogInError> {
         let sealed = self
             .sealer
             .seal_bytes(Purpose::Credential, &key.0, bytes)
@@ -112,11 +112,11 @@ impl Sealed {
         self.store.put_record(&key.0, sealed).await.map_err(problem)
     }
 
-    pub(super) async fn delete(&self, key: &RecordKey) -> Result<(), LogInError> {
+    pub(crate) async fn delete(&self, key: &RecordKey) -> Result<(), LogInError> {
         self.store.delete_record(&key.0).await.map_err(problem)
     }
 
-    pub(super) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
+    pub(crate) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
         let give_up = Instant::now() + LOCK_TTL + Duration::from_secs(5);
         loop {
             if let Some(lock) = self.try_lock(key).await? {

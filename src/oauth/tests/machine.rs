@@ -166,7 +166,7 @@ async fn provider(issuer: &str, resource: &str, change: Value) -> Fake {
     let idp = Fake::start().await;
     let (origin, issuer, resource) = (idp.origin.clone(), issuer.to_owned(), resource.to_owned());
     idp.answers(move |_| {
-        let now = crate::oauth::record::now();
+        let now = crate::oauth::unix_time::now();
         let claims = json!({"iss": origin, "sub": "ann", "aud": issuer, "client_id": "c", "jti": "1", "exp": now + 60,
             "iat": now, "resource": resource, "scope": "read"});
         let mut answer = json!({"access_token": jwt("oauth-id-jag+jwt", &claims),

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::browser::Browser;
-use super::callback::CallbackPort;
-use super::page::{Page, Verdict};
+use super::callback::{CallbackPort, Page, Verdict};
 use super::probe::{self, Demand};
 use super::redirect::Redirect;
 use super::wait::{self, Answer};
@@ -13,7 +12,7 @@ use super::{LoginArgs, failure, say, source};
 use crate::cli::age::age;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, spinner};
-use crate::config::{AuthConfig, ServerConfig, duration};
+use crate::config::{AuthConfig, ServerConfig, duration, is_scope};
 use crate::control::instances;
 use crate::diagnostic::Diagnostic;
 use crate::oauth::{Challenge, LogInError, LogInReport, LogInRequest, LogInState, LogIns, PendingLogIn};
@@ -39,9 +38,6 @@ pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
     if timeout > MAX_WAIT {
         return Err(CommandFailure::usage("`--timeout` is at most 10m: an address is not good for longer"));
     }
-    // RFC 6749, 3.3.
-    let is_scope =
-        |scope: &str| !scope.is_empty() && scope.bytes().all(|byte| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~'));
     if let Some(scope) = args.scopes.iter().find(|scope| !is_scope(scope)) {
         let problem = format!("`--scope`: `{scope}` is not a scope, which has no spaces, quotes or backslashes");
         return Err(CommandFailure::usage_with_hint(problem, "write `--scope` once for each"));

@@ -7,16 +7,15 @@ use rmcp::transport::auth::{CredentialStore, InMemoryCredentialStore, OAuthToken
 use serde_json::json;
 use url::Url;
 
-use super::exchange::{Exchange, ExchangeError, Rewrite};
-use super::person::PersonLogIn;
-use super::record::{Grant, Record};
-use super::storage::RecordLock;
-use super::subject::reach;
-use super::{ClientKind, LogInError};
+use super::person_log_in::PersonLogIn;
+use crate::oauth::exchange::{Exchange, ExchangeError, Grant, Rewrite};
+use crate::oauth::storage::{Record, RecordLock};
+use crate::oauth::subject::reach;
+use crate::oauth::{ClientKind, LogInError};
 
 /// The outcome of a renewal.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Renewal {
+pub(crate) enum Renewal {
     /// There are new tokens.
     Renewed,
     /// A person has to log in; why.
@@ -28,7 +27,7 @@ pub(super) enum Renewal {
 impl PersonLogIn {
     /// Renews the tokens, or joins a renewal that is under way. It runs in a task of its own: once the authorization server
     /// has read the request the old refresh token may be spent, so the answer is saved whoever has stopped waiting for it.
-    pub(super) async fn renew(self: &Arc<Self>) -> Renewal {
+    pub(crate) async fn renew(self: &Arc<Self>) -> Renewal {
         if let Some(error) = self.failures.lock().standing() {
             return Renewal::Failed(error);
         }

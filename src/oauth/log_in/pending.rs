@@ -8,16 +8,17 @@ use rmcp::transport::auth::AuthorizationManager;
 use tokio::time::Instant;
 use url::Url;
 
-use super::authorization_server::is_same_issuer;
-use super::callback::Expected;
-use super::discovery::{Discovered, Discovery, quoted};
-use super::exchange::{Exchange, Rewrite};
-use super::person::PersonLogIn;
-use super::record::{Record, Registration, Tokens, now, time_of};
-use super::registration::ClientChoice;
-use super::scopes::{self, Scopes};
-use super::subject::{self, Subject};
-use super::{Challenge, LogInError, LogInReport};
+use super::expected_redirect::Expected;
+use super::scope_selection::Scopes;
+use crate::foreign_text::quoted;
+use crate::oauth::discovery::{Challenge, Discovered, Discovery, is_same_issuer};
+use crate::oauth::exchange::{Exchange, Rewrite};
+use crate::oauth::person::PersonLogIn;
+use crate::oauth::registration::{ClientChoice, Registration};
+use crate::oauth::storage::{Record, Tokens};
+use crate::oauth::subject::{self, Subject};
+use crate::oauth::unix_time::{now, time_of};
+use crate::oauth::{LogInError, LogInReport, scopes};
 
 /// How long a person has for the visit at the authorization server.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -58,7 +59,7 @@ impl fmt::Debug for PendingLogIn {
 }
 
 impl PendingLogIn {
-    pub(super) async fn begin(
+    pub(crate) async fn begin(
         log_in: Arc<PersonLogIn>,
         subject: Subject,
         request: LogInRequest,

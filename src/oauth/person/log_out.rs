@@ -9,14 +9,15 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
-use super::person::PersonLogIn;
-use super::record::{AuthMethod, Record, Registration};
-use super::subject::reach;
-use super::{ClientKind, LogInError, LogOutReport};
+use super::person_log_in::PersonLogIn;
 use crate::model::Secret;
+use crate::oauth::registration::{AuthMethod, Registration};
+use crate::oauth::storage::Record;
+use crate::oauth::subject::reach;
+use crate::oauth::{ClientKind, LogInError, LogOutReport};
 use crate::wire::http::{Fetcher, Reach};
 
-pub(super) async fn log_out(log_in: &Arc<PersonLogIn>, forget_client: bool) -> Result<LogOutReport, LogInError> {
+pub(crate) async fn log_out(log_in: &Arc<PersonLogIn>, forget_client: bool) -> Result<LogOutReport, LogInError> {
     // No renewal may begin between the revocation and the end of the record.
     let lock = log_in.storage.lock(&log_in.key).await?;
     let Some(record) = log_in.stored().await? else { return Ok(LogOutReport::default()) };

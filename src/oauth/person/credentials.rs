@@ -6,25 +6,25 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use http::HeaderValue;
 use parking_lot::Mutex;
 
-use super::person::PersonLogIn;
+use super::person_log_in::PersonLogIn;
 use super::renewal::Renewal;
-use super::scopes;
-use super::subject::Subject;
-use super::{Challenge, LogIns};
 use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+use crate::oauth::discovery::Challenge;
+use crate::oauth::subject::Subject;
+use crate::oauth::{LogIns, scopes};
 
 #[derive(Debug)]
-pub(super) struct PersonCredentials {
-    pub(super) subject: Subject,
-    pub(super) log_in: Arc<PersonLogIn>,
+pub(crate) struct PersonCredentials {
+    pub(crate) subject: Subject,
+    pub(crate) log_in: Arc<PersonLogIn>,
     /// To follow what others store, once there is something to follow.
-    pub(super) log_ins: Weak<LogIns>,
+    pub(crate) log_ins: Weak<LogIns>,
     /// The token that has replaced a refused one.
     replacement: Mutex<Option<HeaderValue>>,
 }
 
 impl PersonCredentials {
-    pub(super) fn new(subject: Subject, log_in: Arc<PersonLogIn>, log_ins: Weak<LogIns>) -> Self {
+    pub(crate) fn new(subject: Subject, log_in: Arc<PersonLogIn>, log_ins: Weak<LogIns>) -> Self {
         PersonCredentials { subject, log_in, log_ins, replacement: Mutex::default() }
     }
 

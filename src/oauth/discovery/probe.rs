@@ -4,7 +4,7 @@ use futures::future::{BoxFuture, FutureExt, pending, ready};
 use http::HeaderValue;
 use parking_lot::Mutex;
 
-use super::Challenge;
+use super::challenge::Challenge;
 use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
 
 /// Shows no token and remembers the challenge.
@@ -15,7 +15,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    pub(super) fn new(server: &str) -> Self {
+    pub(crate) fn new(server: &str) -> Self {
         Probe { server: server.to_owned(), challenge: Mutex::default() }
     }
 

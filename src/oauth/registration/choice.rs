@@ -4,34 +4,35 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::authorization_server::{AuthorizationServer, is_same_issuer};
-use super::discovery::quoted;
-use super::exchange::{Exchange, Rewrite};
-use super::record::{AuthMethod, Record, Registration};
-use super::subject::Subject;
-use super::{ClientKind, LogInError};
+use super::client::{AuthMethod, Registration};
 use crate::config::RegisteredClient;
+use crate::foreign_text::quoted;
 use crate::model::Secret;
+use crate::oauth::discovery::{AuthorizationServer, is_same_issuer};
+use crate::oauth::exchange::{Exchange, Rewrite};
+use crate::oauth::storage::Record;
+use crate::oauth::subject::Subject;
+use crate::oauth::{ClientKind, LogInError};
 use crate::wire::http::{Fetcher, Reach};
 
 const CLIENT_NAME: &str = "starlark-mcp-proxy";
 
 /// A client, and whether it was made just now.
-pub(super) struct Chosen {
-    pub(super) registration: Registration,
-    pub(super) new: bool,
+pub(crate) struct Chosen {
+    pub(crate) registration: Registration,
+    pub(crate) new: bool,
 }
 
-pub(super) struct ClientChoice<'a> {
-    pub(super) subject: &'a Subject,
-    pub(super) server: &'a AuthorizationServer,
-    pub(super) redirect_uri: &'a str,
-    pub(super) scopes: &'a [String],
-    pub(super) last: Option<&'a Record>,
+pub(crate) struct ClientChoice<'a> {
+    pub(crate) subject: &'a Subject,
+    pub(crate) server: &'a AuthorizationServer,
+    pub(crate) redirect_uri: &'a str,
+    pub(crate) scopes: &'a [String],
+    pub(crate) last: Option<&'a Record>,
 }
 
 impl ClientChoice<'_> {
-    pub(super) async fn choose(&self, fetcher: &Arc<Fetcher>, reach: Reach) -> Result<Chosen, LogInError> {
+    pub(crate) async fn choose(&self, fetcher: &Arc<Fetcher>, reach: Reach) -> Result<Chosen, LogInError> {
         if let Some(known) = self.known() {
             return Ok(Chosen { registration: known, new: false });
         }
@@ -109,7 +110,7 @@ impl ClientChoice<'_> {
 }
 
 /// The client of the config at an authorization server.
-pub(super) fn configured(client: &RegisteredClient, server: &AuthorizationServer, redirect_uri: &str) -> Registration {
+fn configured(client: &RegisteredClient, server: &AuthorizationServer, redirect_uri: &str) -> Registration {
     Registration {
         kind: ClientKind::Configured,
         client_id: client.id.clone(),

@@ -6,34 +6,45 @@ use url::Url;
 
 use rmcp::transport::auth::AuthorizationMetadata;
 
-use super::record::AuthMethod;
+use super::documents::{at, texts};
+use crate::oauth::registration::AuthMethod;
+
+const OAUTH: &str = "/.well-known/oauth-authorization-server";
+const OPENID: &str = "/.well-known/openid-configuration";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct AuthorizationServer {
-    pub(super) issuer: String,
-    pub(super) authorization_endpoint: Option<String>,
-    pub(super) token_endpoint: String,
-    pub(super) registration_endpoint: Option<String>,
-    pub(super) revocation_endpoint: Option<String>,
-    pub(super) scopes_supported: Vec<String>,
+pub(crate) struct AuthorizationServer {
+    pub(crate) issuer: String,
+    pub(crate) authorization_endpoint: Option<String>,
+    pub(crate) token_endpoint: String,
+    pub(crate) registration_endpoint: Option<String>,
+    pub(crate) revocation_endpoint: Option<String>,
+    pub(crate) scopes_supported: Vec<String>,
     /// The names of `token_endpoint_auth_methods_supported`; `None` if it does not say.
-    pub(super) auth_methods: Option<Vec<String>>,
-    pub(super) pkce_methods: Option<Vec<String>>,
+    pub(crate) auth_methods: Option<Vec<String>>,
+    pub(crate) pkce_methods: Option<Vec<String>>,
     /// Whether a client ID can be the URL of a document.
-    pub(super) takes_documents: bool,
+    pub(crate) takes_documents: bool,
     /// Whether redirects name their issuer (RFC 9207).
-    pub(super) names_itself: bool,
+    pub(crate) names_itself: bool,
 }
 
 impl AuthorizationServer {
+    /// Where the metadata of an issuer may be, in the order in which they are asked for. Never at the root for an issuer
+    /// with a path: that is another issuer's.
+    pub(super) fn candidates(issuer: &Url) -> Vec<Url> {
+        let paths = match issuer.path().trim_end_matches('/') {
+            "" => vec![OAUTH.to_owned(), OPENID.to_owned()],
+            path => vec![format!("{OAUTH}{path}"), format!("{OPENID}{path}"), format!("{path}{OPENID}")],
+        };
+        paths.iter().map(|path| at(issuer, path)).collect()
+    }
+
     /// Reads a metadata document; `None` if it is something else.
-    pub(super) fn parse(document: &Value) -> Option<Self> {
+    pub(crate) fn parse(document: &Value) -> Option<Self> {
         let text = |name: &str| document.get(name).and_then(Value::as_str).map(str::to_owned);
         let flag = |name: &str| document.get(name).and_then(Value::as_bool).unwrap_or(false);
-        let list = |name: &str| {
-            let values = document.get(name)?.as_array()?;
-            Some(values.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
-        };
+        let list = |name: &str| texts(document.get(name));
         Some(AuthorizationServer {
             issuer: text("issuer")?,
             token_endpoint: text("token_endpoint")?,
@@ -48,13 +59,13 @@ impl AuthorizationServer {
         })
     }
 
-    pub(super) fn endpoints(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &str> {
         let optional = [&self.authorization_endpoint, &self.registration_endpoint, &self.revocation_endpoint];
         [self.token_endpoint.as_str()].into_iter().chain(optional.into_iter().filter_map(Option::as_deref))
     }
 
     /// How a client with a secret authenticates. Basic is what every server must know (RFC 6749, 2.3.1).
-    pub(super) fn secret_method(&self) -> AuthMethod {
+    pub(crate) fn secret_method(&self) -> AuthMethod {
         let has = |method: AuthMethod| {
             self.auth_methods.as_ref().is_some_and(|known| known.iter().any(|name| name == method.as_str()))
         };
@@ -63,7 +74,7 @@ impl AuthorizationServer {
 
     /// How a client that registers itself wants to authenticate: a client on a user's machine keeps no secret, unless the
     /// server insists.
-    pub(super) fn registration_method(&self) -> AuthMethod {
+    pub(crate) fn registration_method(&self) -> AuthMethod {
         match &self.auth_methods {
             Some(methods) if !methods.iter().any(|method| method == AuthMethod::None.as_str()) => self.secret_method(),
             _ => AuthMethod::None,
@@ -72,7 +83,7 @@ impl AuthorizationServer {
 
     /// For rmcp, which derives decisions from it that are made already: the method is the one to use, there are no
     /// `scopes_supported` (it would add `offline_access` to renewals that never had it), and S256 was checked.
-    pub(super) fn for_rmcp(&self, method: AuthMethod) -> Option<AuthorizationMetadata> {
+    pub(crate) fn for_rmcp(&self, method: AuthMethod) -> Option<AuthorizationMetadata> {
         let mut metadata = json!({
             "issuer": self.issuer,
             // It wants one even where nobody is sent there.
@@ -91,7 +102,7 @@ impl AuthorizationServer {
 
 /// Whether two texts name one issuer: they are equal, but for the slash of an issuer without a path, which some write and
 /// others do not.
-pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
+pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
     fn without_root_slash(issuer: &str) -> &str {
         let is_root = Url::parse(issuer).is_ok_and(|url| url.path() == "/" && url.query().is_none());
         if is_root { issuer.strip_suffix('/').unwrap_or(issuer) } else { issuer }

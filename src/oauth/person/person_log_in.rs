@@ -2,33 +2,27 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures::future::{BoxFuture, Shared};
-use http::HeaderValue;
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
-use super::LogInError;
-use super::record::{Record, now};
+use super::known::Known;
 use super::renewal::Renewal;
-use super::storage::{CredentialStorage, RecordKey, RecordLock};
-use super::subject::Subject;
-use crate::backoff::Backoff;
+use crate::oauth::LogInError;
+use crate::oauth::failures::Failures;
+use crate::oauth::storage::{CredentialStorage, Record, RecordKey, RecordLock};
+use crate::oauth::subject::Subject;
 use crate::wire::http::Fetcher;
 
-const FIRST_DELAY: Duration = Duration::from_secs(1);
-const MAX_DELAY: Duration = Duration::from_secs(60);
-
 /// One for each record and process.
-pub(super) struct PersonLogIn {
-    pub(super) key: RecordKey,
+pub(crate) struct PersonLogIn {
+    pub(crate) key: RecordKey,
     /// The authorization server that the config names.
-    pub(super) issuer: Option<String>,
-    pub(super) storage: CredentialStorage,
-    pub(super) fetcher: Arc<Fetcher>,
+    pub(crate) issuer: Option<String>,
+    pub(crate) storage: CredentialStorage,
+    pub(crate) fetcher: Arc<Fetcher>,
     known: ArcSwap<Known>,
     /// Identifies the present log-in; `None` while there is none.
     current: watch::Sender<Option<String>>,
@@ -36,80 +30,8 @@ pub(super) struct PersonLogIn {
     /// become known after it.
     storing: tokio::sync::Mutex<()>,
     /// The renewal that is under way.
-    pub(super) renewing: Mutex<Option<Shared<BoxFuture<'static, Renewal>>>>,
-    pub(super) failures: Mutex<Failures>,
-}
-
-/// What is known of the log-in.
-#[derive(Default)]
-pub(super) struct Known {
-    loaded: bool,
-    /// What is used.
-    pub(super) record: Option<Arc<Record>>,
-    /// What the storage is known to have: another record if the last one could not be saved.
-    stored: Option<Arc<Record>>,
-    /// The value of `Authorization`, ready to be sent.
-    pub(super) header: Option<HeaderValue>,
-    renew_at: Option<u64>,
-}
-
-impl Known {
-    fn new(record: Option<Arc<Record>>, stored: Option<Arc<Record>>) -> Self {
-        let tokens = record.as_ref().and_then(|record| record.tokens.as_ref());
-        let header = tokens.and_then(super::record::Tokens::header);
-        let renew_at = tokens.and_then(super::record::Tokens::renew_at);
-        Known { loaded: true, header, renew_at, record, stored }
-    }
-
-    /// The header, if it is not to be renewed yet.
-    pub(super) fn fresh(&self) -> Option<&HeaderValue> {
-        self.header.as_ref().filter(|_| self.renew_at.is_none_or(|renew_at| now() < renew_at))
-    }
-
-    /// Whether it is known that nobody has logged in.
-    pub(super) fn is_none(&self) -> bool {
-        self.loaded && self.record.is_none()
-    }
-
-    fn log_in(&self) -> Option<String> {
-        let tokens = self.record.as_ref()?.tokens.as_ref()?;
-        Some(tokens.log_in.clone())
-    }
-
-    pub(super) fn is_renewable(&self) -> bool {
-        let tokens = self.record.as_ref().and_then(|record| record.tokens.as_ref());
-        tokens.is_some_and(|tokens| tokens.refresh_token.is_some())
-    }
-}
-
-/// Renewals that failed for now.
-#[derive(Debug)]
-pub(super) struct Failures {
-    backoff: Backoff,
-    /// The last error, and until when it stands.
-    last: Option<(Instant, String)>,
-}
-
-impl Default for Failures {
-    fn default() -> Self {
-        Failures { backoff: Backoff::new(FIRST_DELAY, MAX_DELAY), last: None }
-    }
-}
-
-impl Failures {
-    pub(super) fn add(&mut self, error: String) {
-        self.last = Some((Instant::now() + self.backoff.next_delay(), error));
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.backoff.reset();
-        self.last = None;
-    }
-
-    /// The error of the last attempt, if it is too early for another.
-    pub(super) fn standing(&self) -> Option<String> {
-        self.last.as_ref().filter(|(until, _)| Instant::now() < *until).map(|(_, error)| error.clone())
-    }
+    pub(crate) renewing: Mutex<Option<Shared<BoxFuture<'static, Renewal>>>>,
+    pub(crate) failures: Mutex<Failures>,
 }
 
 impl fmt::Debug for PersonLogIn {
@@ -119,7 +41,7 @@ impl fmt::Debug for PersonLogIn {
 }
 
 impl PersonLogIn {
-    pub(super) fn new(subject: &Subject, storage: CredentialStorage, fetcher: Arc<Fetcher>) -> Self {
+    pub(crate) fn new(subject: &Subject, storage: CredentialStorage, fetcher: Arc<Fetcher>) -> Self {
         PersonLogIn {
             key: subject.key.clone(),
             issuer: subject.config.issuer.clone(),
@@ -138,7 +60,7 @@ impl PersonLogIn {
     }
 
     /// Reads the record, if that has not been done.
-    pub(super) async fn load(&self) -> Result<(), LogInError> {
+    pub(crate) async fn load(&self) -> Result<(), LogInError> {
         if self.known.load().loaded {
             return Ok(());
         }
@@ -162,12 +84,12 @@ impl PersonLogIn {
     }
 
     /// What the storage has now.
-    pub(super) async fn stored(&self) -> Result<Option<Record>, LogInError> {
+    pub(crate) async fn stored(&self) -> Result<Option<Record>, LogInError> {
         self.storage.read(&self.key).await
     }
 
     /// Takes up what others have stored since the last time. Returns whether there was something.
-    pub(super) async fn take_up(&self) -> Result<bool, LogInError> {
+    pub(crate) async fn take_up(&self) -> Result<bool, LogInError> {
         if !self.known.load().loaded {
             return self.load().await.map(|()| false);
         }
@@ -184,7 +106,7 @@ impl PersonLogIn {
 
     /// Stores a record and uses it. If it cannot be stored it is used all the same, and the error says so: the tokens that it
     /// replaces may be spent.
-    pub(super) async fn replace(&self, lock: &RecordLock, record: Record) -> Result<(), LogInError> {
+    pub(crate) async fn replace(&self, lock: &RecordLock, record: Record) -> Result<(), LogInError> {
         let _storing = self.storing.lock().await;
         let written = self.storage.write(lock, &self.key, &record).await;
         let record = Some(Arc::new(record));
@@ -194,7 +116,7 @@ impl PersonLogIn {
     }
 
     /// Stores the record of a new log-in, or of a new client.
-    pub(super) async fn save(&self, record: Record) -> Result<(), LogInError> {
+    pub(crate) async fn save(&self, record: Record) -> Result<(), LogInError> {
         let lock = self.storage.lock(&self.key).await?;
         self.failures.lock().clear();
         let _storing = self.storing.lock().await;
@@ -205,7 +127,7 @@ impl PersonLogIn {
     }
 
     /// Stores a change of the record that others may have changed in the meantime.
-    pub(super) async fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), LogInError> {
+    pub(crate) async fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), LogInError> {
         let lock = self.storage.lock(&self.key).await?;
         self.take_up().await?;
         let Some(record) = self.known.load().record.clone() else { return Ok(()) };
@@ -215,7 +137,7 @@ impl PersonLogIn {
     }
 
     /// Forgets the log-in, here and in the storage. `kept` is what remains of it.
-    pub(super) async fn forget(&self, lock: &RecordLock, kept: Option<Record>) -> Result<(), LogInError> {
+    pub(crate) async fn forget(&self, lock: &RecordLock, kept: Option<Record>) -> Result<(), LogInError> {
         let _storing = self.storing.lock().await;
         match kept {
             Some(kept) => self.storage.write(lock, &self.key, &kept).await.map(|()| {
@@ -226,12 +148,12 @@ impl PersonLogIn {
         }
     }
 
-    pub(super) fn is_loaded(&self) -> bool {
+    pub(crate) fn is_loaded(&self) -> bool {
         self.known.load().loaded
     }
 
     /// Completes when there is another log-in than now.
-    pub(super) fn changed(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(crate) fn changed(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut current = self.current.subscribe();
         let before = current.borrow_and_update().clone();
         async move {

@@ -9,25 +9,25 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
-use super::person::PersonLogIn;
-use super::storage::{CredentialStorage, RecordKey};
+use super::person_log_in::PersonLogIn;
+use crate::oauth::storage::{CredentialStorage, RecordKey};
 use crate::watch::{WatchedPaths, Watcher};
 
 /// How often a store is asked that cannot be watched, while somebody waits.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-pub(super) type PersonLogIns = Arc<Mutex<HashMap<RecordKey, Arc<PersonLogIn>>>>;
+pub(crate) type PersonLogIns = Arc<Mutex<HashMap<RecordKey, Arc<PersonLogIn>>>>;
 
 /// A task that follows the storage from the first time that somebody cares.
 #[derive(Debug, Default)]
-pub(super) struct Follower {
+pub(crate) struct Follower {
     task: Mutex<Option<JoinHandle<()>>>,
     waiting: Arc<AtomicUsize>,
 }
 
 /// Somebody waits for another log-in.
 #[derive(Debug)]
-pub(super) struct Waiting(Arc<AtomicUsize>);
+pub(crate) struct Waiting(Arc<AtomicUsize>);
 
 impl Drop for Waiting {
     fn drop(&mut self) {
@@ -44,12 +44,12 @@ impl Drop for Follower {
 }
 
 impl Follower {
-    pub(super) fn waiting(&self) -> Waiting {
+    pub(crate) fn waiting(&self) -> Waiting {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         Waiting(Arc::clone(&self.waiting))
     }
 
-    pub(super) fn start(&self, storage: &CredentialStorage, log_ins: &PersonLogIns) {
+    pub(crate) fn start(&self, storage: &CredentialStorage, log_ins: &PersonLogIns) {
         let mut task = self.task.lock();
         if task.is_some() {
             return;

@@ -6,22 +6,22 @@ use std::fmt::Write;
 use crate::foreign_text::visible;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     LoggedIn,
     Failed,
     /// The request does not belong to the log-in, which goes on.
     Refused,
 }
 
-pub(super) struct Page {
-    pub(super) verdict: Verdict,
+pub(crate) struct Page {
+    pub(crate) verdict: Verdict,
     /// May quote the server or the authorization server.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 impl Page {
     /// The whole HTTP response.
-    pub(super) fn response(&self) -> String {
+    pub(crate) fn response(&self) -> String {
         let (status, title, advice) = match self.verdict {
             Verdict::LoggedIn => ("200 OK", "You are logged in", "You can close this window."),
             Verdict::Failed => {
