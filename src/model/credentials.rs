@@ -12,7 +12,7 @@ pub trait Credentials: fmt::Debug + Send + Sync {
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>>;
 
     /// The server has refused a request. Says what helps.
-    fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy>;
+    fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy>;
 
     /// Completes when there is another log-in than at the time of this call, made by this process or another.
     fn changed(&self) -> BoxFuture<'_, ()>;
@@ -20,7 +20,7 @@ pub trait Credentials: fmt::Debug + Send + Sync {
 
 /// A request that was refused for want of authorization: HTTP 401 or 403.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct AuthorizationRefusal {
     pub status: u16,
     /// The values of all `WWW-Authenticate` headers.
     pub challenges: Vec<String>,

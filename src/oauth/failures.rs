@@ -11,18 +11,18 @@ const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// The last failure, and until when it stands for an answer of the authorization server.
 #[derive(Debug)]
-pub(super) struct Failures {
+pub(super) struct TokenFailures {
     backoff: Backoff,
     last: Option<(Instant, String)>,
 }
 
-impl Default for Failures {
+impl Default for TokenFailures {
     fn default() -> Self {
-        Failures { backoff: Backoff::new(FIRST_DELAY, MAX_DELAY), last: None }
+        TokenFailures { backoff: Backoff::new(FIRST_DELAY, MAX_DELAY), last: None }
     }
 }
 
-impl Failures {
+impl TokenFailures {
     pub(super) fn add(&mut self, error: String) {
         self.last = Some((Instant::now() + self.backoff.next_delay(), error));
     }

@@ -7,7 +7,7 @@ use futures::future::join_all;
 
 use super::discovery::Probe;
 use super::machine::MachineCredentials;
-use super::person::{Follower, PersonCredentials, PersonLogIn, PersonLogIns, Waiting, log_out};
+use super::person::{Follower, PersonCredentials, PersonLogIn, PersonLogIns, WaitingForLogIn, log_out};
 use super::registration::Registration;
 use super::report::describe;
 use super::subject::{Subject, url_of};
@@ -128,7 +128,7 @@ impl LogIns {
         self.follower.start(&self.storage, &self.persons);
     }
 
-    pub(super) fn waiting(&self) -> Waiting {
+    pub(super) fn waiting(&self) -> WaitingForLogIn {
         self.follower.waiting()
     }
 }

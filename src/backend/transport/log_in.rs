@@ -7,7 +7,7 @@ use http::HeaderValue;
 use tokio::sync::watch;
 
 use super::error::TransportError;
-use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 use crate::wire::http::HttpAnswer;
 
 /// How often a request is sent again: with the log-in that another process has renewed, and with a renewed one.
@@ -63,7 +63,7 @@ impl LogIn {
             return AfterRefusal::Fail(TransportError::unexpected(answer));
         };
         let challenges = answer.challenges();
-        let refusal = Refusal { status, challenges, shown, is_repeated: repetitions > 0 };
+        let refusal = AuthorizationRefusal { status, challenges, shown, is_repeated: repetitions > 0 };
         AfterRefusal::Fail(match credentials.refused(refusal).await {
             Remedy::Retry if repetitions < MAX_REPETITIONS => return AfterRefusal::SendAgain,
             Remedy::Retry => self.wait_for(LoginNeeded(format!(

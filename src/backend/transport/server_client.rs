@@ -40,7 +40,7 @@ impl From<SendError> for TransportError {
     }
 }
 
-enum Message {
+enum HttpMessage {
     Post(Bytes),
     Get,
 }
@@ -62,12 +62,12 @@ impl ServerClient {
 
     /// Posts a message. A response with status 401 or 403 is an error.
     pub(crate) async fn post(&self, headers: HeaderMap, body: String) -> Result<HttpAnswer, SendError> {
-        self.send(headers, Message::Post(body.into())).await
+        self.send(headers, HttpMessage::Post(body.into())).await
     }
 
     /// Opens an event stream. A response with status 401 or 403 is an error.
     pub(crate) async fn get(&self, headers: HeaderMap) -> Result<HttpAnswer, SendError> {
-        self.send(headers, Message::Get).await
+        self.send(headers, HttpMessage::Get).await
     }
 
     /// Ends a session. A refusal is of no interest: the server ends the session by itself some day.
@@ -76,7 +76,7 @@ impl ServerClient {
         Ok(self.client.delete(with(headers, shown)).await?)
     }
 
-    async fn send(&self, headers: HeaderMap, message: Message) -> Result<HttpAnswer, SendError> {
+    async fn send(&self, headers: HeaderMap, message: HttpMessage) -> Result<HttpAnswer, SendError> {
         if !self.log_in.has_credentials() {
             let answer = self.send_once(headers, message).await?;
             return match is_refusal(&answer) {
@@ -88,8 +88,8 @@ impl ServerClient {
         loop {
             let shown = self.log_in.authorization().await.map_err(SendError::Refused)?;
             let again = match &message {
-                Message::Post(body) => Message::Post(Bytes::clone(body)),
-                Message::Get => Message::Get,
+                HttpMessage::Post(body) => HttpMessage::Post(Bytes::clone(body)),
+                HttpMessage::Get => HttpMessage::Get,
             };
             let answer = self.send_once(with(headers.clone(), shown.clone()), again).await?;
             if !is_refusal(&answer) {
@@ -102,10 +102,10 @@ impl ServerClient {
         }
     }
 
-    async fn send_once(&self, headers: HeaderMap, message: Message) -> Result<HttpAnswer, HttpError> {
+    async fn send_once(&self, headers: HeaderMap, message: HttpMessage) -> Result<HttpAnswer, HttpError> {
         match message {
-            Message::Post(body) => self.client.post(headers, body).await,
-            Message::Get => self.client.get(headers).await,
+            HttpMessage::Post(body) => self.client.post(headers, body).await,
+            HttpMessage::Get => self.client.get(headers).await,
         }
     }
 }
@@ -131,24 +131,24 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+    use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
     use crate::wire::http::HttpPool;
 
     /// A log-in whose renewals make `token-1`, `token-2` and so on.
     #[derive(Debug)]
-    struct FakeLogIn {
+    struct RenewedLogIn {
         renewals: AtomicUsize,
         remedy: Remedy,
-        refusals: Mutex<Vec<Refusal>>,
+        refusals: Mutex<Vec<AuthorizationRefusal>>,
     }
 
-    impl Credentials for FakeLogIn {
+    impl Credentials for RenewedLogIn {
         fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
             let value = format!("Bearer token-{}", self.renewals.load(Ordering::Relaxed));
             ready(Ok(Some(HeaderValue::from_str(&value).unwrap()))).boxed()
         }
 
-        fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy> {
+        fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy> {
             self.renewals.fetch_add(1, Ordering::Relaxed);
             self.refusals.lock().push(refusal);
             ready(self.remedy.clone()).boxed()
@@ -184,8 +184,8 @@ mod tests {
         (url, requests)
     }
 
-    fn client(url: &str, remedy: Remedy) -> (ServerClient, Arc<FakeLogIn>, Arc<LogIn>) {
-        let fake = Arc::new(FakeLogIn { renewals: AtomicUsize::new(0), remedy, refusals: Mutex::default() });
+    fn client(url: &str, remedy: Remedy) -> (ServerClient, Arc<RenewedLogIn>, Arc<LogIn>) {
+        let fake = Arc::new(RenewedLogIn { renewals: AtomicUsize::new(0), remedy, refusals: Mutex::default() });
         let credentials = Arc::clone(&fake) as Arc<dyn Credentials>;
         let log_in = LogIn::new(&"s".into(), Some(credentials));
         let client = HttpClient::new(&HttpPool::new().unwrap(), url, [], 1 << 20).unwrap();

@@ -5,7 +5,7 @@ use http::HeaderValue;
 use parking_lot::Mutex;
 
 use super::challenge::Challenge;
-use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 
 /// Shows no token and remembers the challenge.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Credentials for Probe {
         ready(Ok(None)).boxed()
     }
 
-    fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy> {
+    fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy> {
         let challenge = Challenge::find(&refusal.challenges);
         let remedy = match (refusal.status, &challenge) {
             (401, _) | (403, Some(_)) => {

@@ -6,5 +6,5 @@ mod oauth_exchange;
 mod rewrite;
 
 pub(super) use grant::{Grant, bearer, renew_at};
-pub(super) use oauth_exchange::{Exchange, ExchangeError};
+pub(super) use oauth_exchange::{ExchangeError, OAuthExchange};
 pub(super) use rewrite::Rewrite;

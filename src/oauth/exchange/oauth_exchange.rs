@@ -24,7 +24,7 @@ use crate::oauth::registration::{AuthMethod, Registration};
 use crate::wire::http::{FetchError, Fetcher, Reach};
 
 /// The HTTP side of one conversation.
-pub(crate) struct Exchange {
+pub(crate) struct OAuthExchange {
     fetcher: Arc<Fetcher>,
     reach: Reach,
     rewrite: Mutex<Rewrite>,
@@ -63,10 +63,10 @@ impl From<ExchangeError> for LogInError {
     }
 }
 
-impl Exchange {
+impl OAuthExchange {
     pub(crate) fn new(fetcher: &Arc<Fetcher>, reach: Reach, rewrite: Rewrite) -> Arc<Self> {
         let (rewrite, outcome) = (Mutex::new(rewrite), Mutex::default());
-        Arc::new(Exchange { fetcher: Arc::clone(fetcher), reach, rewrite, outcome })
+        Arc::new(OAuthExchange { fetcher: Arc::clone(fetcher), reach, rewrite, outcome })
     }
 
     /// Changes what is replaced in the next requests.
@@ -201,7 +201,7 @@ impl Exchange {
     }
 }
 
-impl OAuthHttpClient for Exchange {
+impl OAuthHttpClient for OAuthExchange {
     /// Its redirect policy is not needed: what is posted follows none.
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move { self.send(request.request).await.map_err(Into::into) })

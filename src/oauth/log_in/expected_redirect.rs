@@ -9,7 +9,7 @@ use crate::model::Secret;
 use crate::oauth::LogInError;
 
 /// What is expected of a redirect.
-pub(crate) struct Expected<'a> {
+pub(crate) struct ExpectedRedirect<'a> {
     pub(crate) redirect_uri: &'a str,
     pub(crate) state: &'a str,
     pub(crate) issuer: &'a str,
@@ -17,7 +17,7 @@ pub(crate) struct Expected<'a> {
     pub(crate) names_itself: bool,
 }
 
-impl Expected<'_> {
+impl ExpectedRedirect<'_> {
     /// The code of a redirect that passes every check.
     pub(crate) fn code(&self, callback: &str) -> Result<Secret, LogInError> {
         let refuse = |why: &str| LogInError::Callback(format!("the redirect was refused: {why}"));
@@ -68,7 +68,7 @@ mod tests {
     const REDIRECT: &str = "http://127.0.0.1:7/callback";
 
     fn code(names_itself: bool, callback: &str) -> Result<String, LogInError> {
-        let expected = Expected { redirect_uri: REDIRECT, state: "s1", issuer: "https://as", names_itself };
+        let expected = ExpectedRedirect { redirect_uri: REDIRECT, state: "s1", issuer: "https://as", names_itself };
         expected.code(callback).map(|code| code.reveal().to_owned())
     }
 

@@ -2,11 +2,11 @@
 
 use crate::oauth::discovery::Challenge;
 use crate::oauth::scopes::add;
-use crate::oauth::storage::Record;
+use crate::oauth::storage::LogInRecord;
 
 const OFFLINE_ACCESS: &str = "offline_access";
 
-pub(crate) struct Scopes<'a> {
+pub(crate) struct ScopeSelection<'a> {
     /// From the command line: in addition to all others.
     pub(crate) named: &'a [String],
     pub(crate) configured: &'a [String],
@@ -16,10 +16,10 @@ pub(crate) struct Scopes<'a> {
     /// Those that the authorization server knows.
     pub(crate) supported: &'a [String],
     /// The last log-in at this authorization server.
-    pub(crate) last: Option<&'a Record>,
+    pub(crate) last: Option<&'a LogInRecord>,
 }
 
-impl Scopes<'_> {
+impl ScopeSelection<'_> {
     /// The scopes to ask for: those of the config, else those that the server has asked for, else those that its metadata
     /// name, else none; and those of the command line. What was asked for before is asked for again: the new token replaces
     /// the old.
@@ -61,10 +61,10 @@ mod tests {
     }
 
     /// The scopes for what is named, configured, challenged, in the metadata of the server and of its issuer.
-    fn select(texts: [&str; 5], last: Option<&Record>) -> String {
+    fn select(texts: [&str; 5], last: Option<&LogInRecord>) -> String {
         let [named, configured, challenged, resource, supported] = texts.map(list);
         let challenge = Challenge { scopes: challenged, ..Challenge::default() };
-        let scopes = Scopes {
+        let scopes = ScopeSelection {
             named: &named,
             configured: &configured,
             challenge: Some(&challenge),
@@ -95,10 +95,10 @@ mod tests {
 
     #[test]
     fn what_is_wanted_is_added_to_what_was_asked_for() {
-        let last = Record { requested_scopes: list("basic"), wanted_scopes: list("write basic"), ..record() };
+        let last = LogInRecord { requested_scopes: list("basic"), wanted_scopes: list("write basic"), ..record() };
         assert_eq!(select(["", "", "basic", "profile", ""], Some(&last)), "basic write");
         assert_eq!(select(["more", "", "", "", ""], Some(&last)), "basic write more");
-        let again = Record { requested_scopes: list("basic write"), ..record() };
+        let again = LogInRecord { requested_scopes: list("basic write"), ..record() };
         assert_eq!(select(["", "", "basic", "", ""], Some(&again)), "basic write", "another log-in loses nothing");
         assert_eq!(select(["", "only", "basic", "", ""], Some(&again)), "only", "what the config names is all");
     }

@@ -12,9 +12,9 @@ use url::Url;
 use super::token::{FetchedToken, NoToken, TokenRequest};
 use super::{client_credentials, enterprise};
 use crate::config::{ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, ResourceChoice};
-use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 use crate::oauth::discovery::{Challenge, Discovered, Discovery};
-use crate::oauth::failures::Failures;
+use crate::oauth::failures::TokenFailures;
 use crate::oauth::scopes;
 use crate::oauth::subject::{self, reach};
 use crate::watch::{WatchedPaths, Watcher};
@@ -36,15 +36,15 @@ pub(crate) struct MachineCredentials {
     fetcher: Arc<Fetcher>,
     token: ArcSwapOption<FetchedToken>,
     /// Held while a token is fetched: one at a time.
-    conversation: tokio::sync::Mutex<Conversation>,
-    failures: Mutex<Failures>,
+    demands: tokio::sync::Mutex<ServerDemands>,
+    failures: Mutex<TokenFailures>,
     /// The token that has replaced a refused one.
     replacement: Mutex<Option<HeaderValue>>,
 }
 
 /// What was found out about the authorization server.
 #[derive(Debug, Default)]
-struct Conversation {
+struct ServerDemands {
     discovered: Option<Discovered>,
     /// What the server has asked for.
     wanted: Vec<String>,
@@ -77,7 +77,7 @@ impl MachineCredentials {
             means,
             fetcher: Arc::clone(fetcher),
             token: ArcSwapOption::empty(),
-            conversation: tokio::sync::Mutex::default(),
+            demands: tokio::sync::Mutex::default(),
             failures: Mutex::default(),
             replacement: Mutex::default(),
         })
@@ -92,7 +92,7 @@ impl MachineCredentials {
 
     /// Fetches a token that is not `shown`, which was refused with this challenge.
     async fn fetch(&self, shown: Option<&HeaderValue>, challenge: Option<&Challenge>) -> Result<(), NoToken> {
-        let mut conversation = self.conversation.lock().await;
+        let mut demands = self.demands.lock().await;
         if self.token.load().as_ref().is_some_and(|token| token.is_fresh() && Some(&token.header) != shown) {
             return Ok(());
         }
@@ -101,9 +101,9 @@ impl MachineCredentials {
         }
         if let Some(challenge) = challenge {
             // It may name another authorization server by now.
-            *conversation = Conversation { discovered: None, wanted: challenge.scopes.clone() };
+            *demands = ServerDemands { discovered: None, wanted: challenge.scopes.clone() };
         }
-        let fetched = self.granted(&mut conversation, challenge).await;
+        let fetched = self.granted(&mut demands, challenge).await;
         match &fetched {
             Ok(token) => {
                 self.failures.lock().clear();
@@ -118,20 +118,20 @@ impl MachineCredentials {
 
     async fn granted(
         &self,
-        conversation: &mut Conversation,
+        demands: &mut ServerDemands,
         challenge: Option<&Challenge>,
     ) -> Result<Arc<FetchedToken>, NoToken> {
         let (issuer, configured, resource) = self.settings();
         let reach = reach(&self.parsed, issuer).await;
-        let discovered = match &conversation.discovered {
+        let discovered = match &demands.discovered {
             Some(discovered) => discovered.clone(),
             None => {
                 let discovery = Discovery { fetcher: &self.fetcher, reach, server: &self.parsed, issuer };
                 let discovered = discovery.run(challenge).await?;
-                conversation.discovered.insert(discovered).clone()
+                demands.discovered.insert(discovered).clone()
             }
         };
-        let chosen = [configured, &conversation.wanted, &discovered.scopes];
+        let chosen = [configured, &demands.wanted, &discovered.scopes];
         let request = TokenRequest {
             fetcher: &self.fetcher,
             server_url: &self.url,
@@ -163,14 +163,14 @@ impl MachineCredentials {
         LoginNeeded(format!("the proxy cannot log in at server `{name}`: {reason} (`mcpServers.{name}.auth`)"))
     }
 
-    async fn remedy(&self, refusal: Refusal) -> Remedy {
+    async fn remedy(&self, refusal: AuthorizationRefusal) -> Remedy {
         let challenge = Challenge::find(&refusal.challenges).unwrap_or_default();
         let shown = refusal.shown.as_ref();
         match refusal.status {
             401 => self.after_refused_token(shown, &challenge, refusal.is_repeated).await,
             403 if challenge.is_insufficient_scope() => {
                 let (_, configured, _) = self.settings();
-                let asked = scopes::has_all(&self.conversation.lock().await.wanted, &challenge.scopes);
+                let asked = scopes::has_all(&self.demands.lock().await.wanted, &challenge.scopes);
                 if configured.is_empty() && !asked {
                     return self.after_refused_token(shown, &challenge, refusal.is_repeated).await;
                 }
@@ -222,7 +222,7 @@ impl Credentials for MachineCredentials {
         self.prepared().boxed()
     }
 
-    fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy> {
+    fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy> {
         self.remedy(refusal).boxed()
     }
 

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::person_log_in::PersonLogIn;
 use super::renewal::Renewal;
-use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 use crate::oauth::discovery::Challenge;
 use crate::oauth::subject::Subject;
 use crate::oauth::{LogIns, scopes};
@@ -74,7 +74,7 @@ impl PersonCredentials {
         Remedy::LogIn(LoginNeeded(format!("server `{name}` asks for a log-in{scopes}: run {command}")))
     }
 
-    async fn remedy(&self, refusal: Refusal) -> Remedy {
+    async fn remedy(&self, refusal: AuthorizationRefusal) -> Remedy {
         let challenge = Challenge::find(&refusal.challenges);
         match (refusal.status, &challenge, &refusal.shown) {
             (401, _, Some(shown)) => self.after_refused_token(shown, challenge.as_ref(), refusal.is_repeated).await,
@@ -170,7 +170,7 @@ impl Credentials for PersonCredentials {
         }
     }
 
-    fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy> {
+    fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy> {
         self.remedy(refusal).boxed()
     }
 

@@ -27,9 +27,9 @@ pub(crate) struct Follower {
 
 /// Somebody waits for another log-in.
 #[derive(Debug)]
-pub(crate) struct Waiting(Arc<AtomicUsize>);
+pub(crate) struct WaitingForLogIn(Arc<AtomicUsize>);
 
-impl Drop for Waiting {
+impl Drop for WaitingForLogIn {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -44,9 +44,9 @@ impl Drop for Follower {
 }
 
 impl Follower {
-    pub(crate) fn waiting(&self) -> Waiting {
+    pub(crate) fn waiting(&self) -> WaitingForLogIn {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting(Arc::clone(&self.waiting))
+        WaitingForLogIn(Arc::clone(&self.waiting))
     }
 
     pub(crate) fn start(&self, storage: &CredentialStorage, log_ins: &PersonLogIns) {

@@ -4,28 +4,28 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
-use crate::oauth::storage::{Record, Tokens};
+use crate::oauth::storage::{LogInRecord, Tokens};
 use crate::oauth::unix_time::now;
 
 /// What is known of the log-in.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownLogIn {
     pub(super) loaded: bool,
     /// What is used.
-    pub(super) record: Option<Arc<Record>>,
+    pub(super) record: Option<Arc<LogInRecord>>,
     /// What the storage is known to have: another record if the last one could not be saved.
-    pub(super) stored: Option<Arc<Record>>,
+    pub(super) stored: Option<Arc<LogInRecord>>,
     /// The value of `Authorization`, ready to be sent.
     pub(super) header: Option<HeaderValue>,
     renew_at: Option<u64>,
 }
 
-impl Known {
-    pub(super) fn new(record: Option<Arc<Record>>, stored: Option<Arc<Record>>) -> Self {
+impl KnownLogIn {
+    pub(super) fn new(record: Option<Arc<LogInRecord>>, stored: Option<Arc<LogInRecord>>) -> Self {
         let tokens = record.as_ref().and_then(|record| record.tokens.as_ref());
         let header = tokens.and_then(Tokens::header);
         let renew_at = tokens.and_then(Tokens::renew_at);
-        Known { loaded: true, header, renew_at, record, stored }
+        KnownLogIn { loaded: true, header, renew_at, record, stored }
     }
 
     /// The header, if it is not to be renewed yet.

@@ -12,7 +12,7 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 use super::person_log_in::PersonLogIn;
 use crate::model::Secret;
 use crate::oauth::registration::{AuthMethod, Registration};
-use crate::oauth::storage::Record;
+use crate::oauth::storage::LogInRecord;
 use crate::oauth::subject::reach;
 use crate::oauth::{ClientKind, LogInError, LogOutReport};
 use crate::wire::http::{Fetcher, Reach};
@@ -25,16 +25,16 @@ pub(crate) async fn log_out(log_in: &Arc<PersonLogIn>, forget_client: bool) -> R
     revoke_all(log_in, &record, &mut report).await;
     let registration = record.registration.clone().filter(|client| client.kind == ClientKind::Registered);
     report.forgot_client = forget_client && registration.is_some();
-    let kept = registration.filter(|_| !forget_client).map(|client| Record {
+    let kept = registration.filter(|_| !forget_client).map(|client| LogInRecord {
         registration: Some(client),
-        ..Record::new(&record.server_url, record.authorization_server.clone(), record.resource.clone())
+        ..LogInRecord::new(&record.server_url, record.authorization_server.clone(), record.resource.clone())
     });
     log_in.forget(&lock, kept).await?;
     Ok(report)
 }
 
 /// The refresh token first: with it, an access token could be had again.
-async fn revoke_all(log_in: &PersonLogIn, record: &Record, report: &mut LogOutReport) {
+async fn revoke_all(log_in: &PersonLogIn, record: &LogInRecord, report: &mut LogOutReport) {
     let Some(tokens) = &record.tokens else { return };
     let (Some(endpoint), Some(client)) = (&record.authorization_server.revocation_endpoint, &record.registration)
     else {

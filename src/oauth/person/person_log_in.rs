@@ -8,11 +8,11 @@ use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::known::Known;
+use super::known::KnownLogIn;
 use super::renewal::Renewal;
 use crate::oauth::LogInError;
-use crate::oauth::failures::Failures;
-use crate::oauth::storage::{CredentialStorage, Record, RecordKey, RecordLock};
+use crate::oauth::failures::TokenFailures;
+use crate::oauth::storage::{CredentialStorage, LogInRecord, RecordKey, RecordLock};
 use crate::oauth::subject::Subject;
 use crate::wire::http::Fetcher;
 
@@ -23,7 +23,7 @@ pub(crate) struct PersonLogIn {
     pub(crate) issuer: Option<String>,
     pub(crate) storage: CredentialStorage,
     pub(crate) fetcher: Arc<Fetcher>,
-    known: ArcSwap<Known>,
+    known: ArcSwap<KnownLogIn>,
     /// Identifies the present log-in; `None` while there is none.
     current: watch::Sender<Option<String>>,
     /// Held while the storage is read or written and the outcome becomes known: what was read before a write must not
@@ -31,7 +31,7 @@ pub(crate) struct PersonLogIn {
     storing: tokio::sync::Mutex<()>,
     /// The renewal that is under way.
     pub(crate) renewing: Mutex<Option<Shared<BoxFuture<'static, Renewal>>>>,
-    pub(crate) failures: Mutex<Failures>,
+    pub(crate) failures: Mutex<TokenFailures>,
 }
 
 impl fmt::Debug for PersonLogIn {
@@ -55,7 +55,7 @@ impl PersonLogIn {
         }
     }
 
-    pub(super) fn known(&self) -> arc_swap::Guard<Arc<Known>> {
+    pub(super) fn known(&self) -> arc_swap::Guard<Arc<KnownLogIn>> {
         self.known.load()
     }
 
@@ -67,12 +67,12 @@ impl PersonLogIn {
         let _storing = self.storing.lock().await;
         if !self.known.load().loaded {
             let found = self.stored().await?.map(Arc::new);
-            self.know(Known::new(found.clone(), found));
+            self.know(KnownLogIn::new(found.clone(), found));
         }
         Ok(())
     }
 
-    fn know(&self, known: Known) {
+    fn know(&self, known: KnownLogIn) {
         let log_in = known.log_in();
         self.known.store(Arc::new(known));
         // A renewal is the same log-in, and nobody waits for the end of one.
@@ -84,7 +84,7 @@ impl PersonLogIn {
     }
 
     /// What the storage has now.
-    pub(crate) async fn stored(&self) -> Result<Option<Record>, LogInError> {
+    pub(crate) async fn stored(&self) -> Result<Option<LogInRecord>, LogInError> {
         self.storage.read(&self.key).await
     }
 
@@ -99,52 +99,52 @@ impl PersonLogIn {
         if changed {
             let found = found.map(Arc::new);
             self.failures.lock().clear();
-            self.know(Known::new(found.clone(), found));
+            self.know(KnownLogIn::new(found.clone(), found));
         }
         Ok(changed)
     }
 
     /// Stores a record and uses it. If it cannot be stored it is used all the same, and the error says so: the tokens that it
     /// replaces may be spent.
-    pub(crate) async fn replace(&self, lock: &RecordLock, record: Record) -> Result<(), LogInError> {
+    pub(crate) async fn replace(&self, lock: &RecordLock, record: LogInRecord) -> Result<(), LogInError> {
         let _storing = self.storing.lock().await;
         let written = self.storage.write(lock, &self.key, &record).await;
         let record = Some(Arc::new(record));
         let stored = if written.is_ok() { record.clone() } else { self.known.load().stored.clone() };
-        self.know(Known::new(record, stored));
+        self.know(KnownLogIn::new(record, stored));
         written
     }
 
     /// Stores the record of a new log-in, or of a new client.
-    pub(crate) async fn save(&self, record: Record) -> Result<(), LogInError> {
+    pub(crate) async fn save(&self, record: LogInRecord) -> Result<(), LogInError> {
         let lock = self.storage.lock(&self.key).await?;
         self.failures.lock().clear();
         let _storing = self.storing.lock().await;
         self.storage.write(&lock, &self.key, &record).await?;
         let record = Some(Arc::new(record));
-        self.know(Known::new(record.clone(), record));
+        self.know(KnownLogIn::new(record.clone(), record));
         Ok(())
     }
 
     /// Stores a change of the record that others may have changed in the meantime.
-    pub(crate) async fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), LogInError> {
+    pub(crate) async fn change(&self, change: impl FnOnce(&mut LogInRecord)) -> Result<(), LogInError> {
         let lock = self.storage.lock(&self.key).await?;
         self.take_up().await?;
         let Some(record) = self.known.load().record.clone() else { return Ok(()) };
-        let mut changed = Record::clone(&record);
+        let mut changed = LogInRecord::clone(&record);
         change(&mut changed);
         if changed == *record { Ok(()) } else { self.replace(&lock, changed).await }
     }
 
     /// Forgets the log-in, here and in the storage. `kept` is what remains of it.
-    pub(crate) async fn forget(&self, lock: &RecordLock, kept: Option<Record>) -> Result<(), LogInError> {
+    pub(crate) async fn forget(&self, lock: &RecordLock, kept: Option<LogInRecord>) -> Result<(), LogInError> {
         let _storing = self.storing.lock().await;
         match kept {
             Some(kept) => self.storage.write(lock, &self.key, &kept).await.map(|()| {
                 let kept = Some(Arc::new(kept));
-                self.know(Known::new(kept.clone(), kept));
+                self.know(KnownLogIn::new(kept.clone(), kept));
             }),
-            None => self.storage.delete(lock, &self.key).await.map(|()| self.know(Known::new(None, None))),
+            None => self.storage.delete(lock, &self.key).await.map(|()| self.know(KnownLogIn::new(None, None))),
         }
     }
 

@@ -9,8 +9,8 @@ use crate::config::RegisteredClient;
 use crate::foreign_text::quoted;
 use crate::model::Secret;
 use crate::oauth::discovery::{AuthorizationServer, is_same_issuer};
-use crate::oauth::exchange::{Exchange, Rewrite};
-use crate::oauth::storage::Record;
+use crate::oauth::exchange::{OAuthExchange, Rewrite};
+use crate::oauth::storage::LogInRecord;
 use crate::oauth::subject::Subject;
 use crate::oauth::{ClientKind, LogInError};
 use crate::wire::http::{Fetcher, Reach};
@@ -18,7 +18,7 @@ use crate::wire::http::{Fetcher, Reach};
 const CLIENT_NAME: &str = "starlark-mcp-proxy";
 
 /// A client, and whether it was made just now.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenClient {
     pub(crate) registration: Registration,
     pub(crate) new: bool,
 }
@@ -28,13 +28,13 @@ pub(crate) struct ClientChoice<'a> {
     pub(crate) server: &'a AuthorizationServer,
     pub(crate) redirect_uri: &'a str,
     pub(crate) scopes: &'a [String],
-    pub(crate) last: Option<&'a Record>,
+    pub(crate) last: Option<&'a LogInRecord>,
 }
 
 impl ClientChoice<'_> {
-    pub(crate) async fn choose(&self, fetcher: &Arc<Fetcher>, reach: Reach) -> Result<Chosen, LogInError> {
+    pub(crate) async fn choose(&self, fetcher: &Arc<Fetcher>, reach: Reach) -> Result<ChosenClient, LogInError> {
         if let Some(known) = self.known() {
-            return Ok(Chosen { registration: known, new: false });
+            return Ok(ChosenClient { registration: known, new: false });
         }
         if self.server.registration_endpoint.is_none() || !self.subject.config.register {
             let why = if self.subject.config.register { "cannot" } else { "must not (`auth.register: false`)" };
@@ -45,7 +45,7 @@ impl ClientChoice<'_> {
                 self.subject.name
             )));
         }
-        self.register(fetcher, reach).await.map(|registration| Chosen { registration, new: true })
+        self.register(fetcher, reach).await.map(|registration| ChosenClient { registration, new: true })
     }
 
     /// The client that needs no registration.
@@ -72,7 +72,7 @@ impl ClientChoice<'_> {
 
     async fn register(&self, fetcher: &Arc<Fetcher>, reach: Reach) -> Result<Registration, LogInError> {
         let method = self.server.registration_method();
-        let exchange = Exchange::new(fetcher, reach, Rewrite { method: Some(method), ..Rewrite::default() });
+        let exchange = OAuthExchange::new(fetcher, reach, Rewrite { method: Some(method), ..Rewrite::default() });
         let mut manager = exchange.bare_manager(&self.subject.url, self.server, method).await?;
         let scopes: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
         let issuer = &self.server.issuer;

@@ -2,7 +2,7 @@
 
 use super::{ClientKind, LogInDescription, LogInKind, LogInState};
 use crate::config::AuthConfig;
-use crate::oauth::storage::Record;
+use crate::oauth::storage::LogInRecord;
 use crate::oauth::subject::Subject;
 use crate::oauth::unix_time::{now, time_of};
 use crate::oauth::{LogInError, scopes};
@@ -29,7 +29,7 @@ pub(crate) fn of_machine(auth: &AuthConfig) -> LogInDescription {
 }
 
 /// A server at which a person logs in.
-pub(crate) fn of_person(subject: &Subject, stored: Result<Option<Record>, LogInError>) -> LogInDescription {
+pub(crate) fn of_person(subject: &Subject, stored: Result<Option<LogInRecord>, LogInError>) -> LogInDescription {
     let (record, problem) = match stored {
         Ok(record) => (record, None),
         Err(error) => (None, Some(error.to_string())),

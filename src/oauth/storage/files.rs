@@ -20,13 +20,13 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Files {
+pub(crate) struct RecordFiles {
     folder: PathBuf,
 }
 
-impl Files {
+impl RecordFiles {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Files { folder }
+        RecordFiles { folder }
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -122,44 +122,28 @@ fn problem(verb: &str, path: &Path, error: &io::Error) -> LogInError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oauth::storage::{CredentialStorage, FORM, Record, record};
-
-    /// A folder that is deleted at the end.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let folder = std::env::temp_dir().join(format!("oauth-{name}-{}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&folder);
-            Folder(folder)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
+    use crate::oauth::storage::{CredentialStorage, FORM, LogInRecord, record};
+    use crate::oauth::tests::fake::StateFolder;
 
     fn key() -> RecordKey {
         RecordKey::new("https://h/mcp", None)
     }
 
-    async fn save(storage: &CredentialStorage, record: &Record) {
+    async fn save(storage: &CredentialStorage, record: &LogInRecord) {
         let lock = storage.lock(&key()).await.unwrap();
         storage.write(&lock, &key(), record).await.unwrap();
     }
 
     #[tokio::test]
     async fn a_record_is_for_the_user_alone() {
-        let folder = Folder::new("modes");
+        let folder = StateFolder::new();
         let storage = CredentialStorage::files(folder.0.join("credentials"));
         assert_eq!(storage.read(&key()).await, Ok(None));
         save(&storage, &record()).await;
         assert_eq!(storage.read(&key()).await, Ok(Some(record())));
         let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
         assert_eq!(mode(storage.folder().unwrap()), 0o700);
-        let path = Files::new(storage.folder().unwrap().to_owned()).path(&key());
+        let path = RecordFiles::new(storage.folder().unwrap().to_owned()).path(&key());
         assert_eq!(mode(&path), 0o600);
         let names: Vec<_> = std::fs::read_dir(storage.folder().unwrap()).unwrap().flatten().collect();
         assert_eq!(names.len(), 2, "the record and its lock: {names:?}");
@@ -174,7 +158,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_holds_the_lock_at_a_time() {
-        let folder = Folder::new("lock");
+        let folder = StateFolder::new();
         let storage = CredentialStorage::files(folder.0.clone());
         let held = storage.lock(&key()).await.unwrap();
         let waiting = tokio::spawn({
@@ -190,14 +174,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_broken_or_newer_record_is_named_and_its_content_is_not() {
-        let folder = Folder::new("broken");
+        let folder = StateFolder::new();
         let storage = CredentialStorage::files(folder.0.clone());
         save(&storage, &record()).await;
-        let path = Files::new(folder.0.clone()).path(&key());
+        let path = RecordFiles::new(folder.0.clone()).path(&key());
         std::fs::write(&path, "s3cret").unwrap();
         let error = storage.read(&key()).await.unwrap_err().to_string();
         assert!(error.contains("delete it") && !error.contains("s3cret"), "{error}");
-        save(&storage, &Record { form: FORM + 1, ..record() }).await;
+        save(&storage, &LogInRecord { form: FORM + 1, ..record() }).await;
         assert!(storage.read(&key()).await.unwrap_err().to_string().contains("newer version"));
     }
 }

@@ -11,23 +11,23 @@ use sha2::{Digest, Sha256};
 
 use super::LogInError;
 use crate::config::{Config, StoreAddress};
-use files::Files;
+use files::RecordFiles;
 use record::FORM;
 #[cfg(test)]
 pub(super) use record::tests::record;
-pub(super) use record::{Record, Tokens};
-use sealed::Sealed;
+pub(super) use record::{LogInRecord, Tokens};
+use sealed::SealedRecords;
 
 /// Files that only the user can read, or sealed records in the Redis that several proxies share.
 #[derive(Clone, Debug)]
 pub struct CredentialStorage {
-    place: Place,
+    place: StoragePlace,
 }
 
 #[derive(Clone, Debug)]
-enum Place {
-    Files(Files),
-    Sealed(Sealed),
+enum StoragePlace {
+    Files(RecordFiles),
+    Sealed(SealedRecords),
     /// Nowhere, and why.
     Nowhere(String),
 }
@@ -41,7 +41,7 @@ pub(crate) enum RecordLock {
         _locked: std::fs::File,
     },
     Store {
-        _held: sealed::Held,
+        _held: sealed::HeldLock,
     },
 }
 
@@ -62,13 +62,13 @@ impl CredentialStorage {
     /// `state_folder` is `$XDG_STATE_HOME/starlark-mcp-proxy`.
     pub fn for_config(config: &Config, state_folder: Option<&Path>) -> Self {
         let place = match (&config.store, state_folder) {
-            (StoreAddress::Redis(address), _) => match Sealed::open(address, &config.serve.state_keys) {
-                Ok(sealed) => Place::Sealed(sealed),
-                Err(problem) => Place::Nowhere(problem),
+            (StoreAddress::Redis(address), _) => match SealedRecords::open(address, &config.serve.state_keys) {
+                Ok(sealed) => StoragePlace::Sealed(sealed),
+                Err(problem) => StoragePlace::Nowhere(problem),
             },
-            (StoreAddress::Memory, Some(folder)) => Place::Files(Files::new(folder.join("credentials"))),
+            (StoreAddress::Memory, Some(folder)) => StoragePlace::Files(RecordFiles::new(folder.join("credentials"))),
             (StoreAddress::Memory, None) => {
-                Place::Nowhere("log-ins cannot be kept: neither `XDG_STATE_HOME` nor `HOME` is set".to_owned())
+                StoragePlace::Nowhere("log-ins cannot be kept: neither `XDG_STATE_HOME` nor `HOME` is set".to_owned())
             }
         };
         CredentialStorage { place }
@@ -76,13 +76,13 @@ impl CredentialStorage {
 
     /// Files in this folder.
     pub fn files(folder: PathBuf) -> Self {
-        CredentialStorage { place: Place::Files(Files::new(folder)) }
+        CredentialStorage { place: StoragePlace::Files(RecordFiles::new(folder)) }
     }
 
     /// Says why nothing can be kept, before somebody logs in for nothing.
     pub(crate) fn check(&self) -> Result<(), LogInError> {
         match &self.place {
-            Place::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
+            StoragePlace::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
             _ => Ok(()),
         }
     }
@@ -90,32 +90,32 @@ impl CredentialStorage {
     /// The folder to watch; `None` if there are no files.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match &self.place {
-            Place::Files(files) => Some(files.folder()),
+            StoragePlace::Files(files) => Some(files.folder()),
             _ => None,
         }
     }
 
     /// Whether others can change records without a file that could be watched.
     pub(crate) fn is_remote(&self) -> bool {
-        matches!(self.place, Place::Sealed(_))
+        matches!(self.place, StoragePlace::Sealed(_))
     }
 
-    pub(crate) async fn read(&self, key: &RecordKey) -> Result<Option<Record>, LogInError> {
+    pub(crate) async fn read(&self, key: &RecordKey) -> Result<Option<LogInRecord>, LogInError> {
         let bytes = match &self.place {
-            Place::Files(files) => blocking(files, key, Files::read).await?,
-            Place::Sealed(sealed) => sealed.read(key).await?,
-            Place::Nowhere(_) => None,
+            StoragePlace::Files(files) => blocking(files, key, RecordFiles::read).await?,
+            StoragePlace::Sealed(sealed) => sealed.read(key).await?,
+            StoragePlace::Nowhere(_) => None,
         };
         let Some(bytes) = bytes else { return Ok(None) };
         parse(&bytes).map(Some).map_err(|problem| match &self.place {
-            Place::Files(files) => LogInError::Storage(format!("`{}` {problem}", files.path(key).display())),
+            StoragePlace::Files(files) => LogInError::Storage(format!("`{}` {problem}", files.path(key).display())),
             _ => LogInError::Storage(format!("the record of a log-in {problem}")),
         })
     }
 
     /// Completes when no lock is still being given back: a process that ends before would keep it from others for a while.
     pub(crate) async fn unlocked(&self) {
-        if let Place::Sealed(sealed) = &self.place {
+        if let StoragePlace::Sealed(sealed) = &self.place {
             sealed.unlocked().await;
         }
     }
@@ -123,38 +123,43 @@ impl CredentialStorage {
     /// Locks a record over all tasks and processes that share it.
     pub(crate) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
         match &self.place {
-            Place::Files(files) => files.lock(key).await,
-            Place::Sealed(sealed) => sealed.lock(key).await,
-            Place::Nowhere(_) => Ok(RecordLock::Unlocked),
+            StoragePlace::Files(files) => files.lock(key).await,
+            StoragePlace::Sealed(sealed) => sealed.lock(key).await,
+            StoragePlace::Nowhere(_) => Ok(RecordLock::Unlocked),
         }
     }
 
     /// Writes a record so that it survives a crash of the machine. The lock shows that nobody else does.
-    pub(crate) async fn write(&self, _lock: &RecordLock, key: &RecordKey, record: &Record) -> Result<(), LogInError> {
+    pub(crate) async fn write(
+        &self,
+        _lock: &RecordLock,
+        key: &RecordKey,
+        record: &LogInRecord,
+    ) -> Result<(), LogInError> {
         let bytes = serde_json::to_vec(record).map_err(|error| LogInError::Storage(error.to_string()))?;
         match &self.place {
-            Place::Files(files) => {
-                blocking(files, key, move |files: &Files, key: &RecordKey| files.write(key, &bytes)).await
+            StoragePlace::Files(files) => {
+                blocking(files, key, move |files: &RecordFiles, key: &RecordKey| files.write(key, &bytes)).await
             }
-            Place::Sealed(sealed) => sealed.write(key, &bytes).await,
-            Place::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
+            StoragePlace::Sealed(sealed) => sealed.write(key, &bytes).await,
+            StoragePlace::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
         }
     }
 
     pub(crate) async fn delete(&self, _lock: &RecordLock, key: &RecordKey) -> Result<(), LogInError> {
         match &self.place {
-            Place::Files(files) => blocking(files, key, Files::delete).await,
-            Place::Sealed(sealed) => sealed.delete(key).await,
-            Place::Nowhere(_) => Ok(()),
+            StoragePlace::Files(files) => blocking(files, key, RecordFiles::delete).await,
+            StoragePlace::Sealed(sealed) => sealed.delete(key).await,
+            StoragePlace::Nowhere(_) => Ok(()),
         }
     }
 }
 
 /// Runs an operation on files, which may wait for the disk, where waiting is harmless.
 async fn blocking<T: Send + 'static>(
-    files: &Files,
+    files: &RecordFiles,
     key: &RecordKey,
-    operation: impl FnOnce(&Files, &RecordKey) -> Result<T, LogInError> + Send + 'static,
+    operation: impl FnOnce(&RecordFiles, &RecordKey) -> Result<T, LogInError> + Send + 'static,
 ) -> Result<T, LogInError> {
     let (files, key) = (files.clone(), key.clone());
     let done = tokio::task::spawn_blocking(move || operation(&files, &key)).await;
@@ -162,7 +167,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// The error says nothing of the content.
-fn parse(bytes: &[u8]) -> Result<Record, &'static str> {
+fn parse(bytes: &[u8]) -> Result<LogInRecord, &'static str> {
     #[derive(serde::Deserialize)]
     struct Form {
         form: u32,

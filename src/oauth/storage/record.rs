@@ -14,7 +14,7 @@ use crate::oauth::unix_time::now;
 pub(crate) const FORM: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct LogInRecord {
     pub(crate) form: u32,
     pub(crate) server_url: String,
     /// The `resource` of token requests, byte for byte; `None` to send none.
@@ -65,9 +65,9 @@ impl Tokens {
     }
 }
 
-impl Record {
+impl LogInRecord {
     pub(crate) fn new(server_url: &str, authorization_server: AuthorizationServer, resource: Option<String>) -> Self {
-        Record {
+        LogInRecord {
             form: FORM,
             server_url: server_url.to_owned(),
             resource,
@@ -83,7 +83,7 @@ impl Record {
     }
 
     /// The record after a renewal. An answer without a refresh token keeps the old one (RFC 6749, 6).
-    pub(crate) fn renewed(&self, grant: Grant) -> Option<Record> {
+    pub(crate) fn renewed(&self, grant: Grant) -> Option<LogInRecord> {
         let old = self.tokens.clone()?;
         let expires_at = grant.expires_at();
         let tokens = Tokens {
@@ -95,7 +95,7 @@ impl Record {
             refused: false,
         };
         let granted_scopes = grant.scopes.unwrap_or_else(|| self.granted_scopes.clone());
-        Some(Record { tokens: Some(tokens), granted_scopes, last_error: None, ..self.clone() })
+        Some(LogInRecord { tokens: Some(tokens), granted_scopes, last_error: None, ..self.clone() })
     }
 }
 
@@ -104,7 +104,7 @@ pub(crate) mod tests {
     use super::*;
     use serde_json::json;
 
-    pub(crate) fn record() -> Record {
+    pub(crate) fn record() -> LogInRecord {
         let metadata = json!({"issuer": "https://as", "token_endpoint": "https://as/token"});
         let server = AuthorizationServer::parse(&metadata).unwrap();
         let tokens = Tokens {
@@ -116,7 +116,7 @@ pub(crate) mod tests {
             refused: false,
         };
         let granted_scopes = vec!["read".to_owned()];
-        Record { tokens: Some(tokens), granted_scopes, ..Record::new("https://h/mcp", server, None) }
+        LogInRecord { tokens: Some(tokens), granted_scopes, ..LogInRecord::new("https://h/mcp", server, None) }
     }
 
     fn grant(text: &str) -> Grant {
@@ -128,7 +128,7 @@ pub(crate) mod tests {
         let record = record();
         let text = serde_json::to_string(&record).unwrap();
         assert!(text.contains("access-1") && text.contains("refresh-1"));
-        assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record);
+        assert_eq!(serde_json::from_str::<LogInRecord>(&text).unwrap(), record);
         let shown = format!("{record:?}");
         assert!(!shown.contains("access-1") && !shown.contains("refresh-1"), "{shown}");
     }

@@ -20,7 +20,7 @@ const LOCK_TTL: Duration = Duration::from_secs(30);
 const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Debug)]
-pub(crate) struct Sealed {
+pub(crate) struct SealedRecords {
     store: Store,
     sealer: Sealer,
     /// Whether it was said already that a record cannot be opened.
@@ -33,14 +33,14 @@ type Unlocking = Arc<Mutex<JoinSet<()>>>;
 
 /// A lock in the store, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldLock {
     store: Store,
     name: String,
     holder: String,
     unlocking: Unlocking,
 }
 
-impl Drop for Held {
+impl Drop for HeldLock {
     fn drop(&mut self) {
         // Without a runtime the lock ends by itself.
         let Ok(runtime) = Handle::try_current() else { return };
@@ -52,7 +52,7 @@ impl Drop for Held {
     }
 }
 
-impl Sealed {
+impl SealedRecords {
     pub(crate) fn open(address: &Secret, keys: &[Secret]) -> Result<Self, String> {
         if keys.is_empty() {
             return Err(
@@ -63,7 +63,7 @@ impl Sealed {
         }
         let store = Store::redis(address.reveal()).map_err(|error| error.to_string())?;
         let sealer = Sealer::with_keys(keys.iter().map(Secret::reveal)).map_err(|error| error.to_string())?;
-        Ok(Sealed { store, sealer, warned: Arc::default(), unlocking: Arc::default() })
+        Ok(SealedRecords { store, sealer, warned: Arc::default(), unlocking: Arc::default() })
     }
 
     /// Completes when every lock that is no longer held was given back.
@@ -130,7 +130,7 @@ impl Sealed {
     }
 
     async fn try_lock(&self, key: &RecordKey) -> Result<Option<RecordLock>, LogInError> {
-        let held = Held {
+        let held = HeldLock {
             store: self.store.clone(),
             name: key.0.clone(),
             holder: uuid::Uuid::new_v4().simple().to_string(),
@@ -150,9 +150,9 @@ fn problem(error: StoreError) -> LogInError {
 mod tests {
     use super::*;
 
-    fn sealed(store: &Store, keys: &[&str]) -> Sealed {
+    fn sealed(store: &Store, keys: &[&str]) -> SealedRecords {
         let sealer = Sealer::with_keys(keys.iter().copied()).unwrap();
-        Sealed { store: store.clone(), sealer, warned: Arc::default(), unlocking: Arc::default() }
+        SealedRecords { store: store.clone(), sealer, warned: Arc::default(), unlocking: Arc::default() }
     }
 
     const OLD: &str = "an old key of at least thirty-two bytes";
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn without_keys_nothing_is_kept() {
-        let error = Sealed::open(&Secret::new("redis://h:1"), &[]).unwrap_err();
+        let error = SealedRecords::open(&Secret::new("redis://h:1"), &[]).unwrap_err();
         assert!(error.contains("serve.stateKeys"), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::fake::{Fake, Folder, log_in, tokens};
+use super::fake::{Fake, StateFolder, log_in, tokens};
 use crate::oauth::{CredentialStorage, LogIns};
 
 const LONG: Duration = Duration::from_secs(20);
@@ -13,7 +13,7 @@ async fn granting() -> Fake {
 
 #[tokio::test]
 async fn a_log_in_of_another_process_is_noticed_even_in_a_folder_that_did_not_exist() {
-    let (fake, folder) = (granting().await, Folder::new());
+    let (fake, folder) = (granting().await, StateFolder::new());
     let server = fake.server(None);
     let log_ins = folder.log_ins();
     let credentials = log_ins.credentials("a", &server).unwrap();
@@ -28,7 +28,7 @@ async fn a_log_in_of_another_process_is_noticed_even_in_a_folder_that_did_not_ex
 
 #[tokio::test]
 async fn a_log_out_of_another_process_is_taken_up() {
-    let (fake, folder) = (granting().await, Folder::new());
+    let (fake, folder) = (granting().await, StateFolder::new());
     let server = fake.server(None);
     log_in(&folder.log_ins(), &server).await;
     let log_ins = folder.log_ins();

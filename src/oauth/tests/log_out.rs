@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fake::{Fake, Folder, log_in, server_metadata, tokens};
+use super::fake::{Fake, StateFolder, log_in, server_metadata, tokens};
 use crate::oauth::{LogInKind, LogInState, LogOutReport};
 
 async fn revoking(status: u16) -> Fake {
@@ -16,7 +16,7 @@ async fn revoking(status: u16) -> Fake {
 
 #[tokio::test]
 async fn a_log_out_revokes_the_refresh_token_first_and_keeps_the_client() {
-    let (fake, folder) = (revoking(200).await, Folder::new());
+    let (fake, folder) = (revoking(200).await, StateFolder::new());
     let server = fake.server(None);
     log_in(&folder.log_ins(), &server).await;
     let report = folder.log_ins().log_out("a", &server, false).await.unwrap();
@@ -41,7 +41,7 @@ async fn a_log_out_revokes_the_refresh_token_first_and_keeps_the_client() {
 #[tokio::test]
 async fn what_cannot_be_revoked_is_said_and_deleted() {
     for status in [404, 503, 0] {
-        let (fake, folder) = (revoking(status).await, Folder::new());
+        let (fake, folder) = (revoking(status).await, StateFolder::new());
         let server = fake.server(None);
         log_in(&folder.log_ins(), &server).await;
         let report = folder.log_ins().log_out("a", &server, true).await.unwrap();
@@ -49,7 +49,7 @@ async fn what_cannot_be_revoked_is_said_and_deleted() {
         assert!(report.problems.iter().all(|problem| !problem.contains("access-1")));
         assert!(folder.records().is_empty());
     }
-    let (fake, folder) = (revoking(200).await, Folder::new());
+    let (fake, folder) = (revoking(200).await, StateFolder::new());
     let origin = fake.origin.clone();
     fake.answers(move |asked| match asked.line.as_str() {
         "GET /.well-known/oauth-authorization-server" => {
@@ -69,7 +69,7 @@ async fn what_cannot_be_revoked_is_said_and_deleted() {
 
 #[tokio::test]
 async fn a_log_out_without_a_log_in_is_no_error() {
-    let (fake, folder) = (revoking(200).await, Folder::new());
+    let (fake, folder) = (revoking(200).await, StateFolder::new());
     let report = folder.log_ins().log_out("a", &fake.server(None), true).await.unwrap();
     assert_eq!(report, LogOutReport::default());
 }

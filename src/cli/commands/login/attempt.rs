@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::browser::Browser;
-use super::callback::{CallbackPort, Page, Verdict};
+use super::callback::{CallbackPort, ResultPage, Verdict};
 use super::probe::{self, Demand};
 use super::redirect::Redirect;
-use super::wait::{self, Answer};
+use super::wait::{self, LogInAnswer};
 use super::{LoginArgs, failure, say, source};
 use crate::cli::age::age;
 use crate::cli::failure::CommandFailure;
@@ -160,19 +160,19 @@ impl Attempt<'_> {
         let browser = self.opens_browser.then(|| Browser::open(&url));
         let answer = wait::answer(&redirect, &mut callbacks, browser, self.timeout).await?;
         let finished = spinner::with("fetching the tokens", pending.finish(answer.url())).await;
-        if let Answer::Browser(callback) = answer {
+        if let LogInAnswer::Browser(callback) = answer {
             callback.answer(self.page(&finished)).await;
         }
         finished.map_err(|error| failure(&error))
     }
 
-    fn page(&self, finished: &Result<LogInReport, LogInError>) -> Page {
+    fn page(&self, finished: &Result<LogInReport, LogInError>) -> ResultPage {
         match finished {
             Ok(_) => {
                 let text = format!("The proxy can now use the server {}.", self.name);
-                Page { verdict: Verdict::LoggedIn, text }
+                ResultPage { verdict: Verdict::LoggedIn, text }
             }
-            Err(error) => Page { verdict: Verdict::Failed, text: error.to_string() },
+            Err(error) => ResultPage { verdict: Verdict::Failed, text: error.to_string() },
         }
     }
 

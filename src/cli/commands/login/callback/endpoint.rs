@@ -8,15 +8,15 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 
-use super::page::{Page, Verdict};
+use super::page::{ResultPage, Verdict};
 use super::port::{Callback, CallbackEvent, PATH};
-use super::request_head::{Request, read_head};
+use super::request_head::{RequestHead, read_head};
 use crate::cli::commands::login::redirect::Redirect;
 
 /// How long a browser may take to send a request. Browsers also open connections on which they send nothing.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) struct Endpoint {
+pub(super) struct CallbackEndpoint {
     port: u16,
     redirect: Redirect,
     /// Whether the answer has arrived: a second one is refused.
@@ -24,9 +24,9 @@ pub(super) struct Endpoint {
     events: mpsc::Sender<CallbackEvent>,
 }
 
-impl Endpoint {
+impl CallbackEndpoint {
     pub(super) fn new(port: u16, redirect: Redirect, events: mpsc::Sender<CallbackEvent>) -> Self {
-        Endpoint { port, redirect, taken: AtomicBool::new(false), events }
+        CallbackEndpoint { port, redirect, taken: AtomicBool::new(false), events }
     }
 
     /// Answers one request. The body of a request is not read: there is none in what is answered with a page.
@@ -50,7 +50,7 @@ impl Endpoint {
                 if let Some(reason) = refusal.reason {
                     // Nobody waits for these: what does not fit into the channel is not said.
                     let _ = self.events.try_send(CallbackEvent::Refused(reason.clone()));
-                    let page = Page { verdict: Verdict::Refused, text: reason };
+                    let page = ResultPage { verdict: Verdict::Refused, text: reason };
                     write(&mut stream, &page.response()).await?;
                 } else {
                     write(
@@ -65,43 +65,45 @@ impl Endpoint {
     }
 
     /// The URL of the answer to this log-in, if the request is that.
-    fn judge(&self, head: &str) -> Result<String, Refusal> {
-        let request = Request::parse(head).ok_or(Refusal::silent("400 Bad Request"))?;
+    fn judge(&self, head: &str) -> Result<String, RefusedRequest> {
+        let request = RequestHead::parse(head).ok_or(RefusedRequest::silent("400 Bad Request"))?;
         let ours = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{}", self.port));
         // A page whose name was made to lead to this machine (DNS rebinding) has its own name there.
         if !matches!(request.hosts.as_slice(), [host] if ours.iter().any(|own| own.eq_ignore_ascii_case(host))) {
-            return Err(Refusal::silent("403 Forbidden"));
+            return Err(RefusedRequest::silent("403 Forbidden"));
         }
         let (path, query) = request.target.split_once('?').unwrap_or((request.target, ""));
         if path != PATH {
-            return Err(Refusal::silent("404 Not Found"));
+            return Err(RefusedRequest::silent("404 Not Found"));
         }
         if request.method != "GET" {
-            return Err(Refusal::silent("405 Method Not Allowed"));
+            return Err(RefusedRequest::silent("405 Method Not Allowed"));
         }
         let url = format!("http://127.0.0.1:{}{PATH}?{query}", self.port);
-        self.redirect.check(&url).map_err(Refusal::because)?;
+        self.redirect.check(&url).map_err(RefusedRequest::because)?;
         if self.taken.swap(true, Ordering::SeqCst) {
-            return Err(Refusal::because("the answer of the authorization server has arrived already".to_owned()));
+            return Err(RefusedRequest::because(
+                "the answer of the authorization server has arrived already".to_owned(),
+            ));
         }
         Ok(url)
     }
 }
 
 /// Why a request gets no page of its own.
-struct Refusal {
+struct RefusedRequest {
     status: &'static str,
     /// For the person, if the request may have been theirs.
     reason: Option<String>,
 }
 
-impl Refusal {
+impl RefusedRequest {
     fn silent(status: &'static str) -> Self {
-        Refusal { status, reason: None }
+        RefusedRequest { status, reason: None }
     }
 
     fn because(reason: String) -> Self {
-        Refusal { status: "400 Bad Request", reason: Some(reason) }
+        RefusedRequest { status: "400 Bad Request", reason: Some(reason) }
     }
 }
 

@@ -7,5 +7,5 @@ mod page;
 mod port;
 mod request_head;
 
-pub(super) use page::{Page, Verdict};
+pub(super) use page::{ResultPage, Verdict};
 pub(super) use port::{Callback, CallbackEvent, CallbackPort, Callbacks};

@@ -13,13 +13,13 @@ pub(crate) enum Verdict {
     Refused,
 }
 
-pub(crate) struct Page {
+pub(crate) struct ResultPage {
     pub(crate) verdict: Verdict,
     /// May quote the server or the authorization server.
     pub(crate) text: String,
 }
 
-impl Page {
+impl ResultPage {
     /// The whole HTTP response.
     pub(crate) fn response(&self) -> String {
         let (status, title, advice) = match self.verdict {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn foreign_text_is_text_on_the_page() {
-        let page = Page { verdict: Verdict::Failed, text: "<script>alert('1')</script> & \u{202e}\"".to_owned() };
+        let page = ResultPage { verdict: Verdict::Failed, text: "<script>alert('1')</script> & \u{202e}\"".to_owned() };
         let response = page.response();
         assert!(!response.contains("<script") && !response.contains('\u{202e}'), "{response}");
         assert!(

@@ -8,8 +8,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::endpoint::Endpoint;
-use super::page::Page;
+use super::endpoint::CallbackEndpoint;
+use super::page::ResultPage;
 use crate::cli::commands::login::redirect::Redirect;
 
 pub(super) const PATH: &str = "/callback";
@@ -42,7 +42,7 @@ impl CallbackPort {
     /// Answers browsers from now on, until the result is dropped.
     pub(crate) fn listen(self, redirect: Redirect) -> Callbacks {
         let (sender, events) = mpsc::channel(MAX_CONNECTIONS);
-        let endpoint = Arc::new(Endpoint::new(self.port, redirect, sender));
+        let endpoint = Arc::new(CallbackEndpoint::new(self.port, redirect, sender));
         Callbacks { events, task: tokio::spawn(accept(self.socket, endpoint)) }
     }
 }
@@ -59,13 +59,13 @@ pub(crate) enum CallbackEvent {
 pub(crate) struct Callback {
     /// The redirect URI with the parameters of the authorization server.
     pub(crate) url: String,
-    pub(super) page: oneshot::Sender<Page>,
+    pub(super) page: oneshot::Sender<ResultPage>,
     pub(super) shown: oneshot::Receiver<()>,
 }
 
 impl Callback {
     /// Shows the last page. Returns when the browser has it.
-    pub(crate) async fn answer(self, page: Page) {
+    pub(crate) async fn answer(self, page: ResultPage) {
         if self.page.send(page).is_ok() {
             let _ = tokio::time::timeout(PAGE_TIMEOUT, self.shown).await;
         }
@@ -93,7 +93,7 @@ impl Drop for Callbacks {
     }
 }
 
-async fn accept(socket: TcpListener, endpoint: Arc<Endpoint>) {
+async fn accept(socket: TcpListener, endpoint: Arc<CallbackEndpoint>) {
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
@@ -165,7 +165,7 @@ mod tests {
         let asking = tokio::spawn(send(port, format!("GET {wanted} HTTP/1.1\r\nhost: LOCALHOST:{port}\r\n\r\n")));
         let CallbackEvent::Answer(callback) = callbacks.next().await else { panic!("it was refused") };
         assert_eq!(callback.url, format!("http://127.0.0.1:{port}{wanted}"));
-        callback.answer(Page { verdict: Verdict::LoggedIn, text: "It works.".to_owned() }).await;
+        callback.answer(ResultPage { verdict: Verdict::LoggedIn, text: "It works.".to_owned() }).await;
         let response = asking.await.unwrap();
         assert!(response.starts_with("HTTP/1.1 200 OK\r\n") && response.contains("It works."), "{response}");
     }
@@ -182,7 +182,7 @@ mod tests {
         let CallbackEvent::Answer(callback) = callbacks.next().await else { panic!("it was refused") };
         let second = get(port, "/callback?code=other&state=right").await;
         assert!(second.starts_with("HTTP/1.1 400 ") && second.contains("arrived already"), "{second}");
-        callback.answer(Page { verdict: Verdict::Failed, text: "no".to_owned() }).await;
+        callback.answer(ResultPage { verdict: Verdict::Failed, text: "no".to_owned() }).await;
         assert!(first.await.unwrap().starts_with("HTTP/1.1 400 "));
         drop(callbacks);
         // The port is free again, as soon as the task is gone.

@@ -8,13 +8,13 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 const MAX_HEAD: usize = 32 << 10;
 
 /// The head of a request, as far as it matters here.
-pub(super) struct Request<'a> {
+pub(super) struct RequestHead<'a> {
     pub(super) method: &'a str,
     pub(super) target: &'a str,
     pub(super) hosts: Vec<&'a str>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> RequestHead<'a> {
     pub(super) fn parse(head: &'a str) -> Option<Self> {
         let mut lines = head.split("\r\n");
         let mut words = lines.next()?.split(' ');
@@ -24,7 +24,7 @@ impl<'a> Request<'a> {
         }
         let headers = lines.filter_map(|line| line.split_once(':'));
         let hosts = headers.filter(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| value.trim());
-        Some(Request { method, target, hosts: hosts.collect() })
+        Some(RequestHead { method, target, hosts: hosts.collect() })
     }
 }
 
