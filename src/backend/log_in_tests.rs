@@ -1,6 +1,7 @@
 //! A supervised server at which the proxy is logged in, or not: with a log-in and a server that the test controls.
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt, ready};
@@ -32,6 +33,10 @@ struct FakeLogIn {
 }
 
 impl Credentials for FakeLogIn {
+    fn ready(&self) -> Poll<Option<HeaderValue>> {
+        Poll::Ready(self.token.borrow().map(HeaderValue::from_static))
+    }
+
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
         let token = *self.token.borrow();
         ready(Ok(token.map(HeaderValue::from_static))).boxed()
@@ -41,6 +46,8 @@ impl Credentials for FakeLogIn {
         let log_in = || Remedy::LogIn(LoginNeeded("run `proxy login s`".to_owned()));
         ready(self.remedy.lock().clone().unwrap_or_else(log_in)).boxed()
     }
+
+    fn look_out(&self) {}
 
     fn changed(&self) -> BoxFuture<'_, ()> {
         let mut token = self.token.subscribe();

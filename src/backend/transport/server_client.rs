@@ -21,7 +21,7 @@ pub(crate) struct ServerClient {
 #[derive(Debug)]
 pub(crate) enum SendError {
     Http(HttpError),
-    /// The server lets the proxy not in.
+    /// The server does not let the proxy in, or the request cannot be written.
     Refused(TransportError),
 }
 
@@ -39,6 +39,11 @@ impl From<SendError> for TransportError {
         }
     }
 }
+
+/// Makes the headers of an attempt: a request that is not repeated needs no copy of them.
+pub(crate) trait MakeHeaders: Fn() -> Result<HeaderMap, TransportError> {}
+
+impl<F: Fn() -> Result<HeaderMap, TransportError>> MakeHeaders for F {}
 
 enum HttpMessage {
     Post(Bytes),
@@ -60,13 +65,13 @@ impl ServerClient {
         self.client.headers()
     }
 
-    /// Posts a message. A response with status 401 or 403 is an error.
-    pub(crate) async fn post(&self, headers: HeaderMap, body: String) -> Result<HttpAnswer, SendError> {
+    /// Posts a message. `headers` makes those of one attempt. A response with status 401 or 403 is an error.
+    pub(crate) async fn post(&self, headers: impl MakeHeaders, body: String) -> Result<HttpAnswer, SendError> {
         self.send(headers, HttpMessage::Post(body.into())).await
     }
 
-    /// Opens an event stream. A response with status 401 or 403 is an error.
-    pub(crate) async fn get(&self, headers: HeaderMap) -> Result<HttpAnswer, SendError> {
+    /// Opens an event stream. `headers` makes those of one attempt. A response with status 401 or 403 is an error.
+    pub(crate) async fn get(&self, headers: impl MakeHeaders) -> Result<HttpAnswer, SendError> {
         self.send(headers, HttpMessage::Get).await
     }
 
@@ -76,22 +81,15 @@ impl ServerClient {
         Ok(self.client.delete(with(headers, shown)).await?)
     }
 
-    async fn send(&self, headers: HeaderMap, message: HttpMessage) -> Result<HttpAnswer, SendError> {
-        if !self.log_in.has_credentials() {
-            let answer = self.send_once(headers, message).await?;
-            return match is_refusal(&answer) {
-                true => Err(SendError::Refused(TransportError::unexpected(&answer))),
-                false => Ok(answer),
-            };
-        }
+    async fn send(&self, headers: impl MakeHeaders, message: HttpMessage) -> Result<HttpAnswer, SendError> {
         let mut repetitions = 0;
         loop {
             let shown = self.log_in.authorization().await.map_err(SendError::Refused)?;
-            let again = match &message {
-                HttpMessage::Post(body) => HttpMessage::Post(Bytes::clone(body)),
-                HttpMessage::Get => HttpMessage::Get,
+            let sent = with(headers().map_err(SendError::Refused)?, shown.clone());
+            let answer = match &message {
+                HttpMessage::Post(body) => self.client.post(sent, Bytes::clone(body)).await?,
+                HttpMessage::Get => self.client.get(sent).await?,
             };
-            let answer = self.send_once(with(headers.clone(), shown.clone()), again).await?;
             if !is_refusal(&answer) {
                 return Ok(answer);
             }
@@ -99,13 +97,6 @@ impl ServerClient {
                 AfterRefusal::SendAgain => repetitions += 1,
                 AfterRefusal::Fail(error) => return Err(SendError::Refused(error)),
             }
-        }
-    }
-
-    async fn send_once(&self, headers: HeaderMap, message: HttpMessage) -> Result<HttpAnswer, HttpError> {
-        match message {
-            HttpMessage::Post(body) => self.client.post(headers, body).await,
-            HttpMessage::Get => self.client.get(headers).await,
         }
     }
 }
@@ -124,6 +115,7 @@ fn with(mut headers: HeaderMap, authorization: Option<HeaderValue>) -> HeaderMap
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Poll;
 
     use futures::future::{BoxFuture, FutureExt, pending, ready};
     use parking_lot::Mutex;
@@ -143,6 +135,10 @@ mod tests {
     }
 
     impl Credentials for RenewedLogIn {
+        fn ready(&self) -> Poll<Option<HeaderValue>> {
+            Poll::Pending
+        }
+
         fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
             let value = format!("Bearer token-{}", self.renewals.load(Ordering::Relaxed));
             ready(Ok(Some(HeaderValue::from_str(&value).unwrap()))).boxed()
@@ -153,6 +149,8 @@ mod tests {
             self.refusals.lock().push(refusal);
             ready(self.remedy.clone()).boxed()
         }
+
+        fn look_out(&self) {}
 
         fn changed(&self) -> BoxFuture<'_, ()> {
             pending().boxed()
@@ -193,7 +191,7 @@ mod tests {
     }
 
     async fn post(client: &ServerClient) -> Result<u16, TransportError> {
-        let answer = client.post(client.headers(), "{\"a\":1}".to_owned()).await?;
+        let answer = client.post(|| Ok(client.headers()), "{\"a\":1}".to_owned()).await?;
         Ok(answer.status().as_u16())
     }
 

@@ -1,5 +1,7 @@
 //! Credentials that show nothing, to find out what a server asks for.
 
+use std::task::Poll;
+
 use futures::future::{BoxFuture, FutureExt, pending, ready};
 use http::HeaderValue;
 use parking_lot::Mutex;
@@ -26,6 +28,10 @@ impl Probe {
 }
 
 impl Credentials for Probe {
+    fn ready(&self) -> Poll<Option<HeaderValue>> {
+        Poll::Ready(None)
+    }
+
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
         ready(Ok(None)).boxed()
     }
@@ -43,6 +49,8 @@ impl Credentials for Probe {
         }
         ready(remedy).boxed()
     }
+
+    fn look_out(&self) {}
 
     fn changed(&self) -> BoxFuture<'_, ()> {
         pending().boxed()

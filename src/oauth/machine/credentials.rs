@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::task::Poll;
 
 use arc_swap::ArcSwapOption;
-use futures::future::{BoxFuture, FutureExt, ready};
+use futures::future::{BoxFuture, FutureExt};
 use http::HeaderValue;
 use parking_lot::Mutex;
 use url::Url;
@@ -215,16 +216,23 @@ impl MachineCredentials {
 }
 
 impl Credentials for MachineCredentials {
-    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
-        if let Some(token) = self.token.load().as_ref().filter(|token| token.is_fresh()) {
-            return ready(Ok(Some(token.header.clone()))).boxed();
+    fn ready(&self) -> Poll<Option<HeaderValue>> {
+        match self.token.load().as_ref().filter(|token| token.is_fresh()) {
+            Some(token) => Poll::Ready(Some(token.header.clone())),
+            None => Poll::Pending,
         }
+    }
+
+    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
         self.prepared().boxed()
     }
 
     fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy> {
         self.remedy(refusal).boxed()
     }
+
+    /// The file, if there is one, is watched by whoever waits for a change.
+    fn look_out(&self) {}
 
     fn changed(&self) -> BoxFuture<'_, ()> {
         match self.file() {

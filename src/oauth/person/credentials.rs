@@ -1,37 +1,32 @@
 //! What a transport shows of the log-in of a person.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::task::Poll;
 
-use futures::future::{BoxFuture, FutureExt, ready};
+use futures::future::{BoxFuture, FutureExt};
 use http::HeaderValue;
 use parking_lot::Mutex;
 
+use super::follower::Follower;
 use super::person_log_in::PersonLogIn;
 use super::renewal::Renewal;
 use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 use crate::oauth::discovery::Challenge;
+use crate::oauth::scopes;
 use crate::oauth::subject::Subject;
-use crate::oauth::{LogIns, scopes};
 
 #[derive(Debug)]
 pub(crate) struct PersonCredentials {
-    pub(crate) subject: Subject,
-    pub(crate) log_in: Arc<PersonLogIn>,
-    /// To follow what others store, once there is something to follow.
-    pub(crate) log_ins: Weak<LogIns>,
+    subject: Subject,
+    log_in: Arc<PersonLogIn>,
+    follower: Arc<Follower>,
     /// The token that has replaced a refused one.
     replacement: Mutex<Option<HeaderValue>>,
 }
 
 impl PersonCredentials {
-    pub(crate) fn new(subject: Subject, log_in: Arc<PersonLogIn>, log_ins: Weak<LogIns>) -> Self {
-        PersonCredentials { subject, log_in, log_ins, replacement: Mutex::default() }
-    }
-
-    fn follow(&self) {
-        if let Some(log_ins) = self.log_ins.upgrade() {
-            log_ins.follow();
-        }
+    pub(crate) fn new(subject: Subject, log_in: Arc<PersonLogIn>, follower: Arc<Follower>) -> Self {
+        PersonCredentials { subject, log_in, follower, replacement: Mutex::default() }
     }
 
     /// The header after everything that can be done about it here: read, renewed, or the old one if the renewal failed, so
@@ -42,7 +37,7 @@ impl PersonCredentials {
         }
         let known = Arc::clone(&self.log_in.known());
         if known.record.is_some() {
-            self.follow();
+            self.follower.start();
         }
         if let Some(header) = known.fresh() {
             return Ok(Some(header.clone()));
@@ -99,7 +94,6 @@ impl PersonCredentials {
     }
 
     async fn after_nothing(&self, challenge: Option<&Challenge>) -> Remedy {
-        self.follow();
         if self.has_other(None).await { Remedy::Retry } else { self.needed(challenge) }
     }
 
@@ -160,38 +154,28 @@ impl PersonCredentials {
 }
 
 impl Credentials for PersonCredentials {
-    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
-        // Nearly every request comes this way: no lock, and nothing is made but the future.
+    fn ready(&self) -> Poll<Option<HeaderValue>> {
         let known = self.log_in.known();
         match known.fresh() {
-            Some(header) => ready(Ok(Some(header.clone()))).boxed(),
-            None if known.is_none() => ready(Ok(None)).boxed(),
-            None => self.prepared().boxed(),
+            Some(header) => Poll::Ready(Some(header.clone())),
+            None if known.is_none() => Poll::Ready(None),
+            None => Poll::Pending,
         }
+    }
+
+    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
+        self.prepared().boxed()
     }
 
     fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy> {
         self.remedy(refusal).boxed()
     }
 
+    fn look_out(&self) {
+        self.follower.look_out(&self.log_in);
+    }
+
     fn changed(&self) -> BoxFuture<'_, ()> {
-        // What is not read yet is what was there before.
-        let changed = self.log_in.is_loaded().then(|| self.log_in.changed());
-        async move {
-            let changed = match changed {
-                Some(changed) => changed,
-                None => {
-                    let loaded = self.log_in.load().await;
-                    if let Err(error) = loaded {
-                        tracing::debug!(server = %self.subject.name, "{error}");
-                    }
-                    self.log_in.changed()
-                }
-            };
-            self.follow();
-            let _waiting = self.log_ins.upgrade().map(|log_ins| log_ins.waiting());
-            changed.await;
-        }
-        .boxed()
+        self.log_in.changed().boxed()
     }
 }

@@ -8,6 +8,6 @@ mod person_log_in;
 mod renewal;
 
 pub(super) use credentials::PersonCredentials;
-pub(super) use follower::{Follower, PersonLogIns, WaitingForLogIn};
+pub(super) use follower::{Follower, PersonLogIns};
 pub(super) use log_out::log_out;
 pub(super) use person_log_in::PersonLogIn;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use futures::future::{BoxFuture, Shared};
@@ -24,6 +25,8 @@ pub(crate) struct PersonLogIn {
     pub(crate) storage: CredentialStorage,
     pub(crate) fetcher: Arc<Fetcher>,
     known: ArcSwap<KnownLogIn>,
+    /// Whether a server waits for another log-in than the present one.
+    awaited: AtomicBool,
     /// Identifies the present log-in; `None` while there is none.
     current: watch::Sender<Option<String>>,
     /// Held while the storage is read or written and the outcome becomes known: what was read before a write must not
@@ -48,6 +51,7 @@ impl PersonLogIn {
             storage,
             fetcher,
             known: ArcSwap::default(),
+            awaited: AtomicBool::new(false),
             current: watch::Sender::default(),
             storing: tokio::sync::Mutex::default(),
             renewing: Mutex::default(),
@@ -78,6 +82,9 @@ impl PersonLogIn {
         // A renewal is the same log-in, and nobody waits for the end of one.
         self.current.send_if_modified(|current| {
             let changed = *current != log_in;
+            if changed && log_in.is_some() {
+                self.awaited.store(false, Ordering::Relaxed);
+            }
             *current = log_in;
             changed
         });
@@ -148,12 +155,29 @@ impl PersonLogIn {
         }
     }
 
-    pub(crate) fn is_loaded(&self) -> bool {
-        self.known.load().loaded
+    pub(super) fn set_awaited(&self) {
+        self.awaited.store(true, Ordering::Relaxed);
     }
 
-    /// Completes when there is another log-in than now.
-    pub(crate) fn changed(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(super) fn is_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed)
+    }
+
+    /// Completes when there is another log-in than now. What has not been read yet is what is there now.
+    pub(super) fn changed(&self) -> impl Future<Output = ()> + Send + '_ {
+        let changed = self.known.load().loaded.then(|| self.other_than_known());
+        async move {
+            if let Some(changed) = changed {
+                return changed.await;
+            }
+            if let Err(error) = self.load().await {
+                tracing::debug!("a log-in cannot be read: {error}");
+            }
+            self.other_than_known().await;
+        }
+    }
+
+    fn other_than_known(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut current = self.current.subscribe();
         let before = current.borrow_and_update().clone();
         async move {

@@ -8,7 +8,7 @@ use super::client::{AuthMethod, Registration};
 use crate::config::RegisteredClient;
 use crate::foreign_text::quoted;
 use crate::model::Secret;
-use crate::oauth::discovery::{AuthorizationServer, is_same_issuer};
+use crate::oauth::discovery::AuthorizationServer;
 use crate::oauth::exchange::{OAuthExchange, Rewrite};
 use crate::oauth::storage::LogInRecord;
 use crate::oauth::subject::Subject;
@@ -28,6 +28,7 @@ pub(crate) struct ClientChoice<'a> {
     pub(crate) server: &'a AuthorizationServer,
     pub(crate) redirect_uri: &'a str,
     pub(crate) scopes: &'a [String],
+    /// The last log-in at this authorization server: a client ID is shown to no other.
     pub(crate) last: Option<&'a LogInRecord>,
 }
 
@@ -61,9 +62,7 @@ impl ClientChoice<'_> {
                 ..configured(&client, self.server, self.redirect_uri)
             });
         }
-        // A client ID is shown to the issuer that gave it and to no other.
-        let last = self.last.filter(|last| is_same_issuer(&last.authorization_server.issuer, &self.server.issuer))?;
-        let registration = last.registration.as_ref()?;
+        let registration = self.last?.registration.as_ref()?;
         let usable = registration.kind == ClientKind::Registered
             && registration.redirect_uri == self.redirect_uri
             && !registration.is_expired();
