@@ -55,7 +55,7 @@ pub enum Remedy {
     None,
 }
 
-/// Nothing can be done before somebody has logged in. The text says why, and what to run.
+/// Nothing can be done before somebody has logged in. The text says why and what to run, but not at which server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LoginNeeded(pub String);

@@ -11,7 +11,7 @@ const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// The last failure, and until when it stands for an answer of the authorization server.
 #[derive(Debug)]
-pub(super) struct TokenFailures {
+pub(crate) struct TokenFailures {
     backoff: Backoff,
     last: Option<(Instant, String)>,
 }

@@ -55,8 +55,8 @@ impl LogIns {
     }
 
     /// Shows no token and remembers the challenge: for `proxy login`, which has to know what the server asks for.
-    pub fn probe(&self, server: &str, config: &ServerConfig) -> Option<Arc<Probe>> {
-        url_of(config).map(|_| Arc::new(Probe::new(server)))
+    pub fn probe(&self, config: &ServerConfig) -> Option<Arc<Probe>> {
+        url_of(config).map(|_| Arc::default())
     }
 
     /// The port of the redirect URI that is registered, to be bound again if possible.

@@ -22,6 +22,8 @@ pub(crate) struct AuthorizationServer {
     pub(crate) scopes_supported: Vec<String>,
     /// The names of `token_endpoint_auth_methods_supported`; `None` if it does not say.
     pub(crate) auth_methods: Option<Vec<String>>,
+    /// The names of `revocation_endpoint_auth_methods_supported`; `None` if it does not say.
+    pub(crate) revocation_methods: Option<Vec<String>>,
     pub(crate) pkce_methods: Option<Vec<String>>,
     /// Whether a client ID can be the URL of a document.
     pub(crate) takes_documents: bool,
@@ -53,6 +55,7 @@ impl AuthorizationServer {
             revocation_endpoint: text("revocation_endpoint"),
             scopes_supported: list("scopes_supported").unwrap_or_default(),
             auth_methods: list("token_endpoint_auth_methods_supported"),
+            revocation_methods: list("revocation_endpoint_auth_methods_supported"),
             pkce_methods: list("code_challenge_methods_supported"),
             takes_documents: flag("client_id_metadata_document_supported"),
             names_itself: flag("authorization_response_iss_parameter_supported"),
@@ -66,10 +69,19 @@ impl AuthorizationServer {
 
     /// How a client with a secret authenticates. Basic is what every server must know (RFC 6749, 2.3.1).
     pub(crate) fn secret_method(&self) -> AuthMethod {
-        let has = |method: AuthMethod| {
-            self.auth_methods.as_ref().is_some_and(|known| known.iter().any(|name| name == method.as_str()))
-        };
-        if has(AuthMethod::Post) && !has(AuthMethod::Basic) { AuthMethod::Post } else { AuthMethod::Basic }
+        secret_method(self.auth_methods.as_deref().unwrap_or_default())
+    }
+
+    /// How a client that authenticates by this method at the token endpoint does it at the revocation endpoint: the ways to
+    /// try. If the metadata do not say, the authorization server of the Python SDK takes a secret in the form only, whatever
+    /// the client registered.
+    pub(crate) fn revocation_methods(&self, method: AuthMethod) -> Vec<AuthMethod> {
+        match (method, &self.revocation_methods) {
+            (AuthMethod::None, _) => vec![AuthMethod::None],
+            (_, Some(names)) if !names.is_empty() => vec![secret_method(names)],
+            (AuthMethod::Basic, _) => vec![AuthMethod::Basic, AuthMethod::Post],
+            (AuthMethod::Post, _) => vec![AuthMethod::Post],
+        }
     }
 
     /// How a client that registers itself wants to authenticate: a client on a user's machine keeps no secret, unless the
@@ -98,6 +110,12 @@ impl AuthorizationServer {
         }
         serde_json::from_value(metadata).ok()
     }
+}
+
+/// Basic, unless a server knows nothing but the form.
+fn secret_method(names: &[String]) -> AuthMethod {
+    let has = |method: AuthMethod| names.iter().any(|name| name == method.as_str());
+    if has(AuthMethod::Post) && !has(AuthMethod::Basic) { AuthMethod::Post } else { AuthMethod::Basic }
 }
 
 /// Whether two texts name one issuer: they are equal, but for the slash of an issuer without a path, which some write and
@@ -140,6 +158,17 @@ mod tests {
         assert_eq!(server(&["client_secret_post", "none"]).registration_method(), AuthMethod::None);
         let silent = AuthorizationServer { auth_methods: None, ..server(&[]) };
         assert_eq!(silent.registration_method(), AuthMethod::None);
+    }
+
+    #[test]
+    fn a_client_authenticates_for_a_revocation_as_the_metadata_say_or_by_trying() {
+        let silent = server(&["client_secret_post", "client_secret_basic"]);
+        assert_eq!(silent.revocation_methods(AuthMethod::Basic), [AuthMethod::Basic, AuthMethod::Post]);
+        assert_eq!(silent.revocation_methods(AuthMethod::Post), [AuthMethod::Post]);
+        assert_eq!(silent.revocation_methods(AuthMethod::None), [AuthMethod::None]);
+        let said = |name: &str| AuthorizationServer { revocation_methods: Some(vec![name.into()]), ..silent.clone() };
+        assert_eq!(said("client_secret_post").revocation_methods(AuthMethod::Basic), [AuthMethod::Post]);
+        assert_eq!(said("client_secret_basic").revocation_methods(AuthMethod::Basic), [AuthMethod::Basic]);
     }
 
     #[test]

@@ -10,17 +10,12 @@ use super::challenge::Challenge;
 use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 
 /// Shows no token and remembers the challenge.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Probe {
-    server: String,
     challenge: Mutex<Option<Challenge>>,
 }
 
 impl Probe {
-    pub(crate) fn new(server: &str) -> Self {
-        Probe { server: server.to_owned(), challenge: Mutex::default() }
-    }
-
     /// What the server has asked for; `None` if it has not refused anything.
     pub fn challenge(&self) -> Option<Challenge> {
         self.challenge.lock().clone()
@@ -39,9 +34,7 @@ impl Credentials for Probe {
     fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy> {
         let challenge = Challenge::find(&refusal.challenges);
         let remedy = match (refusal.status, &challenge) {
-            (401, _) | (403, Some(_)) => {
-                Remedy::LogIn(LoginNeeded(format!("server `{}` asks for a log-in", self.server)))
-            }
+            (401, _) | (403, Some(_)) => Remedy::LogIn(LoginNeeded("it asks for a log-in".to_owned())),
             _ => Remedy::None,
         };
         if remedy != Remedy::None {

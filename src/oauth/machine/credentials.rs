@@ -161,7 +161,7 @@ impl MachineCredentials {
 
     fn needed(&self, reason: &str) -> LoginNeeded {
         let name = &self.server;
-        LoginNeeded(format!("the proxy cannot log in at server `{name}`: {reason} (`mcpServers.{name}.auth`)"))
+        LoginNeeded(format!("the proxy cannot log in: {reason} (`mcpServers.{name}.auth`)"))
     }
 
     async fn remedy(&self, refusal: AuthorizationRefusal) -> Remedy {
@@ -197,9 +197,7 @@ impl MachineCredentials {
                 Remedy::Retry
             }
             Err(NoToken::Refused(reason) | NoToken::Unknown(reason)) => Remedy::LogIn(self.needed(&reason)),
-            Err(NoToken::Later(reason)) => {
-                Remedy::Later(format!("the proxy cannot log in at server `{}` now: {reason}", self.server))
-            }
+            Err(NoToken::Later(reason)) => Remedy::Later(format!("the proxy cannot log in now: {reason}")),
         }
     }
 

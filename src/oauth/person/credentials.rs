@@ -33,7 +33,7 @@ impl PersonCredentials {
     /// that the server decides.
     async fn prepared(&self) -> Result<Option<HeaderValue>, LoginNeeded> {
         if let Err(error) = self.log_in.load().await {
-            return Err(LoginNeeded(format!("server `{}`: {error}", self.subject.name)));
+            return Err(LoginNeeded(error.to_string()));
         }
         let known = Arc::clone(&self.log_in.known());
         if known.record.is_some() {
@@ -57,16 +57,14 @@ impl PersonCredentials {
     }
 
     fn ended(&self, reason: &str) -> LoginNeeded {
-        let (name, command) = (&self.subject.name, self.subject.command());
-        LoginNeeded(format!("the log-in at server `{name}` has ended ({reason}): run {command}"))
+        LoginNeeded(format!("the log-in has ended ({reason}): run {}", self.subject.command()))
     }
 
     fn needed(&self, challenge: Option<&Challenge>) -> Remedy {
-        let (name, command) = (&self.subject.name, self.subject.command());
         let scopes = challenge.map_or(&[][..], |challenge| &challenge.scopes);
         let scopes =
             if scopes.is_empty() { String::new() } else { format!(" with the scopes {}", scopes::shown(scopes)) };
-        Remedy::LogIn(LoginNeeded(format!("server `{name}` asks for a log-in{scopes}: run {command}")))
+        Remedy::LogIn(LoginNeeded(format!("it asks for a log-in{scopes}: run {}", self.subject.command())))
     }
 
     async fn remedy(&self, refusal: AuthorizationRefusal) -> Remedy {
@@ -94,6 +92,7 @@ impl PersonCredentials {
     }
 
     async fn after_nothing(&self, challenge: Option<&Challenge>) -> Remedy {
+        self.follower.start();
         if self.has_other(None).await { Remedy::Retry } else { self.needed(challenge) }
     }
 
@@ -118,9 +117,7 @@ impl PersonCredentials {
                 Remedy::Retry
             }
             Renewal::Refused(reason) => Remedy::LogIn(self.ended(&reason)),
-            Renewal::Failed(reason) => {
-                Remedy::Later(format!("the log-in at server `{}` cannot be renewed now: {reason}", self.subject.name))
-            }
+            Renewal::Failed(reason) => Remedy::Later(format!("the log-in cannot be renewed now: {reason}")),
         }
     }
 

@@ -45,52 +45,65 @@ async fn revoke_all(log_in: &PersonLogIn, record: &LogInRecord, report: &mut Log
     };
     let Ok(url) = Url::parse(&record.server_url) else { return };
     let reach = reach(&url, log_in.issuer.as_deref()).await;
+    let methods = record.authorization_server.revocation_methods(client.method);
     let tokens = [
         ("refresh token", "refresh_token", tokens.refresh_token.as_ref()),
         ("access token", "access_token", Some(&tokens.access_token)),
     ];
     for (name, hint, token) in tokens {
         let Some(token) = token else { continue };
-        match revoke(&log_in.fetcher, reach, endpoint, client, (token, hint)).await {
+        let revocation = Revocation { endpoint, client, token, hint };
+        match revocation.send(&log_in.fetcher, reach, &methods).await {
             Ok(()) => report.revoked.push(name),
             Err(reason) => report.problems.push(format!("the {name} could not be revoked: {reason}")),
         }
     }
 }
 
-async fn revoke(
-    fetcher: &Fetcher,
-    reach: Reach,
-    endpoint: &str,
-    client: &Registration,
-    token: (&Secret, &str),
-) -> Result<(), String> {
-    let request = revocation(endpoint, client, token).ok_or_else(|| "its endpoint is not a valid URL".to_owned())?;
-    let answer = fetcher.fetch(reach, request).await.map_err(|error| error.to_string())?;
-    match answer.status().as_u16() {
-        200..300 => Ok(()),
-        status => Err(format!("HTTP {status}")),
-    }
+/// The request to revoke one token.
+struct Revocation<'a> {
+    endpoint: &'a str,
+    client: &'a Registration,
+    token: &'a Secret,
+    hint: &'a str,
 }
 
-fn revocation(endpoint: &str, client: &Registration, (token, hint): (&Secret, &str)) -> Option<Request<Vec<u8>>> {
-    let mut form = Serializer::new(String::new());
-    form.append_pair("token", token.reveal()).append_pair("token_type_hint", hint);
-    let mut request = Request::post(endpoint)
-        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-        .header(ACCEPT, "application/json");
-    match (&client.client_secret, client.method) {
-        (Some(secret), AuthMethod::Basic) => {
-            let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-            let both = format!("{}:{}", encoded(&client.client_id), encoded(secret.reveal()));
-            request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(both)));
+impl Revocation<'_> {
+    /// Tries one way to authenticate after the other, while the answer is that of somebody who does not know the client.
+    async fn send(&self, fetcher: &Fetcher, reach: Reach, methods: &[AuthMethod]) -> Result<(), String> {
+        let mut refused = "there is no way to authenticate".to_owned();
+        for method in methods {
+            let request = self.request(*method).ok_or_else(|| "its endpoint is not a valid URL".to_owned())?;
+            let answer = fetcher.fetch(reach, request).await.map_err(|error| error.to_string())?;
+            match answer.status().as_u16() {
+                200..300 => return Ok(()),
+                status @ (400 | 401) => refused = format!("HTTP {status}"),
+                status => return Err(format!("HTTP {status}")),
+            }
         }
-        (Some(secret), AuthMethod::Post) => {
-            form.append_pair("client_id", &client.client_id).append_pair("client_secret", secret.reveal());
-        }
-        _ => {
-            form.append_pair("client_id", &client.client_id);
-        }
+        Err(refused)
     }
-    request.body(form.finish().into_bytes()).ok()
+
+    fn request(&self, method: AuthMethod) -> Option<Request<Vec<u8>>> {
+        let client = self.client;
+        let mut form = Serializer::new(String::new());
+        form.append_pair("token", self.token.reveal()).append_pair("token_type_hint", self.hint);
+        let mut request = Request::post(self.endpoint)
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(ACCEPT, "application/json");
+        match (&client.client_secret, method) {
+            (Some(secret), AuthMethod::Basic) => {
+                let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+                let both = format!("{}:{}", encoded(&client.client_id), encoded(secret.reveal()));
+                request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(both)));
+            }
+            (Some(secret), AuthMethod::Post) => {
+                form.append_pair("client_id", &client.client_id).append_pair("client_secret", secret.reveal());
+            }
+            _ => {
+                form.append_pair("client_id", &client.client_id);
+            }
+        }
+        request.body(form.finish().into_bytes()).ok()
+    }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{Access, FlockOperation, access, flock};
 use tokio::time::Instant;
 
 use super::{RecordKey, RecordLock};
@@ -98,8 +98,22 @@ impl RecordFiles {
         Ok(RecordLock::File { _locked: file })
     }
 
+    /// Checks that files can be written.
+    pub(crate) fn check(&self) -> Result<(), LogInError> {
+        let writable = || access(&self.folder, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from);
+        self.make_folder().and_then(|()| writable()).map_err(|error| {
+            LogInError::Storage(format!(
+                "log-ins cannot be kept in `{}`: {error}: make it writable, or set `XDG_STATE_HOME` to another folder",
+                self.folder.display()
+            ))
+        })
+    }
+
     fn make_folder(&self) -> io::Result<()> {
         if let Ok(data) = std::fs::metadata(&self.folder) {
+            if !data.is_dir() {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
             if data.mode() & 0o077 != 0 {
                 std::fs::set_permissions(&self.folder, Permissions::from_mode(0o700))?;
             }
@@ -154,6 +168,23 @@ mod tests {
         let lock = storage.lock(&key()).await.unwrap();
         storage.delete(&lock, &key()).await.unwrap();
         assert_eq!(storage.read(&key()).await, Ok(None));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_named_before_somebody_logs_in() {
+        let folder = StateFolder::new();
+        std::fs::create_dir(&folder.0).unwrap();
+        std::fs::write(folder.0.join("file"), "").unwrap();
+        let below_a_file = folder.0.join("file/credentials");
+        let error = CredentialStorage::files(below_a_file.clone()).check().unwrap_err().to_string();
+        assert!(error.contains(below_a_file.to_str().unwrap()) && error.contains("`XDG_STATE_HOME`"), "{error}");
+        let read_only = folder.0.join("credentials");
+        DirBuilder::new().mode(0o500).create(&read_only).unwrap();
+        let error = CredentialStorage::files(read_only.clone()).check().map_err(|error| error.to_string());
+        // Root may write everywhere.
+        if !rustix::process::geteuid().is_root() {
+            assert!(error.as_ref().is_err_and(|error| error.contains(read_only.to_str().unwrap())), "{error:?}");
+        }
     }
 
     #[tokio::test]

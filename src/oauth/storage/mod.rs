@@ -83,7 +83,8 @@ impl CredentialStorage {
     pub(crate) fn check(&self) -> Result<(), LogInError> {
         match &self.place {
             StoragePlace::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
-            _ => Ok(()),
+            StoragePlace::Files(files) => files.check(),
+            StoragePlace::Sealed(_) => Ok(()),
         }
     }
 

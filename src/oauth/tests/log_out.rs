@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::fake::{Fake, StateFolder, log_in, server_metadata, tokens};
+use crate::config::{OAuthConfig, RegisteredClient};
+use crate::model::Secret;
 use crate::oauth::{LogInKind, LogInState, LogOutReport};
 
 async fn revoking(status: u16) -> Fake {
@@ -72,4 +74,25 @@ async fn a_log_out_without_a_log_in_is_no_error() {
     let (fake, folder) = (revoking(200).await, StateFolder::new());
     let report = folder.log_ins().log_out("a", &fake.server(None), true).await.unwrap();
     assert_eq!(report, LogOutReport::default());
+}
+
+#[tokio::test]
+async fn a_secret_goes_into_the_form_where_the_header_is_not_taken() {
+    let fake = Fake::with_metadata(|asked| match asked.line.as_str() {
+        "POST /token" => Some((200, tokens(1, 3600))),
+        "POST /revoke" if asked.authorization.is_some() => Some((401, json!({"error": "unauthorized_client"}))),
+        "POST /revoke" => Some((200, json!({}))),
+        _ => None,
+    })
+    .await;
+    let client = Some(RegisteredClient { id: "me".into(), secret: Some(Secret::new("s3cret")) });
+    let auth = OAuthConfig { issuer: Some(fake.origin.clone()), client, ..OAuthConfig::default() };
+    let (server, folder) = (fake.server(Some(auth)), StateFolder::new());
+    log_in(&folder.log_ins(), &server).await;
+    let report = folder.log_ins().log_out("a", &server, false).await.unwrap();
+    assert_eq!((report.revoked.len(), report.problems.len()), (2, 0), "{report:?}");
+    let asked = fake.asked_for("POST /revoke");
+    assert_eq!(asked.len(), 4, "each token is tried once more");
+    let form = asked[1].form();
+    assert_eq!((form["client_id"].as_str(), form["client_secret"].as_str()), ("me", "s3cret"));
 }

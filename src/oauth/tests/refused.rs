@@ -44,7 +44,7 @@ async fn a_server_that_asks_for_a_log_in_gets_the_command_to_run() {
     let (fake, folder) = (Fake::start().await, StateFolder::new());
     let undeclared = folder.log_ins().credentials("a", &fake.server(None)).unwrap();
     assert_eq!(undeclared.authorization().await, Ok(None));
-    let asks = "server `a` asks for a log-in with the scopes `read write`: run `proxy login a`";
+    let asks = "it asks for a log-in with the scopes `read write`: run `proxy login a`";
     let remedy = undeclared.refused(refusal(401, r#"Bearer scope="read write""#, None)).await;
     assert_eq!(remedy, Remedy::LogIn(LoginNeeded(asks.to_owned())));
     for other in [refusal(401, "Basic realm=x", None), refusal(401, "", None), refusal(403, "Bearer", None)] {
@@ -134,7 +134,7 @@ async fn a_probe_shows_nothing_and_remembers_what_was_asked_for() {
     let (fake, folder) = (numbering(true).await, StateFolder::new());
     let server = fake.server(None);
     let (log_ins, _) = logged_in(&folder, &server).await;
-    let probe = log_ins.probe("a", &server).unwrap();
+    let probe = log_ins.probe(&server).unwrap();
     assert_eq!(probe.authorization().await, Ok(None));
     assert_eq!(probe.challenge(), None);
     let asked = r#"Bearer resource_metadata="https://h/m", scope="read""#;
