@@ -23,6 +23,13 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The beginning of a text of others, in the backticks of our own texts.
+pub fn quoted(text: &str) -> String {
+    const LONGEST: usize = 200;
+    let short: String = text.chars().take(LONGEST).collect();
+    format!("`{}`", visible(&short).replace('`', "'"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

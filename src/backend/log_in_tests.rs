@@ -1,6 +1,7 @@
 //! A supervised server at which the proxy is logged in, or not: with a log-in and a server that the test controls.
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt, ready};
@@ -16,7 +17,7 @@ use super::{
     start,
 };
 use crate::config::{CircuitBreaker, ServerConfig, TransportConfig};
-use crate::model::{BackendView, Credentials, LoginNeeded, Refusal, Remedy, Status};
+use crate::model::{AuthorizationRefusal, BackendView, Credentials, LoginNeeded, Remedy, Status};
 use crate::wire::http::HttpPool;
 
 /// More than anything takes here.
@@ -32,15 +33,21 @@ struct FakeLogIn {
 }
 
 impl Credentials for FakeLogIn {
+    fn ready(&self) -> Poll<Option<HeaderValue>> {
+        Poll::Ready(self.token.borrow().map(HeaderValue::from_static))
+    }
+
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
         let token = *self.token.borrow();
         ready(Ok(token.map(HeaderValue::from_static))).boxed()
     }
 
-    fn refused(&self, _: Refusal) -> BoxFuture<'_, Remedy> {
+    fn refused(&self, _: AuthorizationRefusal) -> BoxFuture<'_, Remedy> {
         let log_in = || Remedy::LogIn(LoginNeeded("run `proxy login s`".to_owned()));
         ready(self.remedy.lock().clone().unwrap_or_else(log_in)).boxed()
     }
+
+    fn look_out(&self) {}
 
     fn changed(&self) -> BoxFuture<'_, ()> {
         let mut token = self.token.subscribe();
@@ -55,14 +62,14 @@ struct Door {
     requests: usize,
 }
 
-struct World {
+struct GuardedServer {
     handle: Handle,
     log_in: Arc<FakeLogIn>,
     door: Arc<Mutex<Door>>,
     changes: Arc<Notify>,
 }
 
-impl World {
+impl GuardedServer {
     async fn new(token: Option<&'static str>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -84,7 +91,7 @@ impl World {
         };
         let mut server = ServerConfig::new(TransportConfig::Http { url, headers: Default::default(), sse: false });
         server.circuit_breaker = CircuitBreaker { failures: 1, cooldown: Duration::from_secs(3600) };
-        World { handle: start("s", &server, &environment), log_in, door, changes }
+        GuardedServer { handle: start("s", &server, &environment), log_in, door, changes }
     }
 
     /// Waits for a status.
@@ -181,7 +188,7 @@ fn answer(body: &str) -> (&'static str, String) {
 
 #[tokio::test]
 async fn a_server_without_a_log_in_is_left_alone_until_there_is_one() {
-    let world = World::new(None).await;
+    let world = GuardedServer::new(None).await;
     let view = world.becomes(Status::Login).await;
     assert_eq!(view.error, "run `proxy login s`");
     let requests = world.requests();
@@ -204,7 +211,7 @@ async fn a_server_without_a_log_in_is_left_alone_until_there_is_one() {
 
 #[tokio::test]
 async fn a_log_in_that_ends_in_the_middle_of_a_session_keeps_the_lists() {
-    let world = World::new(Some("Bearer good")).await;
+    let world = GuardedServer::new(Some("Bearer good")).await;
     world.becomes(Status::Ready).await;
     world.call().await.unwrap();
     world.door.lock().lets_in = "Bearer better";
@@ -222,7 +229,7 @@ async fn a_log_in_that_ends_in_the_middle_of_a_session_keeps_the_lists() {
 
 #[tokio::test]
 async fn a_call_that_is_not_allowed_leaves_the_server_up() {
-    let world = World::new(Some("Bearer good")).await;
+    let world = GuardedServer::new(Some("Bearer good")).await;
     world.becomes(Status::Ready).await;
     world.door.lock().lets_in = "nobody";
     *world.log_in.remedy.lock() = Some(Remedy::MoreScopes("needs `write`".to_owned()));

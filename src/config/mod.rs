@@ -32,7 +32,7 @@ pub use sections::serve::Serve;
 pub use sections::server::{
     AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig,
     PROTOCOL_VERSIONS, ProtocolChoice, RegisteredClient, ResourceChoice, ServerConfig, SigningAlgorithm,
-    TransportConfig,
+    TransportConfig, is_scope,
 };
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::StoreAddress;

@@ -205,7 +205,7 @@ impl BackendView {
 
     /// Why it is not ready, for people; `None` if there is no error.
     pub fn problem(&self) -> Option<String> {
-        problem(&self.name, self.status.as_str(), &self.error)
+        problem(&self.name, &self.error)
     }
 
     /// The JSON form that commands print.
@@ -242,12 +242,10 @@ pub struct ItemRef {
     pub name: Arc<str>,
 }
 
-/// Why a server of this name and status is not ready, for people; `None` if it has no error.
-pub fn problem(name: &str, status: &str, error: &str) -> Option<String> {
+/// Why a server of this name is not ready, for people; `None` if it has no error.
+pub fn problem(name: &str, error: &str) -> Option<String> {
     match error {
         "" => None,
-        // It names the server, and says what to run.
-        error if status == Status::Login.as_str() => Some(error.to_owned()),
         error => Some(format!("server `{name}` is not available: {error}")),
     }
 }

@@ -1,26 +1,36 @@
 //! What the proxy shows at a server so that it is let in. The transport asks for it; `oauth` knows it.
 
 use std::fmt;
+use std::task::Poll;
 
 use futures::future::BoxFuture;
 use http::HeaderValue;
 
 /// The log-in at one server.
 pub trait Credentials: fmt::Debug + Send + Sync {
+    /// What [`Credentials::authorization`] gives, if it can be told at once. Nearly every request comes this way, so it
+    /// takes no lock and makes nothing.
+    fn ready(&self) -> Poll<Option<HeaderValue>>;
+
     /// The value of `Authorization` for the next request, renewed if it is about to expire. `None` while there is no
     /// log-in: the server may want none, and what it answers says so.
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>>;
 
     /// The server has refused a request. Says what helps.
-    fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy>;
+    fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy>;
 
-    /// Completes when there is another log-in than at the time of this call, made by this process or another.
+    /// Only another log-in helps: one that another process makes is noticed from now on. Before that nothing has to be
+    /// watched, since most servers want no log-in.
+    fn look_out(&self);
+
+    /// Completes when there is another log-in than at the time of this call, made by this process, or by
+    /// another after [`Credentials::look_out`].
     fn changed(&self) -> BoxFuture<'_, ()>;
 }
 
 /// A request that was refused for want of authorization: HTTP 401 or 403.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct AuthorizationRefusal {
     pub status: u16,
     /// The values of all `WWW-Authenticate` headers.
     pub challenges: Vec<String>,
@@ -45,7 +55,7 @@ pub enum Remedy {
     None,
 }
 
-/// Nothing can be done before somebody has logged in. The text says why, and what to run.
+/// Nothing can be done before somebody has logged in. The text says why and what to run, but not at which server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LoginNeeded(pub String);

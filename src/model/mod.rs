@@ -29,7 +29,7 @@ pub use call_record::{
     CallOutcome, CallReader, CallRecord, CallRefusal, CallSource, RecordedItem, RefusalReason, ServerCallRecord,
 };
 pub use catalog::{Snapshot, SnapshotVariant};
-pub use credentials::{Credentials, LoginNeeded, Refusal, Remedy};
+pub use credentials::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 pub use definition::{Definition, DefinitionError, ItemKind};
 pub use form::{checked_answer, checked_form};
 pub use method::{MethodPattern, capability_of, is_protocol_method};

@@ -5,15 +5,13 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
-use super::credentials::PersonCredentials;
-use super::follower::{Follower, PersonLogIns, Waiting};
+use super::discovery::Probe;
 use super::machine::MachineCredentials;
-use super::person::PersonLogIn;
-use super::record::Registration;
+use super::person::{Follower, PersonCredentials, PersonLogIn, PersonLogIns, log_out};
+use super::registration::Registration;
+use super::report::describe;
 use super::subject::{Subject, url_of};
-use super::{
-    CredentialStorage, LogInDescription, LogInError, LogInRequest, LogOutReport, PendingLogIn, Probe, describe, log_out,
-};
+use super::{CredentialStorage, LogInDescription, LogInError, LogInRequest, LogOutReport, PendingLogIn};
 use crate::config::{AuthConfig, ServerConfig};
 use crate::model::Credentials;
 use crate::wire::http::Fetcher;
@@ -28,21 +26,18 @@ pub struct LogIns {
     storage: CredentialStorage,
     fetcher: Arc<Fetcher>,
     persons: PersonLogIns,
-    follower: Follower,
+    follower: Arc<Follower>,
 }
 
 impl LogIns {
     pub fn new(storage: CredentialStorage) -> Arc<Self> {
-        Arc::new(LogIns {
-            storage,
-            fetcher: Arc::default(),
-            persons: PersonLogIns::default(),
-            follower: Follower::default(),
-        })
+        let persons = PersonLogIns::default();
+        let follower = Follower::new(&storage, &persons);
+        Arc::new(LogIns { storage, fetcher: Arc::default(), persons, follower })
     }
 
     /// What the transport of a server shows. `None` for servers with `command`, and with a header `Authorization`.
-    pub fn credentials(self: &Arc<Self>, server: &str, config: &ServerConfig) -> Option<Arc<dyn Credentials>> {
+    pub fn credentials(&self, server: &str, config: &ServerConfig) -> Option<Arc<dyn Credentials>> {
         let url = url_of(config)?;
         match &config.auth {
             Some(AuthConfig::ClientCredentials(auth)) => {
@@ -54,14 +49,14 @@ impl LogIns {
             Some(AuthConfig::OAuth(_)) | None => {
                 let subject = Subject::of(server, config).ok()?;
                 let log_in = self.person(&subject);
-                Some(Arc::new(PersonCredentials::new(subject, log_in, Arc::downgrade(self))))
+                Some(Arc::new(PersonCredentials::new(subject, log_in, Arc::clone(&self.follower))))
             }
         }
     }
 
     /// Shows no token and remembers the challenge: for `proxy login`, which has to know what the server asks for.
-    pub fn probe(self: &Arc<Self>, server: &str, config: &ServerConfig) -> Option<Arc<Probe>> {
-        url_of(config).map(|_| Arc::new(Probe::new(server)))
+    pub fn probe(&self, config: &ServerConfig) -> Option<Arc<Probe>> {
+        url_of(config).map(|_| Arc::default())
     }
 
     /// The port of the redirect URI that is registered, to be bound again if possible.
@@ -75,7 +70,7 @@ impl LogIns {
     /// Discovers, registers, and makes the authorization URL. Nothing is saved before [`PendingLogIn::finish`] but a new
     /// registration.
     pub async fn begin(
-        self: &Arc<Self>,
+        &self,
         server: &str,
         config: &ServerConfig,
         request: LogInRequest,
@@ -92,7 +87,7 @@ impl LogIns {
         forget_client: bool,
     ) -> Result<LogOutReport, LogInError> {
         let subject = Subject::of(server, config)?;
-        log_out::log_out(&self.person(&subject), forget_client).await
+        log_out(&self.person(&subject), forget_client).await
     }
 
     /// For `proxy login --list`.
@@ -118,20 +113,17 @@ impl LogIns {
         let _ = tokio::time::timeout(DRAIN, finished).await;
     }
 
+    /// Whether what other processes store is taken up.
+    #[cfg(test)]
+    pub(super) fn is_following(&self) -> bool {
+        self.follower.is_running()
+    }
+
     /// The log-in of a person, one for each record.
     fn person(&self, subject: &Subject) -> Arc<PersonLogIn> {
         let mut persons = self.persons.lock();
         let new = || Arc::new(PersonLogIn::new(subject, self.storage.clone(), Arc::clone(&self.fetcher)));
         Arc::clone(persons.entry(subject.key.clone()).or_insert_with(new))
-    }
-
-    /// Takes up what other processes store, from now on.
-    pub(super) fn follow(&self) {
-        self.follower.start(&self.storage, &self.persons);
-    }
-
-    pub(super) fn waiting(&self) -> Waiting {
-        self.follower.waiting()
     }
 }
 

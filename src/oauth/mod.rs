@@ -4,35 +4,26 @@
 //! The protocol is that of rmcp's `auth`. What its version does otherwise than MCP demands is done here, before or after
 //! the call, and listed in docs/architecture.md.
 
-mod authorization_server;
-mod callback;
-mod challenge;
-mod credentials;
-mod describe;
 mod discovery;
 mod error;
 mod exchange;
-mod follower;
+mod failures;
+mod log_in;
 mod log_ins;
-mod log_out;
 mod machine;
-mod pending;
 mod person;
-mod probe;
-mod record;
 mod registration;
-mod renewal;
 mod report;
 mod scopes;
 mod storage;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod unix_time;
 
-pub use challenge::Challenge;
+pub use discovery::{Challenge, Probe};
 pub use error::LogInError;
+pub use log_in::{LogInRequest, PendingLogIn};
 pub use log_ins::LogIns;
-pub use pending::{LogInRequest, PendingLogIn};
-pub use probe::Probe;
 pub use report::{ClientKind, LogInDescription, LogInKind, LogInReport, LogInState, LogOutReport};
 pub use storage::CredentialStorage;

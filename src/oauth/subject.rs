@@ -9,7 +9,7 @@ use crate::wire::http::Reach;
 
 /// A server at which a person logs in.
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(crate) struct Subject {
     pub(super) name: String,
     /// As it is written in the config.
     pub(super) url: String,

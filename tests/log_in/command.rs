@@ -164,7 +164,9 @@ async fn the_browser_is_a_command_with_arguments_and_a_place_for_the_address() {
         .directory
         .write("with-arguments", &format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > '{}'\n", written.display()));
     fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).expect("it is the test's");
-    let world = world.environment("BROWSER", &format!("{} --app=%s  --new", browser.display()));
+    // The first that works is the one.
+    let browsers = format!("/no/such/browser:false:{} --app=%s  --new:/no/other", browser.display());
+    let world = world.environment("BROWSER", &browsers);
     let mut login = waiting(&world, &[]).await;
     open(login.agreed().await).await;
     let (code, said) = login.exit().await;
@@ -180,6 +182,7 @@ async fn a_browser_that_cannot_be_opened_is_said_and_the_address_works_all_the_s
     for (browser, said) in [
         ("/no/such/browser", "the command `/no/such/browser` was not found"),
         ("false", "`false` ended with exit status: 1"),
+        ("/no/such/browser:false", "(the command `/no/such/browser` was not found; `false` ended with exit status: 1)"),
     ] {
         let world = world(&server).environment("BROWSER", browser);
         let mut login = waiting(&world, &[]).await;

@@ -105,7 +105,7 @@ async fn tokens_that_cannot_be_saved_are_used_and_that_is_said_aloud() {
 }
 
 #[tokio::test]
-async fn a_log_in_that_cannot_be_saved_fails() {
+async fn a_log_in_that_cannot_be_saved_fails_before_anybody_is_sent_to_a_browser() {
     let authorization = AuthorizationServer::start().await;
     let server = ProtectedServer::start(&authorization).await;
     let world = world(&server);
@@ -114,5 +114,7 @@ async fn a_log_in_that_cannot_be_saved_fails() {
     fs::create_dir_all(&parent).expect("a folder");
     fs::write(folder(&world), "").expect("a file");
     let done = log_in(&world).await.expect(1);
-    assert!(done.stderr.contains("credentials"), "the place is named: {}", done.stderr);
+    let place = folder(&world).display().to_string();
+    assert!(done.stderr.contains(&place), "{}", done.stderr);
+    assert_eq!(authorization.seen().count("register"), 0);
 }

@@ -45,8 +45,8 @@ pub enum CallError {
     /// The server is not connected.
     #[error("server `{backend}` is not available: {reason}")]
     Down { backend: Arc<str>, reason: String },
-    /// The server is not connected before somebody logs in. The reason names the server, and says what to run.
-    #[error("{reason}")]
+    /// The server is not connected before somebody logs in. The reason says what to run.
+    #[error("server `{backend}` is not available: {reason}")]
     LoginNeeded { backend: Arc<str>, reason: String },
     /// The server works, and the account that the proxy is logged in with may not do this.
     #[error("server `{backend}` did not allow this: {reason}")]

@@ -231,7 +231,7 @@ impl Publisher {
         let known = self.known().await;
         let failure = known.last.failure.filter(|failure| failure.login)?;
         let is_current = known.environment == self.config.environment_digest();
-        (is_current && !log_in.is_there().await).then_some(LoginNeeded(failure.error))
+        (is_current && log_in.is_missing().await).then_some(LoginNeeded(failure.error))
     }
 
     /// Starts the grace period. Called when a server that worked has been lost.

@@ -228,9 +228,9 @@ impl Supervisor {
         let resubscriber = Resubscriber::new(&server.name, server.limits.idle, &server.subscriptions, &connection);
         let resubscriber = tokio::spawn(resubscriber.run());
         let (log_in, signals) = (Arc::clone(&self.connector.log_in), Arc::clone(connection.signals()));
-        let log_in_follower = tokio::spawn(relist_on_change(log_in, signals));
+        let log_in_follower = log_in.has_credentials().then(|| tokio::spawn(relist_on_change(log_in, signals)));
         let end = relist::follow_lists(&server, &mut self.publisher, &connection, stop).await;
-        for task in [listener, resubscriber, log_in_follower] {
+        for task in [Some(listener), Some(resubscriber), log_in_follower].into_iter().flatten() {
             task.abort();
             let _ = task.await;
         }

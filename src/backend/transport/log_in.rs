@@ -1,13 +1,14 @@
 //! The log-in at a server, which all connections to it share.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use futures::future::BoxFuture;
 use http::HeaderValue;
 use tokio::sync::watch;
 
 use super::error::TransportError;
-use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 use crate::wire::http::HttpAnswer;
 
 /// How often a request is sent again: with the log-in that another process has renewed, and with a renewed one.
@@ -42,13 +43,14 @@ impl LogIn {
     /// The value of `Authorization` for the next request.
     pub(super) async fn authorization(&self) -> Result<Option<HeaderValue>, TransportError> {
         let Some(credentials) = &self.credentials else { return Ok(None) };
-        match credentials.authorization().await {
-            Ok(value) => Ok(value.map(|mut value| {
-                value.set_sensitive(true);
-                value
-            })),
-            Err(needed) => Err(self.wait_for(needed)),
-        }
+        let value = match credentials.ready() {
+            Poll::Ready(value) => value,
+            Poll::Pending => credentials.authorization().await.map_err(|needed| self.wait_for(needed))?,
+        };
+        Ok(value.map(|mut value| {
+            value.set_sensitive(true);
+            value
+        }))
     }
 
     /// The server refused a request that has shown this, and that has been sent again so many times.
@@ -63,7 +65,7 @@ impl LogIn {
             return AfterRefusal::Fail(TransportError::unexpected(answer));
         };
         let challenges = answer.challenges();
-        let refusal = Refusal { status, challenges, shown, is_repeated: repetitions > 0 };
+        let refusal = AuthorizationRefusal { status, challenges, shown, is_repeated: repetitions > 0 };
         AfterRefusal::Fail(match credentials.refused(refusal).await {
             Remedy::Retry if repetitions < MAX_REPETITIONS => return AfterRefusal::SendAgain,
             Remedy::Retry => self.wait_for(LoginNeeded(format!(
@@ -78,8 +80,16 @@ impl LogIn {
     }
 
     fn wait_for(&self, needed: LoginNeeded) -> TransportError {
+        self.look_out();
         self.needed.send_replace(Some(needed.clone()));
         TransportError::LoginNeeded(needed)
+    }
+
+    /// Notices from now on a log-in that another process makes.
+    fn look_out(&self) {
+        if let Some(credentials) = &self.credentials {
+            credentials.look_out();
+        }
     }
 
     /// Completes when a request on any connection was refused and only a person can help.
@@ -105,11 +115,14 @@ impl LogIn {
         }
     }
 
-    /// Whether there is something to show, so that an attempt is worthwhile although the last one was refused.
-    pub(crate) async fn is_there(&self) -> bool {
-        match &self.credentials {
-            Some(credentials) => matches!(credentials.authorization().await, Ok(Some(_))),
-            None => true,
+    /// Whether there is nothing to show, so that an attempt is not worthwhile if the last one was refused. Then a log-in is
+    /// looked out for.
+    pub(crate) async fn is_missing(&self) -> bool {
+        let Some(credentials) = &self.credentials else { return false };
+        let is_missing = !matches!(credentials.authorization().await, Ok(Some(_)));
+        if is_missing {
+            credentials.look_out();
         }
+        is_missing
     }
 }

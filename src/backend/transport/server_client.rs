@@ -21,7 +21,7 @@ pub(crate) struct ServerClient {
 #[derive(Debug)]
 pub(crate) enum SendError {
     Http(HttpError),
-    /// The server lets the proxy not in.
+    /// The server does not let the proxy in, or the request cannot be written.
     Refused(TransportError),
 }
 
@@ -40,7 +40,12 @@ impl From<SendError> for TransportError {
     }
 }
 
-enum Message {
+/// Makes the headers of an attempt: a request that is not repeated needs no copy of them.
+pub(crate) trait MakeHeaders: Fn() -> Result<HeaderMap, TransportError> {}
+
+impl<F: Fn() -> Result<HeaderMap, TransportError>> MakeHeaders for F {}
+
+enum HttpMessage {
     Post(Bytes),
     Get,
 }
@@ -60,14 +65,14 @@ impl ServerClient {
         self.client.headers()
     }
 
-    /// Posts a message. A response with status 401 or 403 is an error.
-    pub(crate) async fn post(&self, headers: HeaderMap, body: String) -> Result<HttpAnswer, SendError> {
-        self.send(headers, Message::Post(body.into())).await
+    /// Posts a message. `headers` makes those of one attempt. A response with status 401 or 403 is an error.
+    pub(crate) async fn post(&self, headers: impl MakeHeaders, body: String) -> Result<HttpAnswer, SendError> {
+        self.send(headers, HttpMessage::Post(body.into())).await
     }
 
-    /// Opens an event stream. A response with status 401 or 403 is an error.
-    pub(crate) async fn get(&self, headers: HeaderMap) -> Result<HttpAnswer, SendError> {
-        self.send(headers, Message::Get).await
+    /// Opens an event stream. `headers` makes those of one attempt. A response with status 401 or 403 is an error.
+    pub(crate) async fn get(&self, headers: impl MakeHeaders) -> Result<HttpAnswer, SendError> {
+        self.send(headers, HttpMessage::Get).await
     }
 
     /// Ends a session. A refusal is of no interest: the server ends the session by itself some day.
@@ -76,22 +81,15 @@ impl ServerClient {
         Ok(self.client.delete(with(headers, shown)).await?)
     }
 
-    async fn send(&self, headers: HeaderMap, message: Message) -> Result<HttpAnswer, SendError> {
-        if !self.log_in.has_credentials() {
-            let answer = self.send_once(headers, message).await?;
-            return match is_refusal(&answer) {
-                true => Err(SendError::Refused(TransportError::unexpected(&answer))),
-                false => Ok(answer),
-            };
-        }
+    async fn send(&self, headers: impl MakeHeaders, message: HttpMessage) -> Result<HttpAnswer, SendError> {
         let mut repetitions = 0;
         loop {
             let shown = self.log_in.authorization().await.map_err(SendError::Refused)?;
-            let again = match &message {
-                Message::Post(body) => Message::Post(Bytes::clone(body)),
-                Message::Get => Message::Get,
+            let sent = with(headers().map_err(SendError::Refused)?, shown.clone());
+            let answer = match &message {
+                HttpMessage::Post(body) => self.client.post(sent, Bytes::clone(body)).await?,
+                HttpMessage::Get => self.client.get(sent).await?,
             };
-            let answer = self.send_once(with(headers.clone(), shown.clone()), again).await?;
             if !is_refusal(&answer) {
                 return Ok(answer);
             }
@@ -99,13 +97,6 @@ impl ServerClient {
                 AfterRefusal::SendAgain => repetitions += 1,
                 AfterRefusal::Fail(error) => return Err(SendError::Refused(error)),
             }
-        }
-    }
-
-    async fn send_once(&self, headers: HeaderMap, message: Message) -> Result<HttpAnswer, HttpError> {
-        match message {
-            Message::Post(body) => self.client.post(headers, body).await,
-            Message::Get => self.client.get(headers).await,
         }
     }
 }
@@ -124,6 +115,7 @@ fn with(mut headers: HeaderMap, authorization: Option<HeaderValue>) -> HeaderMap
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Poll;
 
     use futures::future::{BoxFuture, FutureExt, pending, ready};
     use parking_lot::Mutex;
@@ -131,28 +123,34 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+    use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
     use crate::wire::http::HttpPool;
 
     /// A log-in whose renewals make `token-1`, `token-2` and so on.
     #[derive(Debug)]
-    struct FakeLogIn {
+    struct RenewedLogIn {
         renewals: AtomicUsize,
         remedy: Remedy,
-        refusals: Mutex<Vec<Refusal>>,
+        refusals: Mutex<Vec<AuthorizationRefusal>>,
     }
 
-    impl Credentials for FakeLogIn {
+    impl Credentials for RenewedLogIn {
+        fn ready(&self) -> Poll<Option<HeaderValue>> {
+            Poll::Pending
+        }
+
         fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
             let value = format!("Bearer token-{}", self.renewals.load(Ordering::Relaxed));
             ready(Ok(Some(HeaderValue::from_str(&value).unwrap()))).boxed()
         }
 
-        fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy> {
+        fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy> {
             self.renewals.fetch_add(1, Ordering::Relaxed);
             self.refusals.lock().push(refusal);
             ready(self.remedy.clone()).boxed()
         }
+
+        fn look_out(&self) {}
 
         fn changed(&self) -> BoxFuture<'_, ()> {
             pending().boxed()
@@ -184,8 +182,8 @@ mod tests {
         (url, requests)
     }
 
-    fn client(url: &str, remedy: Remedy) -> (ServerClient, Arc<FakeLogIn>, Arc<LogIn>) {
-        let fake = Arc::new(FakeLogIn { renewals: AtomicUsize::new(0), remedy, refusals: Mutex::default() });
+    fn client(url: &str, remedy: Remedy) -> (ServerClient, Arc<RenewedLogIn>, Arc<LogIn>) {
+        let fake = Arc::new(RenewedLogIn { renewals: AtomicUsize::new(0), remedy, refusals: Mutex::default() });
         let credentials = Arc::clone(&fake) as Arc<dyn Credentials>;
         let log_in = LogIn::new(&"s".into(), Some(credentials));
         let client = HttpClient::new(&HttpPool::new().unwrap(), url, [], 1 << 20).unwrap();
@@ -193,7 +191,7 @@ mod tests {
     }
 
     async fn post(client: &ServerClient) -> Result<u16, TransportError> {
-        let answer = client.post(client.headers(), "{\"a\":1}".to_owned()).await?;
+        let answer = client.post(|| Ok(client.headers()), "{\"a\":1}".to_owned()).await?;
         Ok(answer.status().as_u16())
     }
 

@@ -155,7 +155,7 @@ impl Poster {
     /// Posts a message. If that fails, fails the request `id` first, and then all others if the connection is lost.
     async fn post(&self, body: String, id: Option<u64>) -> Result<(), TransportError> {
         trace_server(&self.pending.server, Sender::Proxy, body.as_bytes());
-        let (error, is_lost) = match self.client.post(self.headers(), body).await {
+        let (error, is_lost) = match self.client.post(|| Ok(self.headers()), body).await {
             Ok(answer) if answer.status().is_success() => return Ok(()),
             // The server no longer knows the event stream, so it has not acted on the message either.
             Ok(answer) if answer.status().as_u16() == 404 => (TransportError::SessionExpired, true),
@@ -212,7 +212,7 @@ impl Poster {
 
 /// Opens the event stream and reads the URL that its `endpoint` event names.
 async fn open_stream(client: &ServerClient) -> Result<(EventStream, String), TransportError> {
-    let answer = client.get(client.headers()).await?;
+    let answer = client.get(|| Ok(client.headers())).await?;
     if !answer.status().is_success() || !answer.is_events() {
         return Err(TransportError::unexpected(&answer));
     }

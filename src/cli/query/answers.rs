@@ -143,8 +143,7 @@ impl Answers {
 pub(in crate::cli) fn report_missing(answers: &Answers, report: &SurfaceReport) {
     for server in &report.servers {
         let name = server["name"].as_str().unwrap_or_default();
-        let [status, error] = ["status", "error"].map(|key| server[key].as_str().unwrap_or_default());
-        if let Some(problem) = problem(name, status, error) {
+        if let Some(problem) = problem(name, server["error"].as_str().unwrap_or_default()) {
             output::diagnostics(&[Diagnostic::warning(problem)]);
         }
         for text in server["reports"].as_array().into_iter().flatten().filter_map(Value::as_str) {

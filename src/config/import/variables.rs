@@ -190,7 +190,7 @@ mod tests {
     fn variables(syntax: Syntax) -> Variables {
         let prompt =
             Prompt { id: "region".to_owned(), description: "Where".to_owned(), default: Some("eu".to_owned()) };
-        Variables { syntax, workspace: "/work/a".to_owned(), prompts: vec![prompt], local: Vec::new() }
+        Variables { syntax, workspace: "/home/me/a".to_owned(), prompts: vec![prompt], local: Vec::new() }
     }
 
     fn text(syntax: Syntax, text: &str) -> String {
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(braces("${env:HOME}/x"), "${HOME}/x");
         assert_eq!(braces("${TOKEN} ${TOKEN:-none}"), "${TOKEN} ${TOKEN:-none}");
         assert_eq!(braces("pa$$word$ ${open"), "pa$$$$word$$ $${open");
-        assert_eq!(braces("${workspaceFolder}/${workspaceFolderBasename}${/}x"), "/work/a/a/x");
+        assert_eq!(braces("${workspaceFolder}/${workspaceFolderBasename}${/}x"), "/home/me/a/a/x");
         assert_eq!(braces("${userHome}/x $NAME"), "${HOME}/x $$NAME");
         assert_eq!(braces("${command:x}"), "$${command:x}");
         assert_eq!(variables(Syntax::BRACES).translate("${file}").unknown, ["${file}"]);

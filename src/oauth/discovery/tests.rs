@@ -1,7 +1,13 @@
-use serde_json::json;
+use serde_json::{Value, json};
+use url::Url;
 
 use super::*;
+use crate::oauth::LogInError;
 use crate::oauth::tests::fake::{Fake, resource_metadata, server_metadata};
+use crate::wire::http::{Fetcher, Reach};
+
+const RESOURCE: &str = "/.well-known/oauth-protected-resource";
+const OAUTH: &str = "/.well-known/oauth-authorization-server";
 
 async fn discover(fake: &Fake, challenge: Option<&Challenge>, issuer: Option<&str>) -> Result<Discovered, LogInError> {
     let (fetcher, server) = (Fetcher::default(), Url::parse(&fake.url()).unwrap());

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
 use crate::model::Secret;
-use crate::oauth::record::AuthMethod;
+use crate::oauth::registration::AuthMethod;
 
 /// The members of a token response that are read. Others, such as an ID token, rmcp would show in its log.
 const TOKEN_MEMBERS: [&str; 7] =
@@ -16,21 +16,21 @@ const TOKEN_MEMBERS: [&str; 7] =
 
 /// What is replaced in requests.
 #[derive(Debug, Default)]
-pub(in crate::oauth) struct Rewrite {
+pub(crate) struct Rewrite {
     /// rmcp writes the URL of the server as it normalizes it; `None` to send no `resource`.
-    pub(in crate::oauth) resource: Option<String>,
+    pub(crate) resource: Option<String>,
     /// rmcp logs the code that it is given, so it is given another.
-    pub(in crate::oauth) code: Option<Secret>,
+    pub(crate) code: Option<Secret>,
     /// rmcp registers public clients only.
-    pub(in crate::oauth) method: Option<AuthMethod>,
+    pub(crate) method: Option<AuthMethod>,
     /// The authorization server of the Python SDK looks for it in the form even if the header names the client.
-    pub(in crate::oauth) client_id: Option<String>,
+    pub(crate) client_id: Option<String>,
     /// What was sent and must not be shown, even if the server repeats it.
-    pub(in crate::oauth) secrets: Vec<Secret>,
+    pub(crate) secrets: Vec<Secret>,
 }
 
 impl Rewrite {
-    pub(super) fn request(&self, request: &mut Request<Vec<u8>>) {
+    pub(crate) fn request(&self, request: &mut Request<Vec<u8>>) {
         let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if kind.starts_with("application/x-www-form-urlencoded") {
             let body = mem::take(request.body_mut());
@@ -66,7 +66,7 @@ impl Rewrite {
     }
 
     /// The authorization URL that rmcp has made, with the right `resource`.
-    pub(in crate::oauth) fn authorization_url(&self, url: &mut url::Url) {
+    pub(crate) fn authorization_url(&self, url: &mut url::Url) {
         let kept: Vec<(String, String)> =
             url.query_pairs().filter(|(name, _)| name != "resource").map(|(n, v)| (n.into(), v.into())).collect();
         let mut pairs = url.query_pairs_mut();
@@ -78,7 +78,7 @@ impl Rewrite {
 }
 
 /// Brings a response into the form that rmcp reads, and returns the whole document.
-pub(super) fn response(response: &mut Response<Vec<u8>>) -> Value {
+pub(crate) fn response(response: &mut Response<Vec<u8>>) -> Value {
     let document: Value = serde_json::from_slice(response.body()).unwrap_or_default();
     if let Value::Object(members) = &document {
         if members.contains_key("access_token") {

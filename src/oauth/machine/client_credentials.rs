@@ -6,16 +6,16 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use rmcp::transport::auth::{AuthError, ClientCredentialsConfig as RmcpConfig};
 use serde_json::json;
 
-use super::{NoToken, TokenRequest};
+use super::token::{NoToken, TokenRequest};
 use crate::config::{ClientCredentialsConfig, ClientProof, SigningAlgorithm};
 use crate::model::Secret;
-use crate::oauth::exchange::{Exchange, Rewrite};
-use crate::oauth::record::{Grant, now};
+use crate::oauth::exchange::{Grant, OAuthExchange, Rewrite};
+use crate::oauth::unix_time::now;
 
 /// How long an assertion is valid, in seconds.
 const ASSERTION_LIFETIME: u64 = 300;
 
-pub(super) async fn fetch(config: &ClientCredentialsConfig, request: TokenRequest<'_>) -> Result<Grant, NoToken> {
+pub(crate) async fn fetch(config: &ClientCredentialsConfig, request: TokenRequest<'_>) -> Result<Grant, NoToken> {
     match &config.proof {
         ClientProof::Secret(secret) => by_secret(&config.client_id, secret, request).await,
         ClientProof::PrivateKey { file, key_id, algorithm } => {
@@ -40,7 +40,7 @@ async fn by_secret(client_id: &str, secret: &Secret, request: TokenRequest<'_>) 
         resource,
     };
     let rewrite = Rewrite { resource: request.resource, secrets: vec![secret.clone()], ..Rewrite::default() };
-    let exchange = Exchange::new(request.fetcher, request.reach, rewrite);
+    let exchange = OAuthExchange::new(request.fetcher, request.reach, rewrite);
     let mut manager = exchange.bare_manager(request.server_url, server, server.secret_method()).await?;
     let unusable = |error: AuthError| NoToken::Refused(error.to_string());
     manager.configure_client_credentials(&config).map_err(unusable)?;
@@ -62,7 +62,7 @@ async fn by_signature(assertion: Secret, request: TokenRequest<'_>) -> Result<Gr
     fields.extend(request.resource.as_deref().map(|resource| ("resource", resource)));
     let rewrite =
         Rewrite { resource: request.resource.clone(), secrets: vec![assertion.clone()], ..Rewrite::default() };
-    let exchange = Exchange::new(request.fetcher, request.reach, rewrite);
+    let exchange = OAuthExchange::new(request.fetcher, request.reach, rewrite);
     Ok(exchange.post(&request.discovered.authorization_server, &fields).await?)
 }
 

@@ -10,14 +10,14 @@ use rmcp::transport::auth::enterprise::{
 use serde_json::Value;
 use url::Url;
 
-use super::{NoToken, TokenRequest};
+use super::token::{NoToken, TokenRequest};
 use crate::config::{EnterpriseConfig, IdToken, RegisteredClient};
 use crate::model::Secret;
-use crate::oauth::exchange::{Exchange, Rewrite};
-use crate::oauth::record::{AuthMethod, Grant};
+use crate::oauth::exchange::{Grant, OAuthExchange, Rewrite};
+use crate::oauth::registration::AuthMethod;
 use crate::wire::http::Reach;
 
-pub(super) async fn fetch(config: &EnterpriseConfig, request: TokenRequest<'_>) -> Result<Grant, NoToken> {
+pub(crate) async fn fetch(config: &EnterpriseConfig, request: TokenRequest<'_>) -> Result<Grant, NoToken> {
     let id_token = read_id_token(&config.id_token).await?;
     let server = &request.discovered.authorization_server;
     // Its assertion is checked to be of the issuer whose ID token it is made from.
@@ -35,8 +35,8 @@ pub(super) async fn fetch(config: &EnterpriseConfig, request: TokenRequest<'_>) 
         Err(_) => request.reach,
     };
     let rewrite = || Rewrite { resource: Some(resource.clone()), ..Rewrite::default() };
-    let at_idp = Exchange::new(request.fetcher, idp_reach, rewrite());
-    let at_server = Exchange::new(request.fetcher, request.reach, rewrite());
+    let at_idp = OAuthExchange::new(request.fetcher, idp_reach, rewrite());
+    let at_server = OAuthExchange::new(request.fetcher, request.reach, rewrite());
     let exchange = EmaExchangeRequest::new_with_id_token(idp, resource_server, &resource, id_token.reveal())
         .with_scopes(request.scopes);
     let token = exchange.exchange(&*at_idp, &*at_server).await.map_err(problem)?;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{Access, FlockOperation, access, flock};
 use tokio::time::Instant;
 
 use super::{RecordKey, RecordLock};
@@ -20,24 +20,24 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Debug)]
-pub(super) struct Files {
+pub(crate) struct RecordFiles {
     folder: PathBuf,
 }
 
-impl Files {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        Files { folder }
+impl RecordFiles {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        RecordFiles { folder }
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    pub(super) fn path(&self, key: &RecordKey) -> PathBuf {
+    pub(crate) fn path(&self, key: &RecordKey) -> PathBuf {
         self.folder.join(format!("{}.json", key.0))
     }
 
-    pub(super) fn read(&self, key: &RecordKey) -> Result<Option<Vec<u8>>, LogInError> {
+    pub(crate) fn read(&self, key: &RecordKey) -> Result<Option<Vec<u8>>, LogInError> {
         let path = self.path(key);
         let file = match File::open(&path) {
             Ok(file) => file,
@@ -56,14 +56,14 @@ impl Files {
         Ok(Some(bytes))
     }
 
-    pub(super) fn write(&self, key: &RecordKey, bytes: &[u8]) -> Result<(), LogInError> {
+    pub(crate) fn write(&self, key: &RecordKey, bytes: &[u8]) -> Result<(), LogInError> {
         let path = self.path(key);
         self.make_folder()
             .and_then(|()| atomic_file::replace_durably(&path, bytes))
             .map_err(|error| problem("write", &path, &error))
     }
 
-    pub(super) fn delete(&self, key: &RecordKey) -> Result<(), LogInError> {
+    pub(crate) fn delete(&self, key: &RecordKey) -> Result<(), LogInError> {
         let path = self.path(key);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(problem("delete", &path, &error)),
@@ -72,7 +72,7 @@ impl Files {
     }
 
     /// Waits for the lock of a record. The lock file stays: whoever deleted it could not know who waits for it.
-    pub(super) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
+    pub(crate) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
         let path = self.folder.join(format!("{}.lock", key.0));
         let opened = self
             .make_folder()
@@ -98,8 +98,22 @@ impl Files {
         Ok(RecordLock::File { _locked: file })
     }
 
+    /// Checks that files can be written.
+    pub(crate) fn check(&self) -> Result<(), LogInError> {
+        let writable = || access(&self.folder, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from);
+        self.make_folder().and_then(|()| writable()).map_err(|error| {
+            LogInError::Storage(format!(
+                "log-ins cannot be kept in `{}`: {error}: make it writable, or set `XDG_STATE_HOME` to another folder",
+                self.folder.display()
+            ))
+        })
+    }
+
     fn make_folder(&self) -> io::Result<()> {
         if let Ok(data) = std::fs::metadata(&self.folder) {
+            if !data.is_dir() {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
             if data.mode() & 0o077 != 0 {
                 std::fs::set_permissions(&self.folder, Permissions::from_mode(0o700))?;
             }
@@ -122,46 +136,28 @@ fn problem(verb: &str, path: &Path, error: &io::Error) -> LogInError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oauth::record::Record;
-    use crate::oauth::record::tests::record;
-    use crate::oauth::storage::CredentialStorage;
-
-    /// A folder that is deleted at the end.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let folder = std::env::temp_dir().join(format!("oauth-{name}-{}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&folder);
-            Folder(folder)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
+    use crate::oauth::storage::{CredentialStorage, FORM, LogInRecord, record};
+    use crate::oauth::tests::fake::StateFolder;
 
     fn key() -> RecordKey {
         RecordKey::new("https://h/mcp", None)
     }
 
-    async fn save(storage: &CredentialStorage, record: &Record) {
+    async fn save(storage: &CredentialStorage, record: &LogInRecord) {
         let lock = storage.lock(&key()).await.unwrap();
         storage.write(&lock, &key(), record).await.unwrap();
     }
 
     #[tokio::test]
     async fn a_record_is_for_the_user_alone() {
-        let folder = Folder::new("modes");
+        let folder = StateFolder::new();
         let storage = CredentialStorage::files(folder.0.join("credentials"));
         assert_eq!(storage.read(&key()).await, Ok(None));
         save(&storage, &record()).await;
         assert_eq!(storage.read(&key()).await, Ok(Some(record())));
         let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
         assert_eq!(mode(storage.folder().unwrap()), 0o700);
-        let path = Files::new(storage.folder().unwrap().to_owned()).path(&key());
+        let path = RecordFiles::new(storage.folder().unwrap().to_owned()).path(&key());
         assert_eq!(mode(&path), 0o600);
         let names: Vec<_> = std::fs::read_dir(storage.folder().unwrap()).unwrap().flatten().collect();
         assert_eq!(names.len(), 2, "the record and its lock: {names:?}");
@@ -174,9 +170,26 @@ mod tests {
         assert_eq!(storage.read(&key()).await, Ok(None));
     }
 
+    #[test]
+    fn a_folder_that_cannot_be_written_is_named_before_somebody_logs_in() {
+        let folder = StateFolder::new();
+        std::fs::create_dir(&folder.0).unwrap();
+        std::fs::write(folder.0.join("file"), "").unwrap();
+        let below_a_file = folder.0.join("file/credentials");
+        let error = CredentialStorage::files(below_a_file.clone()).check().unwrap_err().to_string();
+        assert!(error.contains(below_a_file.to_str().unwrap()) && error.contains("`XDG_STATE_HOME`"), "{error}");
+        let read_only = folder.0.join("credentials");
+        DirBuilder::new().mode(0o500).create(&read_only).unwrap();
+        let error = CredentialStorage::files(read_only.clone()).check().map_err(|error| error.to_string());
+        // Root may write everywhere.
+        if !rustix::process::geteuid().is_root() {
+            assert!(error.as_ref().is_err_and(|error| error.contains(read_only.to_str().unwrap())), "{error:?}");
+        }
+    }
+
     #[tokio::test]
     async fn one_holds_the_lock_at_a_time() {
-        let folder = Folder::new("lock");
+        let folder = StateFolder::new();
         let storage = CredentialStorage::files(folder.0.clone());
         let held = storage.lock(&key()).await.unwrap();
         let waiting = tokio::spawn({
@@ -192,16 +205,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_broken_or_newer_record_is_named_and_its_content_is_not() {
-        let folder = Folder::new("broken");
+        let folder = StateFolder::new();
         let storage = CredentialStorage::files(folder.0.clone());
         save(&storage, &record()).await;
-        let path = Files::new(folder.0.clone()).path(&key());
+        let path = RecordFiles::new(folder.0.clone()).path(&key());
         std::fs::write(&path, "s3cret").unwrap();
         let error = storage.read(&key()).await.unwrap_err().to_string();
         assert!(error.contains("delete it") && !error.contains("s3cret"), "{error}");
-        save(&storage, &Record { form: FORM + 1, ..record() }).await;
+        save(&storage, &LogInRecord { form: FORM + 1, ..record() }).await;
         assert!(storage.read(&key()).await.unwrap_err().to_string().contains("newer version"));
     }
-
-    use crate::oauth::record::FORM;
 }

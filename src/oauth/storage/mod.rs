@@ -1,51 +1,56 @@
-//! Where the records of log-ins are kept.
+//! The records of log-ins, and where they are kept.
 
 mod files;
+mod record;
 mod sealed;
+pub(super) mod secret_fields;
 
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::LogInError;
-use super::record::{FORM, Record};
 use crate::config::{Config, StoreAddress};
-use files::Files;
-use sealed::Sealed;
+use files::RecordFiles;
+use record::FORM;
+#[cfg(test)]
+pub(super) use record::tests::record;
+pub(super) use record::{LogInRecord, Tokens};
+use sealed::SealedRecords;
 
 /// Files that only the user can read, or sealed records in the Redis that several proxies share.
 #[derive(Clone, Debug)]
 pub struct CredentialStorage {
-    place: Place,
+    place: StoragePlace,
 }
 
 #[derive(Clone, Debug)]
-enum Place {
-    Files(Files),
-    Sealed(Sealed),
+enum StoragePlace {
+    Files(RecordFiles),
+    Sealed(SealedRecords),
     /// Nowhere, and why.
     Nowhere(String),
 }
 
 /// Held while a record is read, renewed and written, by one task of one process.
 #[derive(Debug)]
-pub(super) enum RecordLock {
+pub(crate) enum RecordLock {
     /// None could be made, such as in a folder that is read-only.
     Unlocked,
     File {
         _locked: std::fs::File,
     },
     Store {
-        _held: sealed::Held,
+        _held: sealed::HeldLock,
     },
 }
 
 /// The name of a record. One for each server, configured issuer and person; there is one person as yet, for everybody.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct RecordKey(String);
+pub(crate) struct RecordKey(String);
 
 impl RecordKey {
-    pub(super) fn new(url: &str, issuer: Option<&str>) -> Self {
+    pub(crate) fn new(url: &str, issuer: Option<&str>) -> Self {
         let person = "";
         let digest = Sha256::digest(format!("{url}\0{}\0{person}", issuer.unwrap_or_default()));
         RecordKey(crate::json::hex(&digest))
@@ -57,13 +62,13 @@ impl CredentialStorage {
     /// `state_folder` is `$XDG_STATE_HOME/starlark-mcp-proxy`.
     pub fn for_config(config: &Config, state_folder: Option<&Path>) -> Self {
         let place = match (&config.store, state_folder) {
-            (StoreAddress::Redis(address), _) => match Sealed::open(address, &config.serve.state_keys) {
-                Ok(sealed) => Place::Sealed(sealed),
-                Err(problem) => Place::Nowhere(problem),
+            (StoreAddress::Redis(address), _) => match SealedRecords::open(address, &config.serve.state_keys) {
+                Ok(sealed) => StoragePlace::Sealed(sealed),
+                Err(problem) => StoragePlace::Nowhere(problem),
             },
-            (StoreAddress::Memory, Some(folder)) => Place::Files(Files::new(folder.join("credentials"))),
+            (StoreAddress::Memory, Some(folder)) => StoragePlace::Files(RecordFiles::new(folder.join("credentials"))),
             (StoreAddress::Memory, None) => {
-                Place::Nowhere("log-ins cannot be kept: neither `XDG_STATE_HOME` nor `HOME` is set".to_owned())
+                StoragePlace::Nowhere("log-ins cannot be kept: neither `XDG_STATE_HOME` nor `HOME` is set".to_owned())
             }
         };
         CredentialStorage { place }
@@ -71,85 +76,91 @@ impl CredentialStorage {
 
     /// Files in this folder.
     pub fn files(folder: PathBuf) -> Self {
-        CredentialStorage { place: Place::Files(Files::new(folder)) }
+        CredentialStorage { place: StoragePlace::Files(RecordFiles::new(folder)) }
     }
 
     /// Says why nothing can be kept, before somebody logs in for nothing.
-    pub(super) fn check(&self) -> Result<(), LogInError> {
+    pub(crate) fn check(&self) -> Result<(), LogInError> {
         match &self.place {
-            Place::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
-            _ => Ok(()),
+            StoragePlace::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
+            StoragePlace::Files(files) => files.check(),
+            StoragePlace::Sealed(_) => Ok(()),
         }
     }
 
     /// The folder to watch; `None` if there are no files.
-    pub(super) fn folder(&self) -> Option<&Path> {
+    pub(crate) fn folder(&self) -> Option<&Path> {
         match &self.place {
-            Place::Files(files) => Some(files.folder()),
+            StoragePlace::Files(files) => Some(files.folder()),
             _ => None,
         }
     }
 
     /// Whether others can change records without a file that could be watched.
-    pub(super) fn is_remote(&self) -> bool {
-        matches!(self.place, Place::Sealed(_))
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self.place, StoragePlace::Sealed(_))
     }
 
-    pub(super) async fn read(&self, key: &RecordKey) -> Result<Option<Record>, LogInError> {
+    pub(crate) async fn read(&self, key: &RecordKey) -> Result<Option<LogInRecord>, LogInError> {
         let bytes = match &self.place {
-            Place::Files(files) => blocking(files, key, Files::read).await?,
-            Place::Sealed(sealed) => sealed.read(key).await?,
-            Place::Nowhere(_) => None,
+            StoragePlace::Files(files) => blocking(files, key, RecordFiles::read).await?,
+            StoragePlace::Sealed(sealed) => sealed.read(key).await?,
+            StoragePlace::Nowhere(_) => None,
         };
         let Some(bytes) = bytes else { return Ok(None) };
         parse(&bytes).map(Some).map_err(|problem| match &self.place {
-            Place::Files(files) => LogInError::Storage(format!("`{}` {problem}", files.path(key).display())),
+            StoragePlace::Files(files) => LogInError::Storage(format!("`{}` {problem}", files.path(key).display())),
             _ => LogInError::Storage(format!("the record of a log-in {problem}")),
         })
     }
 
     /// Completes when no lock is still being given back: a process that ends before would keep it from others for a while.
-    pub(super) async fn unlocked(&self) {
-        if let Place::Sealed(sealed) = &self.place {
+    pub(crate) async fn unlocked(&self) {
+        if let StoragePlace::Sealed(sealed) = &self.place {
             sealed.unlocked().await;
         }
     }
 
     /// Locks a record over all tasks and processes that share it.
-    pub(super) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
+    pub(crate) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
         match &self.place {
-            Place::Files(files) => files.lock(key).await,
-            Place::Sealed(sealed) => sealed.lock(key).await,
-            Place::Nowhere(_) => Ok(RecordLock::Unlocked),
+            StoragePlace::Files(files) => files.lock(key).await,
+            StoragePlace::Sealed(sealed) => sealed.lock(key).await,
+            StoragePlace::Nowhere(_) => Ok(RecordLock::Unlocked),
         }
     }
 
     /// Writes a record so that it survives a crash of the machine. The lock shows that nobody else does.
-    pub(super) async fn write(&self, _lock: &RecordLock, key: &RecordKey, record: &Record) -> Result<(), LogInError> {
+    pub(crate) async fn write(
+        &self,
+        _lock: &RecordLock,
+        key: &RecordKey,
+        record: &LogInRecord,
+    ) -> Result<(), LogInError> {
         let bytes = serde_json::to_vec(record).map_err(|error| LogInError::Storage(error.to_string()))?;
         match &self.place {
-            Place::Files(files) => {
-                blocking(files, key, move |files: &Files, key: &RecordKey| files.write(key, &bytes)).await
+            StoragePlace::Files(files) => {
+                blocking(files, key, move |files: &RecordFiles, key: &RecordKey| files.write(key, &bytes)).await
             }
-            Place::Sealed(sealed) => sealed.write(key, &bytes).await,
-            Place::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
+            StoragePlace::Sealed(sealed) => sealed.write(key, &bytes).await,
+            StoragePlace::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
         }
     }
 
-    pub(super) async fn delete(&self, _lock: &RecordLock, key: &RecordKey) -> Result<(), LogInError> {
+    pub(crate) async fn delete(&self, _lock: &RecordLock, key: &RecordKey) -> Result<(), LogInError> {
         match &self.place {
-            Place::Files(files) => blocking(files, key, Files::delete).await,
-            Place::Sealed(sealed) => sealed.delete(key).await,
-            Place::Nowhere(_) => Ok(()),
+            StoragePlace::Files(files) => blocking(files, key, RecordFiles::delete).await,
+            StoragePlace::Sealed(sealed) => sealed.delete(key).await,
+            StoragePlace::Nowhere(_) => Ok(()),
         }
     }
 }
 
 /// Runs an operation on files, which may wait for the disk, where waiting is harmless.
 async fn blocking<T: Send + 'static>(
-    files: &Files,
+    files: &RecordFiles,
     key: &RecordKey,
-    operation: impl FnOnce(&Files, &RecordKey) -> Result<T, LogInError> + Send + 'static,
+    operation: impl FnOnce(&RecordFiles, &RecordKey) -> Result<T, LogInError> + Send + 'static,
 ) -> Result<T, LogInError> {
     let (files, key) = (files.clone(), key.clone());
     let done = tokio::task::spawn_blocking(move || operation(&files, &key)).await;
@@ -157,7 +168,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// The error says nothing of the content.
-fn parse(bytes: &[u8]) -> Result<Record, &'static str> {
+fn parse(bytes: &[u8]) -> Result<LogInRecord, &'static str> {
     #[derive(serde::Deserialize)]
     struct Form {
         form: u32,

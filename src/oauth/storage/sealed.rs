@@ -20,7 +20,7 @@ const LOCK_TTL: Duration = Duration::from_secs(30);
 const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Debug)]
-pub(super) struct Sealed {
+pub(crate) struct SealedRecords {
     store: Store,
     sealer: Sealer,
     /// Whether it was said already that a record cannot be opened.
@@ -33,14 +33,14 @@ type Unlocking = Arc<Mutex<JoinSet<()>>>;
 
 /// A lock in the store, given back when dropped.
 #[derive(Debug)]
-pub(in crate::oauth) struct Held {
+pub(crate) struct HeldLock {
     store: Store,
     name: String,
     holder: String,
     unlocking: Unlocking,
 }
 
-impl Drop for Held {
+impl Drop for HeldLock {
     fn drop(&mut self) {
         // Without a runtime the lock ends by itself.
         let Ok(runtime) = Handle::try_current() else { return };
@@ -52,8 +52,8 @@ impl Drop for Held {
     }
 }
 
-impl Sealed {
-    pub(super) fn open(address: &Secret, keys: &[Secret]) -> Result<Self, String> {
+impl SealedRecords {
+    pub(crate) fn open(address: &Secret, keys: &[Secret]) -> Result<Self, String> {
         if keys.is_empty() {
             return Err(
                 "log-ins cannot be kept: with `store` in Redis they are sealed with `serve.stateKeys`, which the \
@@ -63,16 +63,16 @@ impl Sealed {
         }
         let store = Store::redis(address.reveal()).map_err(|error| error.to_string())?;
         let sealer = Sealer::with_keys(keys.iter().map(Secret::reveal)).map_err(|error| error.to_string())?;
-        Ok(Sealed { store, sealer, warned: Arc::default(), unlocking: Arc::default() })
+        Ok(SealedRecords { store, sealer, warned: Arc::default(), unlocking: Arc::default() })
     }
 
     /// Completes when every lock that is no longer held was given back.
-    pub(super) async fn unlocked(&self) {
+    pub(crate) async fn unlocked(&self) {
         let mut unlocking = std::mem::take(&mut *self.unlocking.lock());
         while unlocking.join_next().await.is_some() {}
     }
 
-    pub(super) async fn read(&self, key: &RecordKey) -> Result<Option<Vec<u8>>, LogInError> {
+    pub(crate) async fn read(&self, key: &RecordKey) -> Result<Option<Vec<u8>>, LogInError> {
         let Some(sealed) = self.store.get_record(&key.0).await.map_err(problem)? else { return Ok(None) };
         let Some(bytes) = self.opened(key, &sealed) else { return Ok(None) };
         if !self.sealer.is_newest(Purpose::Credential, &key.0, &sealed) {
@@ -104,7 +104,7 @@ impl Sealed {
         }
     }
 
-    pub(super) async fn write(&self, key: &RecordKey, bytes: &[u8]) -> Result<(), LogInError> {
+    pub(crate) async fn write(&self, key: &RecordKey, bytes: &[u8]) -> Result<(), LogInError> {
         let sealed = self
             .sealer
             .seal_bytes(Purpose::Credential, &key.0, bytes)
@@ -112,11 +112,11 @@ impl Sealed {
         self.store.put_record(&key.0, sealed).await.map_err(problem)
     }
 
-    pub(super) async fn delete(&self, key: &RecordKey) -> Result<(), LogInError> {
+    pub(crate) async fn delete(&self, key: &RecordKey) -> Result<(), LogInError> {
         self.store.delete_record(&key.0).await.map_err(problem)
     }
 
-    pub(super) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
+    pub(crate) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
         let give_up = Instant::now() + LOCK_TTL + Duration::from_secs(5);
         loop {
             if let Some(lock) = self.try_lock(key).await? {
@@ -130,7 +130,7 @@ impl Sealed {
     }
 
     async fn try_lock(&self, key: &RecordKey) -> Result<Option<RecordLock>, LogInError> {
-        let held = Held {
+        let held = HeldLock {
             store: self.store.clone(),
             name: key.0.clone(),
             holder: uuid::Uuid::new_v4().simple().to_string(),
@@ -150,9 +150,9 @@ fn problem(error: StoreError) -> LogInError {
 mod tests {
     use super::*;
 
-    fn sealed(store: &Store, keys: &[&str]) -> Sealed {
+    fn sealed(store: &Store, keys: &[&str]) -> SealedRecords {
         let sealer = Sealer::with_keys(keys.iter().copied()).unwrap();
-        Sealed { store: store.clone(), sealer, warned: Arc::default(), unlocking: Arc::default() }
+        SealedRecords { store: store.clone(), sealer, warned: Arc::default(), unlocking: Arc::default() }
     }
 
     const OLD: &str = "an old key of at least thirty-two bytes";
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn without_keys_nothing_is_kept() {
-        let error = Sealed::open(&Secret::new("redis://h:1"), &[]).unwrap_err();
+        let error = SealedRecords::open(&Secret::new("redis://h:1"), &[]).unwrap_err();
         assert!(error.contains("serve.stateKeys"), "{error}");
     }
 }

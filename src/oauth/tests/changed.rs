@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::fake::{Fake, Folder, log_in, tokens};
+use super::fake::{Fake, StateFolder, log_in, tokens};
 use crate::oauth::{CredentialStorage, LogIns};
 
 const LONG: Duration = Duration::from_secs(20);
@@ -13,12 +13,13 @@ async fn granting() -> Fake {
 
 #[tokio::test]
 async fn a_log_in_of_another_process_is_noticed_even_in_a_folder_that_did_not_exist() {
-    let (fake, folder) = (granting().await, Folder::new());
+    let (fake, folder) = (granting().await, StateFolder::new());
     let server = fake.server(None);
     let log_ins = folder.log_ins();
     let credentials = log_ins.credentials("a", &server).unwrap();
     assert_eq!(credentials.authorization().await, Ok(None));
     let changed = credentials.changed();
+    credentials.look_out();
     assert!(!folder.0.exists());
     let other = folder.log_ins();
     let (noticed, ()) = tokio::join!(tokio::time::timeout(LONG, changed), log_in(&other, &server));
@@ -27,8 +28,20 @@ async fn a_log_in_of_another_process_is_noticed_even_in_a_folder_that_did_not_ex
 }
 
 #[tokio::test]
+async fn nothing_is_watched_before_a_server_asks_for_a_log_in() {
+    let (fake, folder) = (granting().await, StateFolder::new());
+    let log_ins = folder.log_ins();
+    let credentials = log_ins.credentials("a", &fake.server(None)).unwrap();
+    assert_eq!(credentials.authorization().await, Ok(None));
+    let changed = tokio::time::timeout(Duration::from_millis(1), credentials.changed()).await;
+    assert!(changed.is_err() && !log_ins.is_following(), "a server that lets everybody in");
+    credentials.look_out();
+    assert!(log_ins.is_following());
+}
+
+#[tokio::test]
 async fn a_log_out_of_another_process_is_taken_up() {
-    let (fake, folder) = (granting().await, Folder::new());
+    let (fake, folder) = (granting().await, StateFolder::new());
     let server = fake.server(None);
     log_in(&folder.log_ins(), &server).await;
     let log_ins = folder.log_ins();

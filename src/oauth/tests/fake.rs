@@ -155,15 +155,15 @@ async fn read(stream: &mut TcpStream) -> Option<Asked> {
 }
 
 /// A folder of credentials that is deleted at the end.
-pub(in crate::oauth) struct Folder(pub(in crate::oauth) PathBuf);
+pub(in crate::oauth) struct StateFolder(pub(in crate::oauth) PathBuf);
 
-impl Folder {
+impl StateFolder {
     pub(in crate::oauth) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("log-ins-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        Folder(folder)
+        StateFolder(folder)
     }
 
     /// As a process has them.
@@ -185,7 +185,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for StateFolder {
     fn drop(&mut self) {
         use std::os::unix::fs::PermissionsExt;
         let credentials = self.0.join("credentials");

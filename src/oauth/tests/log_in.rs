@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::fake::{
-    Fake, Folder, REDIRECT, log_in, parameters, redirect, request, resource_metadata, server_metadata, tokens,
+    Fake, REDIRECT, StateFolder, log_in, parameters, redirect, request, resource_metadata, server_metadata, tokens,
 };
 use crate::config::{OAuthConfig, RegisteredClient, ResourceChoice};
 use crate::model::Secret;
@@ -21,7 +21,7 @@ async fn granting() -> Fake {
 
 #[tokio::test]
 async fn a_log_in_registers_asks_exchanges_and_saves() {
-    let (fake, folder) = (granting().await, Folder::new());
+    let (fake, folder) = (granting().await, StateFolder::new());
     let (log_ins, server) = (folder.log_ins(), fake.server(None));
     let mut pending = log_ins.begin("a", &server, request()).await.unwrap();
     let asked = parameters(&pending);
@@ -60,7 +60,7 @@ async fn a_log_in_registers_asks_exchanges_and_saves() {
 
 #[tokio::test]
 async fn a_foreign_redirect_does_not_end_a_log_in() {
-    let (fake, folder) = (granting().await, Folder::new());
+    let (fake, folder) = (granting().await, StateFolder::new());
     let mut pending = folder.log_ins().begin("a", &fake.server(None), request()).await.unwrap();
     for wrong in [format!("{REDIRECT}?code=c&state=guess"), format!("{REDIRECT}?code=c"), "nonsense".to_owned()] {
         assert!(matches!(pending.finish(&wrong).await, Err(LogInError::Callback(_))), "{wrong}");
@@ -78,7 +78,7 @@ async fn a_refusal_of_the_token_endpoint_is_shown_without_secrets() {
         (asked.line == "POST /token").then_some((400, refused))
     })
     .await;
-    let folder = Folder::new();
+    let folder = StateFolder::new();
     let mut pending = folder.log_ins().begin("a", &fake.server(None), request()).await.unwrap();
     let redirect = redirect(&pending, "s3cret");
     let error = pending.finish(&redirect).await.unwrap_err().to_string();
@@ -102,7 +102,7 @@ async fn a_registration_is_used_again_as_long_as_it_fits() {
         _ => None,
     })
     .await;
-    let (folder, server) = (Folder::new(), fake.server(None));
+    let (folder, server) = (StateFolder::new(), fake.server(None));
     let log_ins = folder.log_ins();
     log_in(&log_ins, &server).await;
     assert_eq!(log_ins.registered_port("a", &server).await.unwrap(), Some(7777));
@@ -131,7 +131,7 @@ async fn a_client_of_one_issuer_is_never_shown_to_another() {
         _ => None,
     })
     .await;
-    let (folder, server) = (Folder::new(), first.server(None));
+    let (folder, server) = (StateFolder::new(), first.server(None));
     log_in(&folder.log_ins(), &server).await;
     // The server turns to another authorization server.
     let (origin, other) = (first.origin.clone(), second.origin.clone());
@@ -151,7 +151,7 @@ async fn a_client_of_one_issuer_is_never_shown_to_another() {
 
 #[tokio::test]
 async fn a_client_can_come_from_the_config_or_from_a_document() {
-    let folder = Folder::new();
+    let folder = StateFolder::new();
     let fake = Fake::with_metadata(|asked| (asked.line == "POST /token").then(|| (200, tokens(1, 3600)))).await;
     let client = RegisteredClient { id: "mine".into(), secret: Some(Secret::new("s3cret")) };
     let config = OAuthConfig { issuer: Some(fake.origin.clone()), client: Some(client), ..OAuthConfig::default() };
@@ -175,7 +175,7 @@ async fn a_client_can_come_from_the_config_or_from_a_document() {
     let pending = folder.log_ins().begin("a", &fake.server(Some(config)), request()).await.unwrap();
     assert_eq!(parameters(&pending)["client_id"], document);
     let config = OAuthConfig { register: false, ..OAuthConfig::default() };
-    let error = Folder::new().log_ins().begin("a", &fake.server(Some(config)), request()).await.unwrap_err();
+    let error = StateFolder::new().log_ins().begin("a", &fake.server(Some(config)), request()).await.unwrap_err();
     assert!(matches!(&error, LogInError::Registration(text) if text.contains("by hand")), "{error}");
 }
 
@@ -187,7 +187,7 @@ async fn a_refused_registration_says_why() {
         (asked.line == "POST /register").then_some((400, refused))
     })
     .await;
-    let error = Folder::new().log_ins().begin("a", &fake.server(None), request()).await.unwrap_err().to_string();
+    let error = StateFolder::new().log_ins().begin("a", &fake.server(None), request()).await.unwrap_err().to_string();
     assert!(error.contains(r"`invalid_redirect_uri`: `no\u{1b}loopback`") && !error.contains("s3cret"), "{error}");
 }
 
@@ -209,7 +209,7 @@ async fn pkce_must_be_declared_unless_the_config_says_otherwise() {
         });
         for (require_pkce_metadata, accepted) in [(true, strict), (false, lax)] {
             let config = OAuthConfig { require_pkce_metadata, ..OAuthConfig::default() };
-            let begun = Folder::new().log_ins().begin("a", &fake.server(Some(config)), request()).await;
+            let begun = StateFolder::new().log_ins().begin("a", &fake.server(Some(config)), request()).await;
             assert_eq!(begun.is_ok(), accepted, "{begun:?}");
         }
     }
@@ -217,7 +217,7 @@ async fn pkce_must_be_declared_unless_the_config_says_otherwise() {
 
 #[tokio::test]
 async fn no_resource_is_sent_if_the_config_says_so() {
-    let (fake, folder) = (granting().await, Folder::new());
+    let (fake, folder) = (granting().await, StateFolder::new());
     let server = fake.server(Some(OAuthConfig { resource: ResourceChoice::None, ..OAuthConfig::default() }));
     let mut pending = folder.log_ins().begin("a", &server, request()).await.unwrap();
     assert!(!parameters(&pending).contains_key("resource"));

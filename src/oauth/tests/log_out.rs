@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::fake::{Fake, Folder, log_in, server_metadata, tokens};
+use super::fake::{Fake, StateFolder, log_in, server_metadata, tokens};
+use crate::config::{OAuthConfig, RegisteredClient};
+use crate::model::Secret;
 use crate::oauth::{LogInKind, LogInState, LogOutReport};
 
 async fn revoking(status: u16) -> Fake {
@@ -16,7 +18,7 @@ async fn revoking(status: u16) -> Fake {
 
 #[tokio::test]
 async fn a_log_out_revokes_the_refresh_token_first_and_keeps_the_client() {
-    let (fake, folder) = (revoking(200).await, Folder::new());
+    let (fake, folder) = (revoking(200).await, StateFolder::new());
     let server = fake.server(None);
     log_in(&folder.log_ins(), &server).await;
     let report = folder.log_ins().log_out("a", &server, false).await.unwrap();
@@ -41,7 +43,7 @@ async fn a_log_out_revokes_the_refresh_token_first_and_keeps_the_client() {
 #[tokio::test]
 async fn what_cannot_be_revoked_is_said_and_deleted() {
     for status in [404, 503, 0] {
-        let (fake, folder) = (revoking(status).await, Folder::new());
+        let (fake, folder) = (revoking(status).await, StateFolder::new());
         let server = fake.server(None);
         log_in(&folder.log_ins(), &server).await;
         let report = folder.log_ins().log_out("a", &server, true).await.unwrap();
@@ -49,7 +51,7 @@ async fn what_cannot_be_revoked_is_said_and_deleted() {
         assert!(report.problems.iter().all(|problem| !problem.contains("access-1")));
         assert!(folder.records().is_empty());
     }
-    let (fake, folder) = (revoking(200).await, Folder::new());
+    let (fake, folder) = (revoking(200).await, StateFolder::new());
     let origin = fake.origin.clone();
     fake.answers(move |asked| match asked.line.as_str() {
         "GET /.well-known/oauth-authorization-server" => {
@@ -69,7 +71,28 @@ async fn what_cannot_be_revoked_is_said_and_deleted() {
 
 #[tokio::test]
 async fn a_log_out_without_a_log_in_is_no_error() {
-    let (fake, folder) = (revoking(200).await, Folder::new());
+    let (fake, folder) = (revoking(200).await, StateFolder::new());
     let report = folder.log_ins().log_out("a", &fake.server(None), true).await.unwrap();
     assert_eq!(report, LogOutReport::default());
+}
+
+#[tokio::test]
+async fn a_secret_goes_into_the_form_where_the_header_is_not_taken() {
+    let fake = Fake::with_metadata(|asked| match asked.line.as_str() {
+        "POST /token" => Some((200, tokens(1, 3600))),
+        "POST /revoke" if asked.authorization.is_some() => Some((401, json!({"error": "unauthorized_client"}))),
+        "POST /revoke" => Some((200, json!({}))),
+        _ => None,
+    })
+    .await;
+    let client = Some(RegisteredClient { id: "me".into(), secret: Some(Secret::new("s3cret")) });
+    let auth = OAuthConfig { issuer: Some(fake.origin.clone()), client, ..OAuthConfig::default() };
+    let (server, folder) = (fake.server(Some(auth)), StateFolder::new());
+    log_in(&folder.log_ins(), &server).await;
+    let report = folder.log_ins().log_out("a", &server, false).await.unwrap();
+    assert_eq!((report.revoked.len(), report.problems.len()), (2, 0), "{report:?}");
+    let asked = fake.asked_for("POST /revoke");
+    assert_eq!(asked.len(), 4, "each token is tried once more");
+    let form = asked[1].form();
+    assert_eq!((form["client_id"].as_str(), form["client_secret"].as_str()), ("me", "s3cret"));
 }

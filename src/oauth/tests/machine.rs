@@ -7,12 +7,12 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use http::HeaderValue;
 use serde_json::{Value, json};
 
-use super::fake::{Fake, Folder, resource_metadata, server_metadata};
+use super::fake::{Fake, StateFolder, resource_metadata, server_metadata};
 use crate::config::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, RegisteredClient, ResourceChoice,
     ServerConfig, SigningAlgorithm,
 };
-use crate::model::{Credentials, Refusal, Remedy, Secret};
+use crate::model::{AuthorizationRefusal, Credentials, Remedy, Secret};
 
 /// An EC key on P-256, made for this test.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----
@@ -34,7 +34,7 @@ fn client(proof: ClientProof) -> AuthConfig {
 
 fn credentials(fake: &Fake, auth: AuthConfig) -> Arc<dyn Credentials> {
     let server = ServerConfig { auth: Some(auth), ..fake.server(None) };
-    Folder::new().log_ins().credentials("jobs", &server).unwrap()
+    StateFolder::new().log_ins().credentials("jobs", &server).unwrap()
 }
 
 /// An authorization server with these methods that gives a new token at each request.
@@ -83,7 +83,7 @@ async fn the_proxy_logs_in_with_its_secret_as_the_server_allows() {
 
 #[tokio::test]
 async fn the_proxy_logs_in_with_a_signature_that_says_which_key_made_it() {
-    let (fake, folder) = (granting(json!(["private_key_jwt"]), 3600).await, Folder::new());
+    let (fake, folder) = (granting(json!(["private_key_jwt"]), 3600).await, StateFolder::new());
     std::fs::create_dir_all(&folder.0).unwrap();
     let file = folder.0.join("key.pem");
     std::fs::write(&file, KEY).unwrap();
@@ -115,7 +115,7 @@ async fn a_token_is_fetched_ahead_of_its_end_and_after_a_refusal() {
     let fake = granting(json!(["client_secret_basic"]), 3600).await;
     let credentials = self::credentials(&fake, client(ClientProof::Secret(Secret::new("s3cret"))));
     token(&credentials).await;
-    let refusal = |status, challenge: &str, shown| Refusal {
+    let refusal = |status, challenge: &str, shown| AuthorizationRefusal {
         status,
         challenges: vec![challenge.to_owned()],
         shown: Some(HeaderValue::from_static(shown)),
@@ -123,7 +123,7 @@ async fn a_token_is_fetched_ahead_of_its_end_and_after_a_refusal() {
     };
     assert_eq!(credentials.refused(refusal(401, "Bearer", "Bearer access-1")).await, Remedy::Retry);
     assert_eq!(token(&credentials).await, "Bearer access-2");
-    let second = Refusal { is_repeated: true, ..refusal(401, "Bearer", "Bearer access-2") };
+    let second = AuthorizationRefusal { is_repeated: true, ..refusal(401, "Bearer", "Bearer access-2") };
     assert!(matches!(credentials.refused(second).await, Remedy::LogIn(_)));
     let lacking = r#"Bearer error="insufficient_scope", scope="admin""#;
     let remedy = credentials.refused(refusal(403, lacking, "Bearer access-2")).await;
@@ -152,7 +152,8 @@ async fn a_client_that_is_refused_waits_for_somebody_and_an_outage_does_not() {
     });
     let credentials = credentials(&fake, auth());
     assert_eq!(credentials.authorization().await, Ok(None));
-    let refusal = Refusal { status: 401, challenges: vec!["Bearer".into()], shown: None, is_repeated: false };
+    let refusal =
+        AuthorizationRefusal { status: 401, challenges: vec!["Bearer".into()], shown: None, is_repeated: false };
     assert!(matches!(credentials.refused(refusal).await, Remedy::Later(_)));
 }
 
@@ -166,7 +167,7 @@ async fn provider(issuer: &str, resource: &str, change: Value) -> Fake {
     let idp = Fake::start().await;
     let (origin, issuer, resource) = (idp.origin.clone(), issuer.to_owned(), resource.to_owned());
     idp.answers(move |_| {
-        let now = crate::oauth::record::now();
+        let now = crate::oauth::unix_time::now();
         let claims = json!({"iss": origin, "sub": "ann", "aud": issuer, "client_id": "c", "jti": "1", "exp": now + 60,
             "iat": now, "resource": resource, "scope": "read"});
         let mut answer = json!({"access_token": jwt("oauth-id-jag+jwt", &claims),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use http::HeaderValue;
 use serde_json::json;
 
-use super::fake::{Fake, Folder, log_in, parameters, redirect, request, tokens};
+use super::fake::{Fake, StateFolder, log_in, parameters, redirect, request, tokens};
 use crate::config::{OAuthConfig, ServerConfig};
-use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 use crate::oauth::{LogInError, LogInState, LogIns};
 
 /// Tokens that do not expire, with a number for each that was given.
@@ -26,12 +26,12 @@ async fn numbering(refreshable: bool) -> Fake {
     .await
 }
 
-fn refusal(status: u16, challenge: &str, shown: Option<&'static str>) -> Refusal {
+fn refusal(status: u16, challenge: &str, shown: Option<&'static str>) -> AuthorizationRefusal {
     let challenges = if challenge.is_empty() { Vec::new() } else { vec![challenge.to_owned()] };
-    Refusal { status, challenges, shown: shown.map(HeaderValue::from_static), is_repeated: false }
+    AuthorizationRefusal { status, challenges, shown: shown.map(HeaderValue::from_static), is_repeated: false }
 }
 
-async fn logged_in(folder: &Folder, server: &ServerConfig) -> (Arc<LogIns>, Arc<dyn Credentials>) {
+async fn logged_in(folder: &StateFolder, server: &ServerConfig) -> (Arc<LogIns>, Arc<dyn Credentials>) {
     let log_ins = folder.log_ins();
     log_in(&log_ins, server).await;
     let credentials = log_ins.credentials("a", server).unwrap();
@@ -41,10 +41,10 @@ async fn logged_in(folder: &Folder, server: &ServerConfig) -> (Arc<LogIns>, Arc<
 
 #[tokio::test]
 async fn a_server_that_asks_for_a_log_in_gets_the_command_to_run() {
-    let (fake, folder) = (Fake::start().await, Folder::new());
+    let (fake, folder) = (Fake::start().await, StateFolder::new());
     let undeclared = folder.log_ins().credentials("a", &fake.server(None)).unwrap();
     assert_eq!(undeclared.authorization().await, Ok(None));
-    let asks = "server `a` asks for a log-in with the scopes `read write`: run `proxy login a`";
+    let asks = "it asks for a log-in with the scopes `read write`: run `proxy login a`";
     let remedy = undeclared.refused(refusal(401, r#"Bearer scope="read write""#, None)).await;
     assert_eq!(remedy, Remedy::LogIn(LoginNeeded(asks.to_owned())));
     for other in [refusal(401, "Basic realm=x", None), refusal(401, "", None), refusal(403, "Bearer", None)] {
@@ -56,14 +56,14 @@ async fn a_server_that_asks_for_a_log_in_gets_the_command_to_run() {
 
 #[tokio::test]
 async fn a_refused_token_is_renewed_once() {
-    let (fake, folder) = (numbering(true).await, Folder::new());
+    let (fake, folder) = (numbering(true).await, StateFolder::new());
     let server = fake.server(None);
     let (log_ins, credentials) = logged_in(&folder, &server).await;
     let refused = |shown| credentials.refused(refusal(401, r#"Bearer error="invalid_token""#, Some(shown)));
     assert_eq!(refused("Bearer access-1").await, Remedy::Retry);
     assert_eq!(refused("Bearer access-1").await, Remedy::Retry, "a call that was under way");
     assert_eq!(fake.asked_for("POST /token").len(), 2, "one renewal for both");
-    let second = Refusal { is_repeated: true, ..refusal(401, "Bearer", Some("Bearer access-2")) };
+    let second = AuthorizationRefusal { is_repeated: true, ..refusal(401, "Bearer", Some("Bearer access-2")) };
     assert!(matches!(credentials.refused(second).await, Remedy::LogIn(_)), "the renewed one too: no loop");
     assert_eq!(fake.asked_for("POST /token").len(), 2);
     let described = log_ins.describe("a", &server).await.unwrap();
@@ -75,7 +75,7 @@ async fn a_refused_token_is_renewed_once() {
 
 #[tokio::test]
 async fn a_token_that_another_process_has_got_is_tried_first() {
-    let (fake, folder) = (numbering(false).await, Folder::new());
+    let (fake, folder) = (numbering(false).await, StateFolder::new());
     let server = fake.server(None);
     let (_log_ins, credentials) = logged_in(&folder, &server).await;
     let refused = |shown| credentials.refused(refusal(401, "Bearer", Some(shown)));
@@ -87,7 +87,7 @@ async fn a_token_that_another_process_has_got_is_tried_first() {
 
 #[tokio::test]
 async fn lacking_scopes_are_noted_and_asked_for_at_the_next_log_in() {
-    let (fake, folder) = (numbering(true).await, Folder::new());
+    let (fake, folder) = (numbering(true).await, StateFolder::new());
     let server = fake.server(None);
     let (log_ins, credentials) = logged_in(&folder, &server).await;
     let lacking = r#"Bearer error="insufficient_scope", scope="write""#;
@@ -109,19 +109,20 @@ async fn lacking_scopes_are_noted_and_asked_for_at_the_next_log_in() {
 
 #[tokio::test]
 async fn after_three_log_ins_that_did_not_help_the_next_is_refused() {
-    let (fake, folder) = (numbering(true).await, Folder::new());
+    let (fake, folder) = (numbering(true).await, StateFolder::new());
     let server = fake.server(None);
     let (log_ins, credentials) = logged_in(&folder, &server).await;
     for _ in 0..3 {
         let shown = credentials.authorization().await.unwrap();
         let challenges = vec![r#"Bearer error="insufficient_scope", scope="admin""#.to_owned()];
-        let remedy = credentials.refused(Refusal { status: 403, challenges, shown, is_repeated: false }).await;
+        let remedy =
+            credentials.refused(AuthorizationRefusal { status: 403, challenges, shown, is_repeated: false }).await;
         assert!(matches!(remedy, Remedy::MoreScopes(_)));
         log_in(&log_ins, &server).await;
     }
     let shown = credentials.authorization().await.unwrap();
     let challenges = vec![r#"Bearer error="insufficient_scope", scope="admin""#.to_owned()];
-    credentials.refused(Refusal { status: 403, challenges, shown, is_repeated: false }).await;
+    credentials.refused(AuthorizationRefusal { status: 403, challenges, shown, is_repeated: false }).await;
     let error = folder.log_ins().begin("a", &server, request()).await.unwrap_err();
     assert!(matches!(&error, LogInError::StepUp(text) if text.contains("keeps asking for `admin`")), "{error}");
     folder.log_ins().log_out("a", &server, false).await.unwrap();
@@ -130,10 +131,10 @@ async fn after_three_log_ins_that_did_not_help_the_next_is_refused() {
 
 #[tokio::test]
 async fn a_probe_shows_nothing_and_remembers_what_was_asked_for() {
-    let (fake, folder) = (numbering(true).await, Folder::new());
+    let (fake, folder) = (numbering(true).await, StateFolder::new());
     let server = fake.server(None);
     let (log_ins, _) = logged_in(&folder, &server).await;
-    let probe = log_ins.probe("a", &server).unwrap();
+    let probe = log_ins.probe(&server).unwrap();
     assert_eq!(probe.authorization().await, Ok(None));
     assert_eq!(probe.challenge(), None);
     let asked = r#"Bearer resource_metadata="https://h/m", scope="read""#;

@@ -7,9 +7,9 @@ use http::HeaderValue;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::fake::{Fake, Folder, log_in, tokens};
+use super::fake::{Fake, StateFolder, log_in, tokens};
 use crate::config::{OAuthConfig, ResourceChoice, ServerConfig};
-use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 
 /// An authorization server whose refresh tokens are good for one use. A second use ends the log-in, as RFC 9700 says.
 #[derive(Default)]
@@ -49,7 +49,7 @@ async fn rotating() -> (Fake, Arc<Mutex<Rotating>>) {
     (fake, state)
 }
 
-fn credentials(folder: &Folder, server: &ServerConfig) -> Arc<dyn Credentials> {
+fn credentials(folder: &StateFolder, server: &ServerConfig) -> Arc<dyn Credentials> {
     folder.log_ins().credentials("a", server).unwrap()
 }
 
@@ -63,7 +63,7 @@ fn renewals(fake: &Fake) -> usize {
 
 #[tokio::test]
 async fn fifty_calls_at_expiry_cause_one_renewal_which_is_saved() {
-    let ((fake, _), folder) = (rotating().await, Folder::new());
+    let ((fake, _), folder) = (rotating().await, StateFolder::new());
     let server = fake.server(None);
     log_in(&folder.log_ins(), &server).await;
     let credentials = credentials(&folder, &server);
@@ -81,7 +81,7 @@ async fn fifty_calls_at_expiry_cause_one_renewal_which_is_saved() {
 
 #[tokio::test]
 async fn five_processes_renew_once_and_nobody_loses_the_log_in() {
-    let ((fake, state), folder) = (rotating().await, Folder::new());
+    let ((fake, state), folder) = (rotating().await, StateFolder::new());
     let server = fake.server(None);
     log_in(&folder.log_ins(), &server).await;
     let processes: Vec<_> = (0..5).map(|_| credentials(&folder, &server)).collect();
@@ -93,7 +93,7 @@ async fn five_processes_renew_once_and_nobody_loses_the_log_in() {
 
 #[tokio::test]
 async fn a_call_that_is_cancelled_does_not_stop_the_renewal() {
-    let ((fake, _), folder) = (rotating().await, Folder::new());
+    let ((fake, _), folder) = (rotating().await, StateFolder::new());
     let (log_ins, server) = (folder.log_ins(), fake.server(None));
     log_in(&log_ins, &server).await;
     let credentials = log_ins.credentials("a", &server).unwrap();
@@ -111,7 +111,7 @@ async fn errors_of_the_network_keep_everything() {
     for (status, body) in
         [(500, json!({"error": "invalid_grant"})), (0, Value::Null), (429, Value::Null), (200, json!({}))]
     {
-        let (fake, folder) = (Fake::with_metadata(|_| None).await, Folder::new());
+        let (fake, folder) = (Fake::with_metadata(|_| None).await, StateFolder::new());
         let first = Mutex::new(true);
         let answer = body.clone();
         let origin = fake.origin.clone();
@@ -131,7 +131,7 @@ async fn errors_of_the_network_keep_everything() {
         assert_eq!(renewals(&fake), 1, "no storm");
         assert_eq!(folder.record()["tokens"]["refresh_token"], "refresh-1");
         assert!(folder.record()["last_error"].is_string());
-        let refusal = Refusal {
+        let refusal = AuthorizationRefusal {
             status: 401,
             challenges: vec!["Bearer".into()],
             shown: Some(HeaderValue::from_static("Bearer access-1")),
@@ -143,7 +143,7 @@ async fn errors_of_the_network_keep_everything() {
 
 #[tokio::test]
 async fn a_log_in_that_is_no_longer_accepted_ends_and_its_client_stays() {
-    let ((fake, state), folder) = (rotating().await, Folder::new());
+    let ((fake, state), folder) = (rotating().await, StateFolder::new());
     let server = fake.server(None);
     log_in(&folder.log_ins(), &server).await;
     state.lock().reused = true;
@@ -172,7 +172,7 @@ async fn an_answer_without_a_refresh_token_keeps_the_old_one() {
         ))
     })
     .await;
-    let (folder, server) = (Folder::new(), fake.server(None));
+    let (folder, server) = (StateFolder::new(), fake.server(None));
     log_in(&folder.log_ins(), &server).await;
     assert_eq!(text(credentials(&folder, &server).authorization().await), "Bearer access-2");
     let record = folder.record();
@@ -182,7 +182,7 @@ async fn an_answer_without_a_refresh_token_keeps_the_old_one() {
 
 #[tokio::test]
 async fn tokens_that_cannot_be_saved_are_used_all_the_same() {
-    let ((fake, state), folder) = (rotating().await, Folder::new());
+    let ((fake, state), folder) = (rotating().await, StateFolder::new());
     let server = fake.server(Some(OAuthConfig { resource: ResourceChoice::None, ..OAuthConfig::default() }));
     log_in(&folder.log_ins(), &server).await;
     // A folder under the name of the temporary file: even root cannot write there.
@@ -193,7 +193,7 @@ async fn tokens_that_cannot_be_saved_are_used_all_the_same() {
     let credentials = credentials(&folder, &server);
     assert_eq!(text(credentials.authorization().await), "Bearer access-2");
     assert_eq!(folder.record()["tokens"]["refresh_token"], "refresh-1", "it could not be saved");
-    let refusal = |shown| Refusal {
+    let refusal = |shown| AuthorizationRefusal {
         status: 401,
         challenges: vec!["Bearer".into()],
         shown: Some(HeaderValue::from_static(shown)),

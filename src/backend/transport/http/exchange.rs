@@ -85,13 +85,16 @@ impl HttpExchange {
     ) -> Result<HttpAnswer, TransportError> {
         trace_server(&self.server, Sender::Proxy, body.as_bytes());
         let negotiated = self.negotiated();
-        let mut sent = negotiated.headers.clone();
-        if negotiated.is_stateless() {
-            insert_header(&mut sent, &headers::METHOD, method)?;
-            for (name, value) in extra {
-                insert_header(&mut sent, name, value)?;
+        let sent = || -> Result<HeaderMap, TransportError> {
+            let mut sent = negotiated.headers.clone();
+            if negotiated.is_stateless() {
+                insert_header(&mut sent, &headers::METHOD, method)?;
+                for (name, value) in extra {
+                    insert_header(&mut sent, name, value)?;
+                }
             }
-        }
+            Ok(sent)
+        };
         let answer = match self.client.post(sent, body).await {
             Ok(answer) => answer,
             Err(error) => {
@@ -179,8 +182,12 @@ impl HttpExchange {
     }
 
     async fn resume(&self, last_id: &str) -> Result<EventStream, TransportError> {
-        let mut sent = self.negotiated().headers.clone();
-        insert_header(&mut sent, &headers::LAST_EVENT_ID, last_id)?;
+        let negotiated = self.negotiated();
+        let sent = || -> Result<HeaderMap, TransportError> {
+            let mut sent = negotiated.headers.clone();
+            insert_header(&mut sent, &headers::LAST_EVENT_ID, last_id)?;
+            Ok(sent)
+        };
         let answer = self.client.get(sent).await?;
         if answer.status().is_success() && answer.is_events() {
             Ok(answer.events())

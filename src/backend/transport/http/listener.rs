@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
 use tokio::sync::oneshot;
 
 use super::exchange::{DEFAULT_RETRY, HttpExchange, clamp_retry, insert_header};
@@ -63,12 +64,13 @@ pub(crate) async fn listen(exchange: &Arc<HttpExchange>, opened: oneshot::Sender
 
 async fn open(exchange: &HttpExchange, last_id: Option<&str>) -> StreamAttempt {
     let negotiated = exchange.negotiated();
-    let mut sent = negotiated.headers.clone();
-    if let Some(id) = last_id
-        && insert_header(&mut sent, &headers::LAST_EVENT_ID, id).is_err()
-    {
-        return StreamAttempt::GiveUp;
-    }
+    let sent = || -> Result<HeaderMap, TransportError> {
+        let mut sent = negotiated.headers.clone();
+        if let Some(id) = last_id {
+            insert_header(&mut sent, &headers::LAST_EVENT_ID, id)?;
+        }
+        Ok(sent)
+    };
     match exchange.client.get(sent).await {
         Ok(answer) if answer.status().is_success() && answer.is_events() => {
             StreamAttempt::Open(Box::new(answer.events()))
@@ -91,6 +93,8 @@ async fn open(exchange: &HttpExchange, last_id: Option<&str>) -> StreamAttempt {
             StreamAttempt::GiveUp
         }
         Err(SendError::Refused(TransportError::Unexpected(answer))) => StreamAttempt::Refused(answer.status),
+        // The last ID cannot be sent.
+        Err(SendError::Refused(TransportError::Protocol(_))) => StreamAttempt::GiveUp,
         // Whoever supervises the server learns by itself that a log-in is needed.
         Err(SendError::Refused(TransportError::LoginNeeded(_) | TransportError::Forbidden(_))) => StreamAttempt::GiveUp,
         Err(SendError::Refused(_) | SendError::Http(_)) => StreamAttempt::Retry,

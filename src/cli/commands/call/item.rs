@@ -7,7 +7,7 @@ use crate::admin::SurfaceReport;
 use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, Answers, Query, QueryArgs};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::{Definition, ItemKind};
+use crate::model::{Definition, ItemKind, problem};
 
 #[derive(Debug, Args)]
 pub(crate) struct ItemOptions {
@@ -57,8 +57,8 @@ async fn unknown(kind: ItemKind, key: &str, report: &SurfaceReport, answers: &An
     let mut diagnostic = Diagnostic::error(format!("unknown {} `{key}`", kind.noun()));
     for server in &report.servers {
         let name = server["name"].as_str().unwrap_or_default();
-        if let Some(error) = server["error"].as_str().filter(|error| !error.is_empty()) {
-            diagnostic = diagnostic.note(format!("server `{name}` is not available: {error}"));
+        if let Some(problem) = problem(name, server["error"].as_str().unwrap_or_default()) {
+            diagnostic = diagnostic.note(problem);
         }
     }
     if let Some(source) = answers.lists_from() {

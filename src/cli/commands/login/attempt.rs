@@ -4,16 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::browser::Browser;
-use super::callback::CallbackPort;
-use super::page::{Page, Verdict};
+use super::callback::{CallbackPort, ResultPage, Verdict};
 use super::probe::{self, Demand};
 use super::redirect::Redirect;
-use super::wait::{self, Answer};
+use super::wait::{self, LogInAnswer};
 use super::{LoginArgs, failure, say, source};
 use crate::cli::age::age;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, spinner};
-use crate::config::{AuthConfig, ServerConfig, duration};
+use crate::config::{AuthConfig, ServerConfig, duration, is_scope};
 use crate::control::instances;
 use crate::diagnostic::Diagnostic;
 use crate::oauth::{Challenge, LogInError, LogInReport, LogInRequest, LogInState, LogIns, PendingLogIn};
@@ -39,9 +38,6 @@ pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
     if timeout > MAX_WAIT {
         return Err(CommandFailure::usage("`--timeout` is at most 10m: an address is not good for longer"));
     }
-    // RFC 6749, 3.3.
-    let is_scope =
-        |scope: &str| !scope.is_empty() && scope.bytes().all(|byte| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~'));
     if let Some(scope) = args.scopes.iter().find(|scope| !is_scope(scope)) {
         let problem = format!("`--scope`: `{scope}` is not a scope, which has no spaces, quotes or backslashes");
         return Err(CommandFailure::usage_with_hint(problem, "write `--scope` once for each"));
@@ -164,19 +160,19 @@ impl Attempt<'_> {
         let browser = self.opens_browser.then(|| Browser::open(&url));
         let answer = wait::answer(&redirect, &mut callbacks, browser, self.timeout).await?;
         let finished = spinner::with("fetching the tokens", pending.finish(answer.url())).await;
-        if let Answer::Browser(callback) = answer {
+        if let LogInAnswer::Browser(callback) = answer {
             callback.answer(self.page(&finished)).await;
         }
         finished.map_err(|error| failure(&error))
     }
 
-    fn page(&self, finished: &Result<LogInReport, LogInError>) -> Page {
+    fn page(&self, finished: &Result<LogInReport, LogInError>) -> ResultPage {
         match finished {
             Ok(_) => {
                 let text = format!("The proxy can now use the server {}.", self.name);
-                Page { verdict: Verdict::LoggedIn, text }
+                ResultPage { verdict: Verdict::LoggedIn, text }
             }
-            Err(error) => Page { verdict: Verdict::Failed, text: error.to_string() },
+            Err(error) => ResultPage { verdict: Verdict::Failed, text: error.to_string() },
         }
     }
 

@@ -5,39 +5,53 @@ use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
-/// A browser that is being opened, or why there is none.
-pub(super) enum Browser {
-    Started { program: String, child: Child },
-    None(String),
+/// The commands that may open the URL, in the order in which they are tried.
+pub(super) struct Browser {
+    commands: std::vec::IntoIter<Vec<String>>,
+    /// The one that runs.
+    running: Option<(String, Child)>,
+    /// Why those before it did not work.
+    problems: Vec<String>,
 }
 
 impl Browser {
+    /// Starts the first command that can be started.
     pub(super) fn open(url: &str) -> Self {
-        let Some(words) = command(std::env::var("BROWSER").ok().as_deref(), has_display()) else {
-            return Browser::None("there is no display".to_owned());
-        };
-        let words = with_url(&words, url);
-        let Some((program, arguments)) = words.split_first() else {
-            return Browser::None("`BROWSER` is empty".to_owned());
-        };
-        match spawn(program, arguments) {
-            Ok(child) => Browser::Started { program: program.clone(), child },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Browser::None(format!("the command `{program}` was not found"))
+        let commands = commands(std::env::var("BROWSER").ok().as_deref(), has_display());
+        let problems = if commands.is_empty() { vec!["there is no display".to_owned()] } else { Vec::new() };
+        let commands: Vec<Vec<String>> = commands.iter().map(|words| with_url(words, url)).collect();
+        let mut browser = Browser { commands: commands.into_iter(), running: None, problems };
+        browser.start_next();
+        browser
+    }
+
+    fn start_next(&mut self) {
+        self.running = None;
+        for words in self.commands.by_ref() {
+            let Some((program, arguments)) = words.split_first() else { continue };
+            match spawn(program, arguments) {
+                Ok(child) => {
+                    self.running = Some((program.clone(), child));
+                    return;
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.problems.push(format!("the command `{program}` was not found"));
+                }
+                Err(error) => self.problems.push(format!("`{program}`: {error}")),
             }
-            Err(error) => Browser::None(format!("`{program}`: {error}")),
         }
     }
 
-    /// Completes with the reason if there is no browser; never, if it was opened.
-    pub(super) async fn failed(self) -> String {
-        match self {
-            Browser::None(reason) => reason,
-            Browser::Started { program, mut child } => match child.wait().await {
-                Ok(status) if !status.success() => format!("`{program}` ended with {status}"),
-                _ => std::future::pending().await,
-            },
+    /// Completes with the reasons if no command has opened a browser; never, if one has.
+    pub(super) async fn failed(mut self) -> String {
+        while let Some((program, child)) = &mut self.running {
+            match child.wait().await {
+                Ok(status) if !status.success() => self.problems.push(format!("`{program}` ended with {status}")),
+                _ => return std::future::pending().await,
+            }
+            self.start_next();
         }
+        self.problems.join("; ")
     }
 }
 
@@ -48,13 +62,17 @@ fn spawn(program: &str, arguments: &[String]) -> io::Result<Child> {
     command.spawn()
 }
 
-/// The words of the command: those of `BROWSER`, or the one that the system has.
-fn command(browser: Option<&str>, has_display: bool) -> Option<Vec<String>> {
-    match browser.map(str::trim).filter(|browser| !browser.is_empty()) {
-        Some(browser) => Some(browser.split_whitespace().map(str::to_owned).collect()),
-        None if cfg!(target_os = "macos") => Some(vec!["open".to_owned()]),
+/// The commands, each as its words: those of `BROWSER`, between colons, or the one that the system has.
+fn commands(browser: Option<&str>, has_display: bool) -> Vec<Vec<String>> {
+    let words = |command: &str| command.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let named = browser.unwrap_or_default().split(':').map(words).filter(|words| !words.is_empty());
+    let named: Vec<Vec<String>> = named.collect();
+    match named.is_empty() {
+        false => named,
+        true if cfg!(target_os = "macos") => vec![words("open")],
         // Without a display `xdg-open` looks for browsers that need the terminal.
-        None => has_display.then(|| vec!["xdg-open".to_owned()]),
+        true if has_display => vec![words("xdg-open")],
+        true => Vec::new(),
     }
 }
 
@@ -81,19 +99,24 @@ mod tests {
 
     #[test]
     fn the_url_is_one_argument_wherever_it_stands() {
-        let opened = |browser: &str| with_url(&command(Some(browser), false).unwrap(), "https://a/?x=1&y=$(b) c;'");
+        let opened = |browser: &str| with_url(&commands(Some(browser), false)[0], "https://a/?x=1&y=$(b) c;'");
         assert_eq!(opened("firefox"), ["firefox", "https://a/?x=1&y=$(b) c;'"]);
         assert_eq!(opened(" lynx  -accept_all_cookies "), ["lynx", "-accept_all_cookies", "https://a/?x=1&y=$(b) c;'"]);
         assert_eq!(opened("chromium --app=%s --new"), ["chromium", "--app=https://a/?x=1&y=$(b) c;'", "--new"]);
     }
 
     #[test]
+    fn several_browsers_stand_between_colons() {
+        assert_eq!(commands(Some("firefox --new::lynx"), false), [vec!["firefox", "--new"], vec!["lynx"]]);
+    }
+
+    #[test]
     fn without_a_display_there_is_no_browser_unless_one_is_named() {
         if !cfg!(target_os = "macos") {
-            assert_eq!(command(None, false), None);
-            assert_eq!(command(Some(" "), false), None);
-            assert_eq!(command(None, true), Some(vec!["xdg-open".to_owned()]));
+            let none: Vec<Vec<String>> = Vec::new();
+            assert_eq!((commands(None, false), commands(Some(" :"), false)), (none.clone(), none));
+            assert_eq!(commands(None, true), [["xdg-open"]]);
         }
-        assert_eq!(command(Some("w3m"), false), Some(vec!["w3m".to_owned()]));
+        assert_eq!(commands(Some("w3m"), false), [["w3m"]]);
     }
 }

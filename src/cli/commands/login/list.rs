@@ -17,12 +17,12 @@ use crate::oauth::{LogInDescription, LogInError, LogInKind, LogInState};
 const HEADER: [&str; 9] = ["SERVER", "STATUS", "TYPE", "ISSUER", "CLIENT ID", "SCOPES", "EXPIRES", "RENEWED", "TO DO"];
 
 /// One server.
-struct Entry {
+struct ListedServer {
     name: String,
-    known: Known,
+    known: ListedLogIn,
 }
 
-enum Known {
+enum ListedLogIn {
     Described(Box<LogInDescription>),
     /// The config has its credentials.
     Header,
@@ -37,29 +37,29 @@ pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure
     let log_ins = super::log_ins(&loaded.config);
     let cache = Cache::at(setup::options(loaded.bundled)?.cache_folder);
     let has_url = |server: &ServerConfig| matches!(server.transport, TransportConfig::Http { .. }) && !server.disabled;
-    let entries: Vec<Entry> = runtime.block_on(async {
+    let entries: Vec<ListedServer> = runtime.block_on(async {
         let mut entries = Vec::new();
         for (name, server) in loaded.config.servers.iter().filter(|(_, server)| has_url(server)) {
             let known = match log_ins.describe(name, server).await {
                 Ok(described) => {
-                    Known::Described(Box::new(with_last_start(described, &idle_view(name, server, &cache, None))))
+                    ListedLogIn::Described(Box::new(with_last_start(described, &idle_view(name, server, &cache, None))))
                 }
-                Err(LogInError::NotApplicable(_)) => Known::Header,
-                Err(error) => Known::Unreadable(error.to_string()),
+                Err(LogInError::NotApplicable(_)) => ListedLogIn::Header,
+                Err(error) => ListedLogIn::Unreadable(error.to_string()),
             };
-            entries.push(Entry { name: name.clone(), known });
+            entries.push(ListedServer { name: name.clone(), known });
         }
         entries
     });
     if json {
-        output::json(&entries.iter().map(Entry::json).collect::<Vec<_>>());
+        output::json(&entries.iter().map(ListedServer::json).collect::<Vec<_>>());
     } else if entries.is_empty() {
         output::err("the config has no servers with `url`: only these have log-ins");
     } else {
-        let rows: Vec<Vec<String>> = entries.iter().map(Entry::row).collect();
+        let rows: Vec<Vec<String>> = entries.iter().map(ListedServer::row).collect();
         output::out(&table::render(&HEADER, &rows));
     }
-    let waits = entries.iter().any(Entry::waits);
+    let waits = entries.iter().any(ListedServer::waits);
     if waits { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
 }
 
@@ -75,35 +75,35 @@ fn with_last_start(mut described: LogInDescription, view: &BackendView) -> LogIn
     described
 }
 
-impl Entry {
+impl ListedServer {
     /// Whether somebody has to do something before the server can be used.
     fn waits(&self) -> bool {
         match &self.known {
-            Known::Described(known) => known.state == LogInState::LogInNeeded || !known.wanted_scopes.is_empty(),
-            Known::Header => false,
-            Known::Unreadable(_) => true,
+            ListedLogIn::Described(known) => known.state == LogInState::LogInNeeded || !known.wanted_scopes.is_empty(),
+            ListedLogIn::Header => false,
+            ListedLogIn::Unreadable(_) => true,
         }
     }
 
     fn status(&self) -> &'static str {
         match &self.known {
-            Known::Described(known) => match known.state {
+            ListedLogIn::Described(known) => match known.state {
                 LogInState::LoggedIn => "ok",
                 LogInState::LogInNeeded => "login",
                 LogInState::NotNeeded if known.kind == LogInKind::Undeclared => "none",
                 LogInState::NotNeeded => "automatic",
             },
-            Known::Header => "ok",
-            Known::Unreadable(_) => "error",
+            ListedLogIn::Header => "ok",
+            ListedLogIn::Unreadable(_) => "error",
         }
     }
 
     fn row(&self) -> Vec<String> {
         let (name, status) = (self.name.clone(), self.status().to_owned());
         let known = match &self.known {
-            Known::Described(known) => known,
-            Known::Header => return row([name, status, "header".to_owned()], ""),
-            Known::Unreadable(error) => return row([name, status, String::new()], error),
+            ListedLogIn::Described(known) => known,
+            ListedLogIn::Header => return row([name, status, "header".to_owned()], ""),
+            ListedLogIn::Unreadable(error) => return row([name, status, String::new()], error),
         };
         let to_do: Vec<&str> =
             [&known.last_error, &known.what_to_do].into_iter().flatten().map(String::as_str).collect();
@@ -122,9 +122,9 @@ impl Entry {
 
     fn json(&self) -> Value {
         let known = match &self.known {
-            Known::Described(known) => known,
-            Known::Header => return json!({"server": self.name, "status": self.status(), "type": "header"}),
-            Known::Unreadable(error) => {
+            ListedLogIn::Described(known) => known,
+            ListedLogIn::Header => return json!({"server": self.name, "status": self.status(), "type": "header"}),
+            ListedLogIn::Unreadable(error) => {
                 return json!({"server": self.name, "status": self.status(), "lastError": error});
             }
         };

@@ -5,7 +5,6 @@ mod browser;
 mod callback;
 mod list;
 mod log_out;
-mod page;
 mod paste;
 mod probe;
 mod redirect;

@@ -23,7 +23,7 @@ pub(super) enum Demand {
 }
 
 pub(super) async fn ask(log_ins: &Arc<LogIns>, name: &str, server: &ServerConfig) -> Result<Demand, CommandFailure> {
-    let Some(probe) = log_ins.probe(name, server) else { return Ok(Demand::Nothing) };
+    let Some(probe) = log_ins.probe(server) else { return Ok(Demand::Nothing) };
     let shown: Arc<dyn Credentials> = Arc::clone(&probe) as _;
     let changes = Arc::new(Notify::new());
     let environment = Environment {

@@ -4,7 +4,7 @@ use url::Url;
 
 /// The redirect that a log-in waits for.
 #[derive(Clone)]
-pub(super) struct Redirect {
+pub(crate) struct Redirect {
     uri: String,
     /// The value that only the authorization server of this log-in has been told.
     state: String,
@@ -12,7 +12,7 @@ pub(super) struct Redirect {
 
 impl Redirect {
     /// The redirect of this authorization request. `None` if the request has no `state`.
-    pub(super) fn of(redirect_uri: &str, authorization_url: &str) -> Option<Self> {
+    pub(crate) fn of(redirect_uri: &str, authorization_url: &str) -> Option<Self> {
         let url = Url::parse(authorization_url).ok()?;
         // The address of the page may have parameters of its own, to which those of the request were added.
         let state = url.query_pairs().filter(|(name, _)| name == "state").last()?.1.into_owned();
@@ -20,7 +20,7 @@ impl Redirect {
     }
 
     /// Checks that a URL is the answer to this log-in. The error says which check failed.
-    pub(super) fn check(&self, url: &str) -> Result<(), String> {
+    pub(crate) fn check(&self, url: &str) -> Result<(), String> {
         let is_ours = url.strip_prefix(&self.uri).is_some_and(|rest| rest.is_empty() || rest.starts_with('?'));
         if !is_ours {
             return Err(format!(

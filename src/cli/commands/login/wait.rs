@@ -14,16 +14,16 @@ use crate::cli::output;
 use crate::diagnostic::Diagnostic;
 
 /// How the answer arrived.
-pub(super) enum Answer {
+pub(super) enum LogInAnswer {
     Browser(Callback),
     Pasted(String),
 }
 
-impl Answer {
+impl LogInAnswer {
     pub(super) fn url(&self) -> &str {
         match self {
-            Answer::Browser(callback) => &callback.url,
-            Answer::Pasted(url) => url,
+            LogInAnswer::Browser(callback) => &callback.url,
+            LogInAnswer::Pasted(url) => url,
         }
     }
 }
@@ -34,7 +34,7 @@ pub(super) async fn answer(
     callbacks: &mut Callbacks,
     browser: Option<Browser>,
     timeout: Duration,
-) -> Result<Answer, CommandFailure> {
+) -> Result<LogInAnswer, CommandFailure> {
     let deadline = Instant::now() + timeout;
     let mut pasted = Pasted::follow();
     let mut said: Vec<String> = Vec::new();
@@ -48,7 +48,7 @@ pub(super) async fn answer(
         };
         tokio::select! {
             event = callbacks.next() => match event {
-                CallbackEvent::Answer(callback) => return Ok(Answer::Browser(callback)),
+                CallbackEvent::Answer(callback) => return Ok(LogInAnswer::Browser(callback)),
                 CallbackEvent::Refused(reason) => {
                     // A web page can repeat it as often as it likes.
                     if !said.contains(&reason) {
@@ -58,7 +58,7 @@ pub(super) async fn answer(
                 }
             },
             url = pasted.next() => match redirect.check(&url) {
-                Ok(()) => return Ok(Answer::Pasted(url)),
+                Ok(()) => return Ok(LogInAnswer::Pasted(url)),
                 Err(reason) if std::io::stdin().is_terminal() => output::err(&format!("{reason}; paste the address again")),
                 Err(reason) => return Err(failed(format!("the pasted address does not belong to this log-in: {reason}"))),
             },

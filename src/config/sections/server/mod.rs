@@ -1,7 +1,6 @@
 //! A server of `mcpServers`: its transport, timeouts and limits.
 
 mod auth;
-mod auth_values;
 mod env_file;
 mod read;
 mod transport;
@@ -18,7 +17,7 @@ use crate::model::{MethodPattern, Secret};
 
 pub use auth::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
-    ResourceChoice, SigningAlgorithm,
+    ResourceChoice, SigningAlgorithm, is_scope,
 };
 pub(crate) use env_file::env_files;
 pub(crate) use read::{read_inherited, read_servers};

@@ -1,24 +1,21 @@
 //! Credentials that show nothing, to find out what a server asks for.
 
+use std::task::Poll;
+
 use futures::future::{BoxFuture, FutureExt, pending, ready};
 use http::HeaderValue;
 use parking_lot::Mutex;
 
-use super::Challenge;
-use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+use super::challenge::Challenge;
+use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 
 /// Shows no token and remembers the challenge.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Probe {
-    server: String,
     challenge: Mutex<Option<Challenge>>,
 }
 
 impl Probe {
-    pub(super) fn new(server: &str) -> Self {
-        Probe { server: server.to_owned(), challenge: Mutex::default() }
-    }
-
     /// What the server has asked for; `None` if it has not refused anything.
     pub fn challenge(&self) -> Option<Challenge> {
         self.challenge.lock().clone()
@@ -26,16 +23,18 @@ impl Probe {
 }
 
 impl Credentials for Probe {
+    fn ready(&self) -> Poll<Option<HeaderValue>> {
+        Poll::Ready(None)
+    }
+
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
         ready(Ok(None)).boxed()
     }
 
-    fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy> {
+    fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy> {
         let challenge = Challenge::find(&refusal.challenges);
         let remedy = match (refusal.status, &challenge) {
-            (401, _) | (403, Some(_)) => {
-                Remedy::LogIn(LoginNeeded(format!("server `{}` asks for a log-in", self.server)))
-            }
+            (401, _) | (403, Some(_)) => Remedy::LogIn(LoginNeeded("it asks for a log-in".to_owned())),
             _ => Remedy::None,
         };
         if remedy != Remedy::None {
@@ -43,6 +42,8 @@ impl Credentials for Probe {
         }
         ready(remedy).boxed()
     }
+
+    fn look_out(&self) {}
 
     fn changed(&self) -> BoxFuture<'_, ()> {
         pending().boxed()

@@ -6,22 +6,22 @@ use std::fmt::Write;
 use crate::foreign_text::visible;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     LoggedIn,
     Failed,
     /// The request does not belong to the log-in, which goes on.
     Refused,
 }
 
-pub(super) struct Page {
-    pub(super) verdict: Verdict,
+pub(crate) struct ResultPage {
+    pub(crate) verdict: Verdict,
     /// May quote the server or the authorization server.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
-impl Page {
+impl ResultPage {
     /// The whole HTTP response.
-    pub(super) fn response(&self) -> String {
+    pub(crate) fn response(&self) -> String {
         let (status, title, advice) = match self.verdict {
             Verdict::LoggedIn => ("200 OK", "You are logged in", "You can close this window."),
             Verdict::Failed => {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn foreign_text_is_text_on_the_page() {
-        let page = Page { verdict: Verdict::Failed, text: "<script>alert('1')</script> & \u{202e}\"".to_owned() };
+        let page = ResultPage { verdict: Verdict::Failed, text: "<script>alert('1')</script> & \u{202e}\"".to_owned() };
         let response = page.response();
         assert!(!response.contains("<script") && !response.contains('\u{202e}'), "{response}");
         assert!(

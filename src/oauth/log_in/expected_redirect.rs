@@ -4,22 +4,22 @@
 use subtle::ConstantTimeEq;
 use url::Url;
 
-use super::LogInError;
-use super::discovery::quoted;
+use crate::foreign_text::quoted;
 use crate::model::Secret;
+use crate::oauth::LogInError;
 
 /// What is expected of a redirect.
-pub(super) struct Expected<'a> {
-    pub(super) redirect_uri: &'a str,
-    pub(super) state: &'a str,
-    pub(super) issuer: &'a str,
+pub(crate) struct ExpectedRedirect<'a> {
+    pub(crate) redirect_uri: &'a str,
+    pub(crate) state: &'a str,
+    pub(crate) issuer: &'a str,
     /// Whether the issuer has promised to name itself (RFC 9207).
-    pub(super) names_itself: bool,
+    pub(crate) names_itself: bool,
 }
 
-impl Expected<'_> {
+impl ExpectedRedirect<'_> {
     /// The code of a redirect that passes every check.
-    pub(super) fn code(&self, callback: &str) -> Result<Secret, LogInError> {
+    pub(crate) fn code(&self, callback: &str) -> Result<Secret, LogInError> {
         let refuse = |why: &str| LogInError::Callback(format!("the redirect was refused: {why}"));
         let url = Url::parse(callback.trim()).map_err(|_| refuse("it is not a URL"))?;
         let place = |url: &Url| (url.origin(), url.path().to_owned());
@@ -68,7 +68,7 @@ mod tests {
     const REDIRECT: &str = "http://127.0.0.1:7/callback";
 
     fn code(names_itself: bool, callback: &str) -> Result<String, LogInError> {
-        let expected = Expected { redirect_uri: REDIRECT, state: "s1", issuer: "https://as", names_itself };
+        let expected = ExpectedRedirect { redirect_uri: REDIRECT, state: "s1", issuer: "https://as", names_itself };
         expected.code(callback).map(|code| code.reveal().to_owned())
     }
 

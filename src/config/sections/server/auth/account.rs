@@ -1,12 +1,12 @@
 //! What follows from `auth`: as whom the proxy acts at a server, and what must not be shown.
 
-use super::auth::{AuthConfig, ClientCredentialsConfig, ClientProof, IdToken, ResourceChoice};
+use super::types::{AuthConfig, ClientCredentialsConfig, ClientProof, IdToken, ResourceChoice};
 use crate::model::Secret;
 
 impl AuthConfig {
     /// What decides as whom the proxy acts at the server and what it may do there. Empty if all of it is decided by who
     /// logs in.
-    pub(super) fn account(&self) -> Vec<&str> {
+    pub(in crate::config::sections::server) fn account(&self) -> Vec<&str> {
         let (client, issuer, scopes, resource) = match self {
             AuthConfig::OAuth(oauth) => {
                 let client = oauth.client.as_ref().map(|client| client.id.as_str());

@@ -2,114 +2,39 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use futures::future::{BoxFuture, Shared};
-use http::HeaderValue;
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
-use super::LogInError;
-use super::record::{Record, now};
+use super::known::KnownLogIn;
 use super::renewal::Renewal;
-use super::storage::{CredentialStorage, RecordKey, RecordLock};
-use super::subject::Subject;
-use crate::backoff::Backoff;
+use crate::oauth::LogInError;
+use crate::oauth::failures::TokenFailures;
+use crate::oauth::storage::{CredentialStorage, LogInRecord, RecordKey, RecordLock};
+use crate::oauth::subject::Subject;
 use crate::wire::http::Fetcher;
 
-const FIRST_DELAY: Duration = Duration::from_secs(1);
-const MAX_DELAY: Duration = Duration::from_secs(60);
-
 /// One for each record and process.
-pub(super) struct PersonLogIn {
-    pub(super) key: RecordKey,
+pub(crate) struct PersonLogIn {
+    pub(crate) key: RecordKey,
     /// The authorization server that the config names.
-    pub(super) issuer: Option<String>,
-    pub(super) storage: CredentialStorage,
-    pub(super) fetcher: Arc<Fetcher>,
-    known: ArcSwap<Known>,
+    pub(crate) issuer: Option<String>,
+    pub(crate) storage: CredentialStorage,
+    pub(crate) fetcher: Arc<Fetcher>,
+    known: ArcSwap<KnownLogIn>,
+    /// Whether a server waits for another log-in than the present one.
+    awaited: AtomicBool,
     /// Identifies the present log-in; `None` while there is none.
     current: watch::Sender<Option<String>>,
     /// Held while the storage is read or written and the outcome becomes known: what was read before a write must not
     /// become known after it.
     storing: tokio::sync::Mutex<()>,
     /// The renewal that is under way.
-    pub(super) renewing: Mutex<Option<Shared<BoxFuture<'static, Renewal>>>>,
-    pub(super) failures: Mutex<Failures>,
-}
-
-/// What is known of the log-in.
-#[derive(Default)]
-pub(super) struct Known {
-    loaded: bool,
-    /// What is used.
-    pub(super) record: Option<Arc<Record>>,
-    /// What the storage is known to have: another record if the last one could not be saved.
-    stored: Option<Arc<Record>>,
-    /// The value of `Authorization`, ready to be sent.
-    pub(super) header: Option<HeaderValue>,
-    renew_at: Option<u64>,
-}
-
-impl Known {
-    fn new(record: Option<Arc<Record>>, stored: Option<Arc<Record>>) -> Self {
-        let tokens = record.as_ref().and_then(|record| record.tokens.as_ref());
-        let header = tokens.and_then(super::record::Tokens::header);
-        let renew_at = tokens.and_then(super::record::Tokens::renew_at);
-        Known { loaded: true, header, renew_at, record, stored }
-    }
-
-    /// The header, if it is not to be renewed yet.
-    pub(super) fn fresh(&self) -> Option<&HeaderValue> {
-        self.header.as_ref().filter(|_| self.renew_at.is_none_or(|renew_at| now() < renew_at))
-    }
-
-    /// Whether it is known that nobody has logged in.
-    pub(super) fn is_none(&self) -> bool {
-        self.loaded && self.record.is_none()
-    }
-
-    fn log_in(&self) -> Option<String> {
-        let tokens = self.record.as_ref()?.tokens.as_ref()?;
-        Some(tokens.log_in.clone())
-    }
-
-    pub(super) fn is_renewable(&self) -> bool {
-        let tokens = self.record.as_ref().and_then(|record| record.tokens.as_ref());
-        tokens.is_some_and(|tokens| tokens.refresh_token.is_some())
-    }
-}
-
-/// Renewals that failed for now.
-#[derive(Debug)]
-pub(super) struct Failures {
-    backoff: Backoff,
-    /// The last error, and until when it stands.
-    last: Option<(Instant, String)>,
-}
-
-impl Default for Failures {
-    fn default() -> Self {
-        Failures { backoff: Backoff::new(FIRST_DELAY, MAX_DELAY), last: None }
-    }
-}
-
-impl Failures {
-    pub(super) fn add(&mut self, error: String) {
-        self.last = Some((Instant::now() + self.backoff.next_delay(), error));
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.backoff.reset();
-        self.last = None;
-    }
-
-    /// The error of the last attempt, if it is too early for another.
-    pub(super) fn standing(&self) -> Option<String> {
-        self.last.as_ref().filter(|(until, _)| Instant::now() < *until).map(|(_, error)| error.clone())
-    }
+    pub(crate) renewing: Mutex<Option<Shared<BoxFuture<'static, Renewal>>>>,
+    pub(crate) failures: Mutex<TokenFailures>,
 }
 
 impl fmt::Debug for PersonLogIn {
@@ -119,13 +44,14 @@ impl fmt::Debug for PersonLogIn {
 }
 
 impl PersonLogIn {
-    pub(super) fn new(subject: &Subject, storage: CredentialStorage, fetcher: Arc<Fetcher>) -> Self {
+    pub(crate) fn new(subject: &Subject, storage: CredentialStorage, fetcher: Arc<Fetcher>) -> Self {
         PersonLogIn {
             key: subject.key.clone(),
             issuer: subject.config.issuer.clone(),
             storage,
             fetcher,
             known: ArcSwap::default(),
+            awaited: AtomicBool::new(false),
             current: watch::Sender::default(),
             storing: tokio::sync::Mutex::default(),
             renewing: Mutex::default(),
@@ -133,41 +59,44 @@ impl PersonLogIn {
         }
     }
 
-    pub(super) fn known(&self) -> arc_swap::Guard<Arc<Known>> {
+    pub(super) fn known(&self) -> arc_swap::Guard<Arc<KnownLogIn>> {
         self.known.load()
     }
 
     /// Reads the record, if that has not been done.
-    pub(super) async fn load(&self) -> Result<(), LogInError> {
+    pub(crate) async fn load(&self) -> Result<(), LogInError> {
         if self.known.load().loaded {
             return Ok(());
         }
         let _storing = self.storing.lock().await;
         if !self.known.load().loaded {
             let found = self.stored().await?.map(Arc::new);
-            self.know(Known::new(found.clone(), found));
+            self.know(KnownLogIn::new(found.clone(), found));
         }
         Ok(())
     }
 
-    fn know(&self, known: Known) {
+    fn know(&self, known: KnownLogIn) {
         let log_in = known.log_in();
         self.known.store(Arc::new(known));
         // A renewal is the same log-in, and nobody waits for the end of one.
         self.current.send_if_modified(|current| {
             let changed = *current != log_in;
+            if changed && log_in.is_some() {
+                self.awaited.store(false, Ordering::Relaxed);
+            }
             *current = log_in;
             changed
         });
     }
 
     /// What the storage has now.
-    pub(super) async fn stored(&self) -> Result<Option<Record>, LogInError> {
+    pub(crate) async fn stored(&self) -> Result<Option<LogInRecord>, LogInError> {
         self.storage.read(&self.key).await
     }
 
     /// Takes up what others have stored since the last time. Returns whether there was something.
-    pub(super) async fn take_up(&self) -> Result<bool, LogInError> {
+    pub(crate) async fn take_up(&self) -> Result<bool, LogInError> {
         if !self.known.load().loaded {
             return self.load().await.map(|()| false);
         }
@@ -177,61 +106,78 @@ impl PersonLogIn {
         if changed {
             let found = found.map(Arc::new);
             self.failures.lock().clear();
-            self.know(Known::new(found.clone(), found));
+            self.know(KnownLogIn::new(found.clone(), found));
         }
         Ok(changed)
     }
 
     /// Stores a record and uses it. If it cannot be stored it is used all the same, and the error says so: the tokens that it
     /// replaces may be spent.
-    pub(super) async fn replace(&self, lock: &RecordLock, record: Record) -> Result<(), LogInError> {
+    pub(crate) async fn replace(&self, lock: &RecordLock, record: LogInRecord) -> Result<(), LogInError> {
         let _storing = self.storing.lock().await;
         let written = self.storage.write(lock, &self.key, &record).await;
         let record = Some(Arc::new(record));
         let stored = if written.is_ok() { record.clone() } else { self.known.load().stored.clone() };
-        self.know(Known::new(record, stored));
+        self.know(KnownLogIn::new(record, stored));
         written
     }
 
     /// Stores the record of a new log-in, or of a new client.
-    pub(super) async fn save(&self, record: Record) -> Result<(), LogInError> {
+    pub(crate) async fn save(&self, record: LogInRecord) -> Result<(), LogInError> {
         let lock = self.storage.lock(&self.key).await?;
         self.failures.lock().clear();
         let _storing = self.storing.lock().await;
         self.storage.write(&lock, &self.key, &record).await?;
         let record = Some(Arc::new(record));
-        self.know(Known::new(record.clone(), record));
+        self.know(KnownLogIn::new(record.clone(), record));
         Ok(())
     }
 
     /// Stores a change of the record that others may have changed in the meantime.
-    pub(super) async fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), LogInError> {
+    pub(crate) async fn change(&self, change: impl FnOnce(&mut LogInRecord)) -> Result<(), LogInError> {
         let lock = self.storage.lock(&self.key).await?;
         self.take_up().await?;
         let Some(record) = self.known.load().record.clone() else { return Ok(()) };
-        let mut changed = Record::clone(&record);
+        let mut changed = LogInRecord::clone(&record);
         change(&mut changed);
         if changed == *record { Ok(()) } else { self.replace(&lock, changed).await }
     }
 
     /// Forgets the log-in, here and in the storage. `kept` is what remains of it.
-    pub(super) async fn forget(&self, lock: &RecordLock, kept: Option<Record>) -> Result<(), LogInError> {
+    pub(crate) async fn forget(&self, lock: &RecordLock, kept: Option<LogInRecord>) -> Result<(), LogInError> {
         let _storing = self.storing.lock().await;
         match kept {
             Some(kept) => self.storage.write(lock, &self.key, &kept).await.map(|()| {
                 let kept = Some(Arc::new(kept));
-                self.know(Known::new(kept.clone(), kept));
+                self.know(KnownLogIn::new(kept.clone(), kept));
             }),
-            None => self.storage.delete(lock, &self.key).await.map(|()| self.know(Known::new(None, None))),
+            None => self.storage.delete(lock, &self.key).await.map(|()| self.know(KnownLogIn::new(None, None))),
         }
     }
 
-    pub(super) fn is_loaded(&self) -> bool {
-        self.known.load().loaded
+    pub(super) fn set_awaited(&self) {
+        self.awaited.store(true, Ordering::Relaxed);
     }
 
-    /// Completes when there is another log-in than now.
-    pub(super) fn changed(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(super) fn is_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed)
+    }
+
+    /// Completes when there is another log-in than now. What has not been read yet is what is there now.
+    pub(super) fn changed(&self) -> impl Future<Output = ()> + Send + '_ {
+        let changed = self.known.load().loaded.then(|| self.other_than_known());
+        async move {
+            if let Some(changed) = changed {
+                return changed.await;
+            }
+            if let Err(error) = self.load().await {
+                tracing::debug!("a log-in cannot be read: {error}");
+            }
+            self.other_than_known().await;
+        }
+    }
+
+    fn other_than_known(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut current = self.current.subscribe();
         let before = current.borrow_and_update().clone();
         async move {

@@ -1,48 +1,43 @@
 //! What a transport shows of the log-in of a person.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::task::Poll;
 
-use futures::future::{BoxFuture, FutureExt, ready};
+use futures::future::{BoxFuture, FutureExt};
 use http::HeaderValue;
 use parking_lot::Mutex;
 
-use super::person::PersonLogIn;
+use super::follower::Follower;
+use super::person_log_in::PersonLogIn;
 use super::renewal::Renewal;
-use super::scopes;
-use super::subject::Subject;
-use super::{Challenge, LogIns};
-use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
+use crate::model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
+use crate::oauth::discovery::Challenge;
+use crate::oauth::scopes;
+use crate::oauth::subject::Subject;
 
 #[derive(Debug)]
-pub(super) struct PersonCredentials {
-    pub(super) subject: Subject,
-    pub(super) log_in: Arc<PersonLogIn>,
-    /// To follow what others store, once there is something to follow.
-    pub(super) log_ins: Weak<LogIns>,
+pub(crate) struct PersonCredentials {
+    subject: Subject,
+    log_in: Arc<PersonLogIn>,
+    follower: Arc<Follower>,
     /// The token that has replaced a refused one.
     replacement: Mutex<Option<HeaderValue>>,
 }
 
 impl PersonCredentials {
-    pub(super) fn new(subject: Subject, log_in: Arc<PersonLogIn>, log_ins: Weak<LogIns>) -> Self {
-        PersonCredentials { subject, log_in, log_ins, replacement: Mutex::default() }
-    }
-
-    fn follow(&self) {
-        if let Some(log_ins) = self.log_ins.upgrade() {
-            log_ins.follow();
-        }
+    pub(crate) fn new(subject: Subject, log_in: Arc<PersonLogIn>, follower: Arc<Follower>) -> Self {
+        PersonCredentials { subject, log_in, follower, replacement: Mutex::default() }
     }
 
     /// The header after everything that can be done about it here: read, renewed, or the old one if the renewal failed, so
     /// that the server decides.
     async fn prepared(&self) -> Result<Option<HeaderValue>, LoginNeeded> {
         if let Err(error) = self.log_in.load().await {
-            return Err(LoginNeeded(format!("server `{}`: {error}", self.subject.name)));
+            return Err(LoginNeeded(error.to_string()));
         }
         let known = Arc::clone(&self.log_in.known());
         if known.record.is_some() {
-            self.follow();
+            self.follower.start();
         }
         if let Some(header) = known.fresh() {
             return Ok(Some(header.clone()));
@@ -62,19 +57,17 @@ impl PersonCredentials {
     }
 
     fn ended(&self, reason: &str) -> LoginNeeded {
-        let (name, command) = (&self.subject.name, self.subject.command());
-        LoginNeeded(format!("the log-in at server `{name}` has ended ({reason}): run {command}"))
+        LoginNeeded(format!("the log-in has ended ({reason}): run {}", self.subject.command()))
     }
 
     fn needed(&self, challenge: Option<&Challenge>) -> Remedy {
-        let (name, command) = (&self.subject.name, self.subject.command());
         let scopes = challenge.map_or(&[][..], |challenge| &challenge.scopes);
         let scopes =
             if scopes.is_empty() { String::new() } else { format!(" with the scopes {}", scopes::shown(scopes)) };
-        Remedy::LogIn(LoginNeeded(format!("server `{name}` asks for a log-in{scopes}: run {command}")))
+        Remedy::LogIn(LoginNeeded(format!("it asks for a log-in{scopes}: run {}", self.subject.command())))
     }
 
-    async fn remedy(&self, refusal: Refusal) -> Remedy {
+    async fn remedy(&self, refusal: AuthorizationRefusal) -> Remedy {
         let challenge = Challenge::find(&refusal.challenges);
         match (refusal.status, &challenge, &refusal.shown) {
             (401, _, Some(shown)) => self.after_refused_token(shown, challenge.as_ref(), refusal.is_repeated).await,
@@ -99,7 +92,7 @@ impl PersonCredentials {
     }
 
     async fn after_nothing(&self, challenge: Option<&Challenge>) -> Remedy {
-        self.follow();
+        self.follower.start();
         if self.has_other(None).await { Remedy::Retry } else { self.needed(challenge) }
     }
 
@@ -124,9 +117,7 @@ impl PersonCredentials {
                 Remedy::Retry
             }
             Renewal::Refused(reason) => Remedy::LogIn(self.ended(&reason)),
-            Renewal::Failed(reason) => {
-                Remedy::Later(format!("the log-in at server `{}` cannot be renewed now: {reason}", self.subject.name))
-            }
+            Renewal::Failed(reason) => Remedy::Later(format!("the log-in cannot be renewed now: {reason}")),
         }
     }
 
@@ -160,38 +151,28 @@ impl PersonCredentials {
 }
 
 impl Credentials for PersonCredentials {
-    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
-        // Nearly every request comes this way: no lock, and nothing is made but the future.
+    fn ready(&self) -> Poll<Option<HeaderValue>> {
         let known = self.log_in.known();
         match known.fresh() {
-            Some(header) => ready(Ok(Some(header.clone()))).boxed(),
-            None if known.is_none() => ready(Ok(None)).boxed(),
-            None => self.prepared().boxed(),
+            Some(header) => Poll::Ready(Some(header.clone())),
+            None if known.is_none() => Poll::Ready(None),
+            None => Poll::Pending,
         }
     }
 
-    fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy> {
+    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>> {
+        self.prepared().boxed()
+    }
+
+    fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy> {
         self.remedy(refusal).boxed()
     }
 
+    fn look_out(&self) {
+        self.follower.look_out(&self.log_in);
+    }
+
     fn changed(&self) -> BoxFuture<'_, ()> {
-        // What is not read yet is what was there before.
-        let changed = self.log_in.is_loaded().then(|| self.log_in.changed());
-        async move {
-            let changed = match changed {
-                Some(changed) => changed,
-                None => {
-                    let loaded = self.log_in.load().await;
-                    if let Err(error) = loaded {
-                        tracing::debug!(server = %self.subject.name, "{error}");
-                    }
-                    self.log_in.changed()
-                }
-            };
-            self.follow();
-            let _waiting = self.log_ins.upgrade().map(|log_ins| log_ins.waiting());
-            changed.await;
-        }
-        .boxed()
+        self.log_in.changed().boxed()
     }
 }

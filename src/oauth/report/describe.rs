@@ -1,13 +1,14 @@
 //! What `proxy login --list` says about a server.
 
-use super::record::{Record, now, time_of};
-use super::scopes;
-use super::subject::Subject;
-use super::{ClientKind, LogInDescription, LogInError, LogInKind, LogInState};
+use super::{ClientKind, LogInDescription, LogInKind, LogInState};
 use crate::config::AuthConfig;
+use crate::oauth::storage::LogInRecord;
+use crate::oauth::subject::Subject;
+use crate::oauth::unix_time::{now, time_of};
+use crate::oauth::{LogInError, scopes};
 
 /// A server at which the proxy logs in as itself.
-pub(super) fn of_machine(auth: &AuthConfig) -> LogInDescription {
+pub(crate) fn of_machine(auth: &AuthConfig) -> LogInDescription {
     let (kind, issuer, scopes) = match auth {
         AuthConfig::ClientCredentials(auth) => (LogInKind::ClientCredentials, &auth.issuer, &auth.scopes),
         AuthConfig::Enterprise(auth) => (LogInKind::Enterprise, &auth.issuer, &auth.scopes),
@@ -28,7 +29,7 @@ pub(super) fn of_machine(auth: &AuthConfig) -> LogInDescription {
 }
 
 /// A server at which a person logs in.
-pub(super) fn of_person(subject: &Subject, stored: Result<Option<Record>, LogInError>) -> LogInDescription {
+pub(crate) fn of_person(subject: &Subject, stored: Result<Option<LogInRecord>, LogInError>) -> LogInDescription {
     let (record, problem) = match stored {
         Ok(record) => (record, None),
         Err(error) => (None, Some(error.to_string())),

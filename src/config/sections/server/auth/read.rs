@@ -1,105 +1,16 @@
-//! `mcpServers.NAME.auth`: how the proxy logs in at a server.
+//! Reads `auth` of a server.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::{TransportConfig, url_problem};
+use super::own_keys::{AuthKind, KINDS, OwnKeys};
+use super::types::{
+    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
+    ResourceChoice, SigningAlgorithm,
+};
+use super::values::{read_metadata_url, read_port, read_resource, read_scope, read_secret, read_url};
+use crate::config::sections::server::TransportConfig;
 use crate::config::syntax::reader::{Fields, ValueReader};
 use crate::diagnostic::Location;
-use crate::model::Secret;
-
-/// How the proxy logs in at a server.
-#[derive(Clone, Debug, PartialEq)]
-pub enum AuthConfig {
-    /// A person logs in once, with a browser, for everybody who uses the proxy.
-    OAuth(OAuthConfig),
-    /// The proxy logs in as itself.
-    ClientCredentials(ClientCredentialsConfig),
-    /// The identity provider of a company vouches for the local user.
-    Enterprise(EnterpriseConfig),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct OAuthConfig {
-    /// The authorization server; `None` for the one that the server names.
-    pub issuer: Option<String>,
-    /// The client that was registered by hand.
-    pub client: Option<RegisteredClient>,
-    /// The URL of a client ID metadata document.
-    pub client_metadata_url: Option<String>,
-    /// Whether the proxy may register itself.
-    pub register: bool,
-    /// The scopes to ask for, instead of those that the server names.
-    pub scopes: Vec<String>,
-    pub resource: ResourceChoice,
-    /// Whether an authorization server must declare PKCE.
-    pub require_pkce_metadata: bool,
-    /// The port of the redirect URI on loopback; 0 for any.
-    pub redirect_port: u16,
-    /// Whether all callers may act as the account that logged in.
-    pub shared: bool,
-}
-
-impl Default for OAuthConfig {
-    fn default() -> Self {
-        OAuthConfig {
-            issuer: None,
-            client: None,
-            client_metadata_url: None,
-            register: true,
-            scopes: Vec::new(),
-            resource: ResourceChoice::Auto,
-            require_pkce_metadata: true,
-            redirect_port: 0,
-            shared: false,
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct RegisteredClient {
-    pub id: String,
-    pub secret: Option<Secret>,
-}
-
-/// The `resource` of authorization and token requests.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ResourceChoice {
-    /// As the server's metadata name it.
-    Auto,
-    Uri(String),
-    /// Some authorization servers refuse requests that have one.
-    None,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClientCredentialsConfig {
-    pub issuer: Option<String>,
-    pub client_id: String,
-    pub proof: ClientProof,
-    pub scopes: Vec<String>,
-    pub resource: ResourceChoice,
-}
-
-/// How a client proves who it is.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ClientProof {
-    Secret(Secret),
-    /// It signs an assertion.
-    PrivateKey {
-        file: PathBuf,
-        key_id: Option<String>,
-        algorithm: SigningAlgorithm,
-    },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SigningAlgorithm {
-    Rs256,
-    Rs384,
-    Rs512,
-    Es256,
-    Es384,
-}
 
 const ALGORITHMS: [(&str, SigningAlgorithm); 5] = [
     ("RS256", SigningAlgorithm::Rs256),
@@ -109,73 +20,9 @@ const ALGORITHMS: [(&str, SigningAlgorithm); 5] = [
     ("ES384", SigningAlgorithm::Es384),
 ];
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct EnterpriseConfig {
-    pub id_token: IdToken,
-    pub idp_token_url: String,
-    pub idp_client: RegisteredClient,
-    pub issuer: Option<String>,
-    pub client: RegisteredClient,
-    pub scopes: Vec<String>,
-    pub resource: ResourceChoice,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum IdToken {
-    Text(Secret),
-    /// Read at each use: other programs renew it.
-    File(PathBuf),
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum AuthKind {
-    OAuth,
-    ClientCredentials,
-    Enterprise,
-    /// Would show the client's token to the server.
-    Passthrough,
-}
-
-const KINDS: [(&str, AuthKind); 6] = [
-    ("oauth", AuthKind::OAuth),
-    ("clientCredentials", AuthKind::ClientCredentials),
-    ("enterprise", AuthKind::Enterprise),
-    ("passthrough", AuthKind::Passthrough),
-    ("bearer", AuthKind::Passthrough),
-    ("forward", AuthKind::Passthrough),
-];
-
-/// The keys that not every type has, with their readers.
-struct OwnKeys<'a> {
-    found: Vec<(&'static str, AuthKind, ValueReader<'a>)>,
-}
-
-impl<'a> OwnKeys<'a> {
-    fn read<T>(
-        &mut self,
-        fields: &mut Fields<'a>,
-        kind: AuthKind,
-        key: &'static str,
-        read: impl FnOnce(&ValueReader<'a>) -> Option<T>,
-    ) -> Option<T> {
-        let reader = fields.get(key)?;
-        let value = read(&reader);
-        self.found.push((key, kind, reader));
-        value
-    }
-
-    /// Reports keys that have no effect with this type.
-    fn refuse_others(&self, kind: AuthKind) {
-        for (_, owner, reader) in self.found.iter().filter(|(_, owner, _)| *owner != kind) {
-            let name = KINDS.iter().find(|(_, kind)| kind == owner).map_or("", |(name, _)| name);
-            reader.report(reader.problem(&format!("requires `type: {name}`")).at(reader.place()));
-        }
-    }
-}
-
 /// Reads `auth`. All keys of all types are read, so that they are known and report their errors; the type decides which
 /// of them may be there.
-pub(super) fn read_auth(
+pub(in crate::config::sections::server) fn read_auth(
     fields: &mut Fields,
     transport: &TransportConfig,
     folder: &Path,
@@ -207,7 +54,7 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig, folder: &Path
     let client = read_client(&mut fields, "clientId", "clientSecret");
     let scopes = fields.read("scopes", |scopes| scopes.list(read_scope)).unwrap_or_default();
     let resource = fields.read("resource", read_resource).unwrap_or(ResourceChoice::Auto);
-    let mut own = OwnKeys { found: Vec::new() };
+    let mut own = OwnKeys::default();
     let oauth = read_oauth(&mut fields, &mut own);
     let proof = read_private_key(&mut fields, &mut own, folder);
     let enterprise = read_enterprise(&mut fields, &mut own, folder);
@@ -299,70 +146,11 @@ fn read_client(fields: &mut Fields, id: &'static str, secret: &'static str) -> O
     }
 }
 
-fn read_secret(reader: &ValueReader) -> Option<Secret> {
-    let secret = reader.secret()?;
-    if secret.reveal().is_empty() { reader.fail("must not be empty") } else { Some(secret) }
-}
-
-/// A URL at which tokens are handled: by `https`, or on this machine.
-fn read_url(reader: &ValueReader) -> Option<String> {
-    let text = reader.word()?;
-    if let Some(problem) = url_problem(&text) {
-        return reader.fail(problem);
-    }
-    let Ok(url) = url::Url::parse(&text) else { return reader.fail("expected a URL such as `https://host`") };
-    if url.query().is_some() || url.fragment().is_some() {
-        return reader.fail("must have neither `?` nor `#`");
-    }
-    if url.scheme() != "https" && !is_loopback(&url) {
-        return reader.fail("must begin with `https://`: tokens are sent there");
-    }
-    Some(text)
-}
-
-fn is_loopback(url: &url::Url) -> bool {
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
-/// A client ID that is the URL of a document must have a path.
-fn read_metadata_url(reader: &ValueReader) -> Option<String> {
-    let text = read_url(reader)?;
-    let has_path = url::Url::parse(&text).is_ok_and(|url| url.path().len() > 1);
-    if has_path { Some(text) } else { reader.fail("must have a path, such as `https://host/client.json`") }
-}
-
-fn read_scope(reader: &ValueReader) -> Option<String> {
-    let scope = reader.word()?;
-    // RFC 6749, 3.3.
-    let valid = scope.chars().all(|character| matches!(character, '!' | '#'..='[' | ']'..='~'));
-    if valid { Some(scope) } else { reader.fail("a scope has no spaces, quotes or backslashes") }
-}
-
-fn read_resource(reader: &ValueReader) -> Option<ResourceChoice> {
-    match reader.word()?.as_str() {
-        "auto" => Some(ResourceChoice::Auto),
-        "none" => Some(ResourceChoice::None),
-        uri if url::Url::parse(uri).is_ok_and(|url| url.fragment().is_none()) => {
-            Some(ResourceChoice::Uri(uri.to_owned()))
-        }
-        _ => reader.fail("expected `auto`, `none` or an absolute URI without `#`"),
-    }
-}
-
-fn read_port(reader: &ValueReader) -> Option<u16> {
-    let port = reader.whole()?;
-    u16::try_from(port).map_or_else(|_| reader.fail("expected a port up to 65535"), Some)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::testing::{errors, loaded};
+    use crate::model::Secret;
 
     fn auth(text: &str) -> AuthConfig {
         let config = loaded(&format!("mcpServers: {{a: {{url: 'https://h/mcp', auth: {text}}}}}"));

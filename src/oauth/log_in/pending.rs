@@ -8,16 +8,17 @@ use rmcp::transport::auth::AuthorizationManager;
 use tokio::time::Instant;
 use url::Url;
 
-use super::authorization_server::is_same_issuer;
-use super::callback::Expected;
-use super::discovery::{Discovered, Discovery, quoted};
-use super::exchange::{Exchange, Rewrite};
-use super::person::PersonLogIn;
-use super::record::{Record, Registration, Tokens, now, time_of};
-use super::registration::ClientChoice;
-use super::scopes::{self, Scopes};
-use super::subject::{self, Subject};
-use super::{Challenge, LogInError, LogInReport};
+use super::expected_redirect::ExpectedRedirect;
+use super::scope_selection::ScopeSelection;
+use crate::foreign_text::quoted;
+use crate::oauth::discovery::{Challenge, Discovered, Discovery, is_same_issuer};
+use crate::oauth::exchange::{OAuthExchange, Rewrite};
+use crate::oauth::person::PersonLogIn;
+use crate::oauth::registration::{ClientChoice, Registration};
+use crate::oauth::storage::{LogInRecord, Tokens};
+use crate::oauth::subject::{self, Subject};
+use crate::oauth::unix_time::{now, time_of};
+use crate::oauth::{LogInError, LogInReport, scopes};
 
 /// How long a person has for the visit at the authorization server.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -42,11 +43,11 @@ pub struct PendingLogIn {
     authorization_url: String,
     state: String,
     manager: AuthorizationManager,
-    exchange: Arc<Exchange>,
+    exchange: Arc<OAuthExchange>,
     registration: Registration,
     requested: Vec<String>,
     /// The record that is saved, without tokens.
-    record: Record,
+    record: LogInRecord,
     created: Instant,
     used: bool,
 }
@@ -58,7 +59,7 @@ impl fmt::Debug for PendingLogIn {
 }
 
 impl PendingLogIn {
-    pub(super) async fn begin(
+    pub(crate) async fn begin(
         log_in: Arc<PersonLogIn>,
         subject: Subject,
         request: LogInRequest,
@@ -74,10 +75,11 @@ impl PendingLogIn {
         let discovered = discovery.run(request.challenge.as_ref()).await?;
         check_authorization(&subject, &discovered)?;
         let last = log_in.stored().await?;
-        let of_issuer =
-            |last: &&Record| is_same_issuer(&last.authorization_server.issuer, &discovered.authorization_server.issuer);
+        let of_issuer = |last: &&LogInRecord| {
+            is_same_issuer(&last.authorization_server.issuer, &discovered.authorization_server.issuer)
+        };
         let of_issuer = last.as_ref().filter(of_issuer);
-        let requested = Scopes {
+        let requested = ScopeSelection {
             named: &request.scopes,
             configured: &subject.config.scopes,
             challenge: request.challenge.as_ref(),
@@ -98,7 +100,7 @@ impl PendingLogIn {
         let record = new_record(&subject, discovered, of_issuer);
         if chosen.new && last.as_ref().is_none_or(|last| last.tokens.is_none()) {
             // A log-in that is in use is not touched: its refresh token belongs to its own client.
-            let registered = Record {
+            let registered = LogInRecord {
                 registration: Some(chosen.registration.clone()),
                 requested_scopes: of_issuer.map(|last| last.requested_scopes.clone()).unwrap_or_default(),
                 wanted_scopes: of_issuer.map(|last| last.wanted_scopes.clone()).unwrap_or_default(),
@@ -109,7 +111,7 @@ impl PendingLogIn {
         }
         let registration = chosen.registration;
         let rewrite = Rewrite { resource: record.resource.clone(), ..Rewrite::default() };
-        let exchange = Exchange::new(&log_in.fetcher, reach, rewrite);
+        let exchange = OAuthExchange::new(&log_in.fetcher, reach, rewrite);
         let manager = exchange.manager(&subject.url, &record.authorization_server, &registration).await?;
         let (authorization_url, state) = authorization_url(&manager, &exchange, &requested).await?;
         Ok(PendingLogIn {
@@ -147,7 +149,7 @@ impl PendingLogIn {
             return Err(LogInError::Refused(format!("the log-in took longer than {minutes} minutes: begin again")));
         }
         let server = &self.record.authorization_server;
-        let expected = Expected {
+        let expected = ExpectedRedirect {
             redirect_uri: &self.registration.redirect_uri,
             state: &self.state,
             issuer: &server.issuer,
@@ -185,7 +187,7 @@ impl PendingLogIn {
             expires_at: tokens.expires_at.map(time_of),
             refreshable: tokens.refresh_token.is_some(),
         };
-        let record = Record {
+        let record = LogInRecord {
             registration: Some(self.registration.clone()),
             tokens: Some(tokens),
             requested_scopes: self.requested.clone(),
@@ -198,10 +200,10 @@ impl PendingLogIn {
 }
 
 /// The record of the log-in that begins now.
-fn new_record(subject: &Subject, discovered: Discovered, last: Option<&Record>) -> Record {
+fn new_record(subject: &Subject, discovered: Discovered, last: Option<&LogInRecord>) -> LogInRecord {
     let resource = subject::resource(&subject.config.resource, discovered.resource.as_deref(), &subject.url);
     let stepped_up = last.filter(|last| !last.wanted_scopes.is_empty()).map_or(0, |last| last.step_ups + 1);
-    Record { step_ups: stepped_up, ..Record::new(&subject.url, discovered.authorization_server, resource) }
+    LogInRecord { step_ups: stepped_up, ..LogInRecord::new(&subject.url, discovered.authorization_server, resource) }
 }
 
 /// Whether a person can be sent to this authorization server at all.
@@ -224,7 +226,7 @@ fn check_authorization(subject: &Subject, discovered: &Discovered) -> Result<(),
 }
 
 /// Refuses one more log-in for scopes that the last one has asked for already, and others before it.
-fn check_step_ups(subject: &Subject, last: Option<&Record>) -> Result<(), LogInError> {
+fn check_step_ups(subject: &Subject, last: Option<&LogInRecord>) -> Result<(), LogInError> {
     let Some(last) = last.filter(|last| last.step_ups >= MAX_STEP_UPS && !last.wanted_scopes.is_empty()) else {
         return Ok(());
     };
@@ -244,7 +246,7 @@ fn check_step_ups(subject: &Subject, last: Option<&Record>) -> Result<(), LogInE
 /// The URL that rmcp makes, with the right `resource`, and its `state`.
 async fn authorization_url(
     manager: &AuthorizationManager,
-    exchange: &Exchange,
+    exchange: &OAuthExchange,
     scopes: &[String],
 ) -> Result<(String, String), LogInError> {
     let unusable = |error: String| LogInError::Metadata(format!("the authorization server cannot be used: {error}"));

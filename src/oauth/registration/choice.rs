@@ -4,36 +4,38 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::authorization_server::{AuthorizationServer, is_same_issuer};
-use super::discovery::quoted;
-use super::exchange::{Exchange, Rewrite};
-use super::record::{AuthMethod, Record, Registration};
-use super::subject::Subject;
-use super::{ClientKind, LogInError};
+use super::client::{AuthMethod, Registration};
 use crate::config::RegisteredClient;
+use crate::foreign_text::quoted;
 use crate::model::Secret;
+use crate::oauth::discovery::AuthorizationServer;
+use crate::oauth::exchange::{OAuthExchange, Rewrite};
+use crate::oauth::storage::LogInRecord;
+use crate::oauth::subject::Subject;
+use crate::oauth::{ClientKind, LogInError};
 use crate::wire::http::{Fetcher, Reach};
 
 const CLIENT_NAME: &str = "starlark-mcp-proxy";
 
 /// A client, and whether it was made just now.
-pub(super) struct Chosen {
-    pub(super) registration: Registration,
-    pub(super) new: bool,
+pub(crate) struct ChosenClient {
+    pub(crate) registration: Registration,
+    pub(crate) new: bool,
 }
 
-pub(super) struct ClientChoice<'a> {
-    pub(super) subject: &'a Subject,
-    pub(super) server: &'a AuthorizationServer,
-    pub(super) redirect_uri: &'a str,
-    pub(super) scopes: &'a [String],
-    pub(super) last: Option<&'a Record>,
+pub(crate) struct ClientChoice<'a> {
+    pub(crate) subject: &'a Subject,
+    pub(crate) server: &'a AuthorizationServer,
+    pub(crate) redirect_uri: &'a str,
+    pub(crate) scopes: &'a [String],
+    /// The last log-in at this authorization server: a client ID is shown to no other.
+    pub(crate) last: Option<&'a LogInRecord>,
 }
 
 impl ClientChoice<'_> {
-    pub(super) async fn choose(&self, fetcher: &Arc<Fetcher>, reach: Reach) -> Result<Chosen, LogInError> {
+    pub(crate) async fn choose(&self, fetcher: &Arc<Fetcher>, reach: Reach) -> Result<ChosenClient, LogInError> {
         if let Some(known) = self.known() {
-            return Ok(Chosen { registration: known, new: false });
+            return Ok(ChosenClient { registration: known, new: false });
         }
         if self.server.registration_endpoint.is_none() || !self.subject.config.register {
             let why = if self.subject.config.register { "cannot" } else { "must not (`auth.register: false`)" };
@@ -44,7 +46,7 @@ impl ClientChoice<'_> {
                 self.subject.name
             )));
         }
-        self.register(fetcher, reach).await.map(|registration| Chosen { registration, new: true })
+        self.register(fetcher, reach).await.map(|registration| ChosenClient { registration, new: true })
     }
 
     /// The client that needs no registration.
@@ -60,9 +62,7 @@ impl ClientChoice<'_> {
                 ..configured(&client, self.server, self.redirect_uri)
             });
         }
-        // A client ID is shown to the issuer that gave it and to no other.
-        let last = self.last.filter(|last| is_same_issuer(&last.authorization_server.issuer, &self.server.issuer))?;
-        let registration = last.registration.as_ref()?;
+        let registration = self.last?.registration.as_ref()?;
         let usable = registration.kind == ClientKind::Registered
             && registration.redirect_uri == self.redirect_uri
             && !registration.is_expired();
@@ -71,7 +71,7 @@ impl ClientChoice<'_> {
 
     async fn register(&self, fetcher: &Arc<Fetcher>, reach: Reach) -> Result<Registration, LogInError> {
         let method = self.server.registration_method();
-        let exchange = Exchange::new(fetcher, reach, Rewrite { method: Some(method), ..Rewrite::default() });
+        let exchange = OAuthExchange::new(fetcher, reach, Rewrite { method: Some(method), ..Rewrite::default() });
         let mut manager = exchange.bare_manager(&self.subject.url, self.server, method).await?;
         let scopes: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
         let issuer = &self.server.issuer;
@@ -109,7 +109,7 @@ impl ClientChoice<'_> {
 }
 
 /// The client of the config at an authorization server.
-pub(super) fn configured(client: &RegisteredClient, server: &AuthorizationServer, redirect_uri: &str) -> Registration {
+fn configured(client: &RegisteredClient, server: &AuthorizationServer, redirect_uri: &str) -> Registration {
     Registration {
         kind: ClientKind::Configured,
         client_id: client.id.clone(),

@@ -1,5 +1,7 @@
 //! What is said about log-ins: to the person who logs in or out, and in `proxy login --list`. Never a secret.
 
+pub(super) mod describe;
+
 use std::time::SystemTime;
 
 /// The outcome of a log-in.

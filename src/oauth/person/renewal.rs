@@ -7,16 +7,15 @@ use rmcp::transport::auth::{CredentialStore, InMemoryCredentialStore, OAuthToken
 use serde_json::json;
 use url::Url;
 
-use super::exchange::{Exchange, ExchangeError, Rewrite};
-use super::person::PersonLogIn;
-use super::record::{Grant, Record};
-use super::storage::RecordLock;
-use super::subject::reach;
-use super::{ClientKind, LogInError};
+use super::person_log_in::PersonLogIn;
+use crate::oauth::exchange::{ExchangeError, Grant, OAuthExchange, Rewrite};
+use crate::oauth::storage::{LogInRecord, RecordLock};
+use crate::oauth::subject::reach;
+use crate::oauth::{ClientKind, LogInError};
 
 /// The outcome of a renewal.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Renewal {
+pub(crate) enum Renewal {
     /// There are new tokens.
     Renewed,
     /// A person has to log in; why.
@@ -28,7 +27,7 @@ pub(super) enum Renewal {
 impl PersonLogIn {
     /// Renews the tokens, or joins a renewal that is under way. It runs in a task of its own: once the authorization server
     /// has read the request the old refresh token may be spent, so the answer is saved whoever has stopped waiting for it.
-    pub(super) async fn renew(self: &Arc<Self>) -> Renewal {
+    pub(crate) async fn renew(self: &Arc<Self>) -> Renewal {
         if let Some(error) = self.failures.lock().standing() {
             return Renewal::Failed(error);
         }
@@ -84,7 +83,7 @@ impl PersonLogIn {
                 }
             }
             Err(error) => {
-                let noted = Record { last_error: Some(error.text().to_owned()), ..Record::clone(&record) };
+                let noted = LogInRecord { last_error: Some(error.text().to_owned()), ..LogInRecord::clone(&record) };
                 if noted != *record {
                     let _ = self.replace(&lock, noted).await;
                 }
@@ -94,7 +93,7 @@ impl PersonLogIn {
     }
 
     /// Saves new tokens before they are used.
-    async fn keep(&self, lock: &RecordLock, record: &Record, grant: Grant) -> Renewal {
+    async fn keep(&self, lock: &RecordLock, record: &LogInRecord, grant: Grant) -> Renewal {
         let Some(renewed) = record.renewed(grant) else {
             return Renewal::Refused("somebody has logged out".to_owned());
         };
@@ -109,8 +108,8 @@ impl PersonLogIn {
     }
 
     /// Drops the tokens that are no longer accepted.
-    async fn give_up(&self, lock: &RecordLock, record: &Record, code: &str, text: String) -> Renewal {
-        let mut kept = Record { tokens: None, last_error: Some(text.clone()), ..record.clone() };
+    async fn give_up(&self, lock: &RecordLock, record: &LogInRecord, code: &str, text: String) -> Renewal {
+        let mut kept = LogInRecord { tokens: None, last_error: Some(text.clone()), ..record.clone() };
         // A client that the authorization server has forgotten is registered again at the next log-in.
         if code != "invalid_grant" {
             kept.registration = kept.registration.filter(|client| client.kind != ClientKind::Registered);
@@ -121,7 +120,7 @@ impl PersonLogIn {
         Renewal::Refused(text)
     }
 
-    async fn refresh(&self, record: &Record) -> Result<Grant, ExchangeError> {
+    async fn refresh(&self, record: &LogInRecord) -> Result<Grant, ExchangeError> {
         let failed = |error: LogInError| ExchangeError::Failed(error.to_string());
         let (Some(tokens), Some(client)) = (&record.tokens, &record.registration) else {
             return Err(refused("the log-in has ended"));
@@ -136,7 +135,7 @@ impl PersonLogIn {
         let url = Url::parse(&record.server_url).map_err(|error| ExchangeError::Failed(error.to_string()))?;
         let secrets = [Some(refresh_token.clone()), client.client_secret.clone()].into_iter().flatten().collect();
         let rewrite = Rewrite { resource: record.resource.clone(), secrets, ..Rewrite::default() };
-        let exchange = Exchange::new(&self.fetcher, reach(&url, self.issuer.as_deref()).await, rewrite);
+        let exchange = OAuthExchange::new(&self.fetcher, reach(&url, self.issuer.as_deref()).await, rewrite);
         let mut manager =
             exchange.manager(&record.server_url, &record.authorization_server, client).await.map_err(failed)?;
         let held = json!({

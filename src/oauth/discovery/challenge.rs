@@ -1,5 +1,7 @@
 //! What a server asks for: the `Bearer` challenge of its `WWW-Authenticate` headers.
 
+use crate::config::is_scope;
+
 /// The `Bearer` challenge of a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Challenge {
@@ -41,17 +43,13 @@ impl From<AnyChallenge> for Challenge {
         };
         let mut scopes: Vec<String> = Vec::new();
         for scope in parameter("scope").unwrap_or_default().split_ascii_whitespace() {
-            // What is not a scope (RFC 6749, 3.3) could not be asked for.
+            // What is not a scope could not be asked for.
             if is_scope(scope) && !scopes.iter().any(|known| known == scope) {
                 scopes.push(scope.to_owned());
             }
         }
         Challenge { resource_metadata: parameter("resource_metadata"), scopes, error: parameter("error") }
     }
-}
-
-fn is_scope(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~'))
 }
 
 /// A challenge of any scheme.

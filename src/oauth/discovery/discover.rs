@@ -1,57 +1,35 @@
-//! Finds out which authorization server a server trusts, and what that one says about itself.
-//!
-//! rmcp has a resolver too. It does not tell the `resource` that it found, which every later request has to repeat byte
-//! for byte; it asks at places that must not be asked (the root document of an issuer with a path, the server itself); it
-//! guesses endpoints; and one candidate with an error of its own ends the search.
+//! Finds the authorization server of a server.
 
-use http::{Request, header::ACCEPT};
-use serde_json::Value;
 use url::Url;
 
 use super::authorization_server::{AuthorizationServer, is_same_issuer};
-use super::{Challenge, LogInError};
-use crate::foreign_text::visible;
-use crate::wire::http::{FetchError, Fetcher, Reach};
-
-const RESOURCE: &str = "/.well-known/oauth-protected-resource";
-const OAUTH: &str = "/.well-known/oauth-authorization-server";
-const OPENID: &str = "/.well-known/openid-configuration";
+use super::challenge::Challenge;
+use super::documents::Document;
+use super::resource_metadata::ResourceMetadata;
+use crate::foreign_text::quoted;
+use crate::oauth::LogInError;
+use crate::wire::http::{Fetcher, Reach};
 
 /// What is known of a server that wants a log-in.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Discovered {
+pub(crate) struct Discovered {
     /// As the metadata of the server write it; `None` if there are none.
-    pub(super) resource: Option<String>,
+    pub(crate) resource: Option<String>,
     /// The scopes that the metadata of the server name.
-    pub(super) scopes: Vec<String>,
-    pub(super) authorization_server: AuthorizationServer,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) authorization_server: AuthorizationServer,
 }
 
-/// The metadata of a protected resource (RFC 9728).
-#[derive(Debug, Default)]
-struct ResourceMetadata {
-    resource: Option<String>,
-    scopes: Vec<String>,
-    issuers: Vec<String>,
-}
-
-pub(super) struct Discovery<'a> {
-    pub(super) fetcher: &'a Fetcher,
-    pub(super) reach: Reach,
-    pub(super) server: &'a Url,
+pub(crate) struct Discovery<'a> {
+    pub(crate) fetcher: &'a Fetcher,
+    pub(crate) reach: Reach,
+    pub(crate) server: &'a Url,
     /// The only authorization server to use, if the config names one.
-    pub(super) issuer: Option<&'a str>,
-}
-
-enum Document {
-    Found(Value),
-    Absent,
-    /// Nobody can say whether it is there.
-    Failed(String),
+    pub(crate) issuer: Option<&'a str>,
 }
 
 impl Discovery<'_> {
-    pub(super) async fn run(&self, challenge: Option<&Challenge>) -> Result<Discovered, LogInError> {
+    pub(crate) async fn run(&self, challenge: Option<&Challenge>) -> Result<Discovered, LogInError> {
         let resource = self.resource_metadata(challenge).await?.unwrap_or_default();
         let issuers = self.issuers(&resource)?;
         let mut problem = None;
@@ -97,7 +75,7 @@ impl Discovery<'_> {
             let url = self.server.join(named).map_err(|_| invalid())?;
             match self.document(&url).await? {
                 Document::Found(document) => {
-                    let found = self.checked(&document)?;
+                    let found = ResourceMetadata::parse(&document, self.server)?;
                     let nothing = "what the server names as its metadata are none".to_owned();
                     return found.map(Some).ok_or(LogInError::Metadata(nothing));
                 }
@@ -105,11 +83,11 @@ impl Discovery<'_> {
                 Document::Failed(reason) => failure = Some(reason),
             }
         }
-        for url in self.resource_candidates() {
+        for url in ResourceMetadata::candidates(self.server) {
             match self.document(&url).await? {
                 Document::Found(document) => {
                     // If there is one, it is the one: no other place is asked even if it cannot be used.
-                    if let Some(found) = self.checked(&document)? {
+                    if let Some(found) = ResourceMetadata::parse(&document, self.server)? {
                         return Ok(Some(found));
                     }
                 }
@@ -124,58 +102,13 @@ impl Discovery<'_> {
         }
     }
 
-    fn resource_candidates(&self) -> Vec<Url> {
-        let path = self.server.path().trim_end_matches('/');
-        let mut candidates = vec![self.at(self.server, &format!("{RESOURCE}{path}"))];
-        if !path.is_empty() {
-            candidates.push(self.at(self.server, RESOURCE));
-        }
-        candidates
-    }
-
-    fn at(&self, base: &Url, path: &str) -> Url {
-        let mut url = base.clone();
-        url.set_query(None);
-        url.set_fragment(None);
-        url.set_path(path);
-        url
-    }
-
-    /// The metadata, if it is metadata, and of this server: the server itself or a path above it.
-    fn checked(&self, document: &Value) -> Result<Option<ResourceMetadata>, LogInError> {
-        let (resource, issuers) = (document.get("resource"), document.get("authorization_servers"));
-        if resource.is_none() && issuers.is_none() {
-            return Ok(None);
-        }
-        let texts = |value: Option<&Value>| {
-            let values = value.and_then(Value::as_array).into_iter().flatten();
-            values.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
-        };
-        let Some(resource) = resource.and_then(Value::as_str) else {
-            return Err(LogInError::Metadata("the metadata of the server have no `resource`".to_owned()));
-        };
-        if !Url::parse(resource).is_ok_and(|resource| is_above(&resource, self.server)) {
-            return Err(LogInError::Metadata(format!(
-                "the metadata are those of another resource, {}, not of the server",
-                quoted(resource)
-            )));
-        }
-        let scopes = texts(document.get("scopes_supported"));
-        Ok(Some(ResourceMetadata { resource: Some(resource.to_owned()), scopes, issuers: texts(issuers) }))
-    }
-
     async fn authorization_server(&self, issuer: &str) -> Result<AuthorizationServer, LogInError> {
         let Ok(url) = Url::parse(issuer) else {
             return Err(LogInError::Metadata(format!("{} is not the URL of an authorization server", quoted(issuer))));
         };
-        let path = url.path().trim_end_matches('/');
-        let paths = match path {
-            "" => vec![OAUTH.to_owned(), OPENID.to_owned()],
-            path => vec![format!("{OAUTH}{path}"), format!("{OPENID}{path}"), format!("{path}{OPENID}")],
-        };
         let mut failure = None;
-        for path in paths {
-            match self.document(&self.at(&url, &path)).await? {
+        for url in AuthorizationServer::candidates(&url) {
+            match self.document(&url).await? {
                 Document::Found(document) => {
                     if let Some(found) = AuthorizationServer::parse(&document) {
                         return self.of_issuer(issuer, found);
@@ -213,40 +146,6 @@ impl Discovery<'_> {
     }
 
     async fn document(&self, url: &Url) -> Result<Document, LogInError> {
-        let request = Request::get(url.as_str()).header(ACCEPT, "application/json").body(Vec::new());
-        let request = request.map_err(|_| LogInError::Metadata("the metadata have an invalid URL".to_owned()))?;
-        let response = match self.fetcher.fetch(self.reach, request).await {
-            Ok(response) => response,
-            Err(FetchError::Refused(reason)) => {
-                return Err(LogInError::Metadata(format!("metadata are not fetched: {reason}")));
-            }
-            Err(FetchError::Failed(reason)) => return Ok(Document::Failed(reason)),
-        };
-        let status = response.status();
-        if status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429) {
-            return Ok(Document::Failed(format!("HTTP {}", status.as_u16())));
-        }
-        let document = serde_json::from_slice(response.body()).ok().filter(|_| status.as_u16() == 200);
-        // Some servers answer everything with a page.
-        Ok(document.filter(Value::is_object).map_or(Document::Absent, Document::Found))
+        Document::fetch(self.fetcher, self.reach, url).await
     }
 }
-
-/// Whether a resource is this URL or above it, on the same origin.
-fn is_above(resource: &Url, url: &Url) -> bool {
-    let (above, path) = (resource.path().trim_end_matches('/'), url.path());
-    let rest = path.strip_prefix(above);
-    resource.fragment().is_none()
-        && resource.origin() == url.origin()
-        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// A text of a server, in the backticks of our own texts.
-pub(super) fn quoted(text: &str) -> String {
-    const LONGEST: usize = 200;
-    let short: String = text.chars().take(LONGEST).collect();
-    format!("`{}`", visible(&short).replace('`', "'"))
-}
-
-#[cfg(test)]
-mod tests;

@@ -6,34 +6,47 @@ use url::Url;
 
 use rmcp::transport::auth::AuthorizationMetadata;
 
-use super::record::AuthMethod;
+use super::documents::{at, texts};
+use crate::oauth::registration::AuthMethod;
+
+const OAUTH: &str = "/.well-known/oauth-authorization-server";
+const OPENID: &str = "/.well-known/openid-configuration";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct AuthorizationServer {
-    pub(super) issuer: String,
-    pub(super) authorization_endpoint: Option<String>,
-    pub(super) token_endpoint: String,
-    pub(super) registration_endpoint: Option<String>,
-    pub(super) revocation_endpoint: Option<String>,
-    pub(super) scopes_supported: Vec<String>,
+pub(crate) struct AuthorizationServer {
+    pub(crate) issuer: String,
+    pub(crate) authorization_endpoint: Option<String>,
+    pub(crate) token_endpoint: String,
+    pub(crate) registration_endpoint: Option<String>,
+    pub(crate) revocation_endpoint: Option<String>,
+    pub(crate) scopes_supported: Vec<String>,
     /// The names of `token_endpoint_auth_methods_supported`; `None` if it does not say.
-    pub(super) auth_methods: Option<Vec<String>>,
-    pub(super) pkce_methods: Option<Vec<String>>,
+    pub(crate) auth_methods: Option<Vec<String>>,
+    /// The names of `revocation_endpoint_auth_methods_supported`; `None` if it does not say.
+    pub(crate) revocation_methods: Option<Vec<String>>,
+    pub(crate) pkce_methods: Option<Vec<String>>,
     /// Whether a client ID can be the URL of a document.
-    pub(super) takes_documents: bool,
+    pub(crate) takes_documents: bool,
     /// Whether redirects name their issuer (RFC 9207).
-    pub(super) names_itself: bool,
+    pub(crate) names_itself: bool,
 }
 
 impl AuthorizationServer {
+    /// Where the metadata of an issuer may be, in the order in which they are asked for. Never at the root for an issuer
+    /// with a path: that is another issuer's.
+    pub(super) fn candidates(issuer: &Url) -> Vec<Url> {
+        let paths = match issuer.path().trim_end_matches('/') {
+            "" => vec![OAUTH.to_owned(), OPENID.to_owned()],
+            path => vec![format!("{OAUTH}{path}"), format!("{OPENID}{path}"), format!("{path}{OPENID}")],
+        };
+        paths.iter().map(|path| at(issuer, path)).collect()
+    }
+
     /// Reads a metadata document; `None` if it is something else.
-    pub(super) fn parse(document: &Value) -> Option<Self> {
+    pub(crate) fn parse(document: &Value) -> Option<Self> {
         let text = |name: &str| document.get(name).and_then(Value::as_str).map(str::to_owned);
         let flag = |name: &str| document.get(name).and_then(Value::as_bool).unwrap_or(false);
-        let list = |name: &str| {
-            let values = document.get(name)?.as_array()?;
-            Some(values.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
-        };
+        let list = |name: &str| texts(document.get(name));
         Some(AuthorizationServer {
             issuer: text("issuer")?,
             token_endpoint: text("token_endpoint")?,
@@ -42,28 +55,38 @@ impl AuthorizationServer {
             revocation_endpoint: text("revocation_endpoint"),
             scopes_supported: list("scopes_supported").unwrap_or_default(),
             auth_methods: list("token_endpoint_auth_methods_supported"),
+            revocation_methods: list("revocation_endpoint_auth_methods_supported"),
             pkce_methods: list("code_challenge_methods_supported"),
             takes_documents: flag("client_id_metadata_document_supported"),
             names_itself: flag("authorization_response_iss_parameter_supported"),
         })
     }
 
-    pub(super) fn endpoints(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &str> {
         let optional = [&self.authorization_endpoint, &self.registration_endpoint, &self.revocation_endpoint];
         [self.token_endpoint.as_str()].into_iter().chain(optional.into_iter().filter_map(Option::as_deref))
     }
 
     /// How a client with a secret authenticates. Basic is what every server must know (RFC 6749, 2.3.1).
-    pub(super) fn secret_method(&self) -> AuthMethod {
-        let has = |method: AuthMethod| {
-            self.auth_methods.as_ref().is_some_and(|known| known.iter().any(|name| name == method.as_str()))
-        };
-        if has(AuthMethod::Post) && !has(AuthMethod::Basic) { AuthMethod::Post } else { AuthMethod::Basic }
+    pub(crate) fn secret_method(&self) -> AuthMethod {
+        secret_method(self.auth_methods.as_deref().unwrap_or_default())
+    }
+
+    /// How a client that authenticates by this method at the token endpoint does it at the revocation endpoint: the ways to
+    /// try. If the metadata do not say, the authorization server of the Python SDK takes a secret in the form only, whatever
+    /// the client registered.
+    pub(crate) fn revocation_methods(&self, method: AuthMethod) -> Vec<AuthMethod> {
+        match (method, &self.revocation_methods) {
+            (AuthMethod::None, _) => vec![AuthMethod::None],
+            (_, Some(names)) if !names.is_empty() => vec![secret_method(names)],
+            (AuthMethod::Basic, _) => vec![AuthMethod::Basic, AuthMethod::Post],
+            (AuthMethod::Post, _) => vec![AuthMethod::Post],
+        }
     }
 
     /// How a client that registers itself wants to authenticate: a client on a user's machine keeps no secret, unless the
     /// server insists.
-    pub(super) fn registration_method(&self) -> AuthMethod {
+    pub(crate) fn registration_method(&self) -> AuthMethod {
         match &self.auth_methods {
             Some(methods) if !methods.iter().any(|method| method == AuthMethod::None.as_str()) => self.secret_method(),
             _ => AuthMethod::None,
@@ -72,7 +95,7 @@ impl AuthorizationServer {
 
     /// For rmcp, which derives decisions from it that are made already: the method is the one to use, there are no
     /// `scopes_supported` (it would add `offline_access` to renewals that never had it), and S256 was checked.
-    pub(super) fn for_rmcp(&self, method: AuthMethod) -> Option<AuthorizationMetadata> {
+    pub(crate) fn for_rmcp(&self, method: AuthMethod) -> Option<AuthorizationMetadata> {
         let mut metadata = json!({
             "issuer": self.issuer,
             // It wants one even where nobody is sent there.
@@ -89,9 +112,15 @@ impl AuthorizationServer {
     }
 }
 
+/// Basic, unless a server knows nothing but the form.
+fn secret_method(names: &[String]) -> AuthMethod {
+    let has = |method: AuthMethod| names.iter().any(|name| name == method.as_str());
+    if has(AuthMethod::Post) && !has(AuthMethod::Basic) { AuthMethod::Post } else { AuthMethod::Basic }
+}
+
 /// Whether two texts name one issuer: they are equal, but for the slash of an issuer without a path, which some write and
 /// others do not.
-pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
+pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
     fn without_root_slash(issuer: &str) -> &str {
         let is_root = Url::parse(issuer).is_ok_and(|url| url.path() == "/" && url.query().is_none());
         if is_root { issuer.strip_suffix('/').unwrap_or(issuer) } else { issuer }
@@ -129,6 +158,17 @@ mod tests {
         assert_eq!(server(&["client_secret_post", "none"]).registration_method(), AuthMethod::None);
         let silent = AuthorizationServer { auth_methods: None, ..server(&[]) };
         assert_eq!(silent.registration_method(), AuthMethod::None);
+    }
+
+    #[test]
+    fn a_client_authenticates_for_a_revocation_as_the_metadata_say_or_by_trying() {
+        let silent = server(&["client_secret_post", "client_secret_basic"]);
+        assert_eq!(silent.revocation_methods(AuthMethod::Basic), [AuthMethod::Basic, AuthMethod::Post]);
+        assert_eq!(silent.revocation_methods(AuthMethod::Post), [AuthMethod::Post]);
+        assert_eq!(silent.revocation_methods(AuthMethod::None), [AuthMethod::None]);
+        let said = |name: &str| AuthorizationServer { revocation_methods: Some(vec![name.into()]), ..silent.clone() };
+        assert_eq!(said("client_secret_post").revocation_methods(AuthMethod::Basic), [AuthMethod::Post]);
+        assert_eq!(said("client_secret_basic").revocation_methods(AuthMethod::Basic), [AuthMethod::Basic]);
     }
 
     #[test]
