@@ -23,7 +23,7 @@ async fn an_answer_that_is_not_to_this_log_in_brings_no_token() {
         let authorization = AuthorizationServer::with(|settings| settings.approval = lie).await;
         let server = ProtectedServer::start(&authorization).await;
         let world = world(&server);
-        let done = log_in_with(&world, &["--timeout", "2s"]).await.expect(1);
+        let done = log_in_with(&world, &["--timeout", "6s"]).await.expect(1);
         assert_eq!(authorization.seen().count("authorize"), 1, "{lie:?}");
         assert_eq!(authorization.seen().count("authorization_code"), 0, "{lie:?}: no code is exchanged");
         let said = format!("{}{}", done.stdout, done.stderr);

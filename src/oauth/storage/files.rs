@@ -41,7 +41,10 @@ impl RecordFiles {
         let path = self.path(key);
         let file = match File::open(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            // Whether the folder can be made is checked when something is to be kept.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
             Err(error) => return Err(problem("read", &path, &error)),
         };
         let data = file.metadata().map_err(|error| problem("read", &path, &error))?;
