@@ -71,6 +71,12 @@ async fn it_shows_the_status_and_the_surface() {
     assert_eq!((&first["kind"], &first["server"]), (&json!("tool"), &json!("fake")));
     assert_eq!(first["definition"]["name"], "echo");
     assert_eq!(surface["offered"].as_array().map(Vec::len), Some(4));
+    assert_eq!(surface["histories"], json!(null));
+    let (_, body) = ask(&proxy, "GET /surface?histories=true", "").await;
+    let surface: Value = serde_json::from_str(&body).expect("JSON");
+    let first = &surface["histories"][0];
+    assert_eq!((&first["name"], &first["became"]), (&json!("echo"), &json!("forwarded")), "{body}");
+    assert!(first["publishedAt"][0]["line"].is_u64(), "{body}");
 }
 
 #[tokio::test]

@@ -121,8 +121,12 @@ impl ControlApi {
         let capabilities = capabilities.transpose().map_err(|error| bad_request(&error))?.unwrap_or_default();
         let operator = self.operator(request.parameter("user"), Abilities::read(&capabilities)).await?;
         let (gateway, surface) = (Arc::clone(&operator.gateway), Arc::clone(&operator.surface));
+        let with_histories = request.parameter("histories") == Some("true");
         // Thousands of definitions take a while to write, and clients must not wait for that.
-        let text = tokio::task::spawn_blocking(move || serde_json::to_string(&SurfaceReport::of(&gateway, &surface)));
+        let text = tokio::task::spawn_blocking(move || {
+            let report = SurfaceReport::of(&gateway, &surface);
+            serde_json::to_string(&if with_histories { report.with_histories(&gateway, &surface) } else { report })
+        });
         let failed = |error: &dyn std::error::Error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string());
         let text = text.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
         Ok(self.within(text, request, &operator).await)

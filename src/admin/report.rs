@@ -5,11 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::builtins::Handler;
 use crate::gateway::Gateway;
 use crate::json::Raw;
 use crate::model::{Definition, ItemKind, UriTemplate};
-use crate::surface::Surface;
+use crate::surface::{ItemHistory, Surface, histories};
 
 /// An item and the server that it comes from.
 #[derive(Clone, Debug)]
@@ -31,6 +30,9 @@ pub struct SurfaceReport {
     pub servers: Vec<Value>,
     /// The errors of extensions.
     pub problems: Vec<String>,
+    /// What became of each item, where and why; only if it was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histories: Vec<ItemHistory>,
 }
 
 impl SurfaceReport {
@@ -38,12 +40,7 @@ impl SurfaceReport {
     pub fn of(gateway: &Gateway, surface: &Surface) -> Self {
         let snapshot = gateway.snapshot();
         let published = ItemKind::ALL.into_iter().flat_map(|kind| surface.entries(kind)).map(|entry| {
-            let server = match &entry.handler {
-                Handler::Backend(target) => target.backend.to_string(),
-                Handler::Script(_) => {
-                    entry.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default()
-                }
-            };
+            let server = entry.source().map(|item| item.backend.to_string()).unwrap_or_default();
             ReportedItem { kind: entry.kind, server, definition: Arc::clone(&entry.definition) }
         });
         let offered = snapshot.backends.iter().flat_map(|backend| {
@@ -60,7 +57,14 @@ impl SurfaceReport {
             offered: offered.collect(),
             servers: snapshot.backends.iter().map(|backend| backend.to_json()).collect(),
             problems: gateway.extension_problems().iter().map(ToString::to_string).collect(),
+            histories: Vec::new(),
         }
+    }
+
+    /// This report with what became of each item. Blocks until the search indexes of the script are built.
+    pub fn with_histories(mut self, gateway: &Gateway, surface: &Surface) -> Self {
+        self.histories = histories(surface, &gateway.snapshot());
+        self
     }
 
     /// The published item that a request names; for a resource also a template that the URI matches.

@@ -12,8 +12,8 @@ use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::gateway::SharedSurface;
-use crate::json::Raw;
-use crate::model::{Definition, ItemKind};
+use crate::json::{Raw, differences};
+use crate::model::ItemKind;
 use crate::process::atomic_file;
 use crate::surface::Surface;
 
@@ -131,25 +131,4 @@ fn definitions(surface: &Surface, kind: ItemKind) -> Vec<Raw> {
 fn by_key(kind: ItemKind, items: &[Raw]) -> IndexMap<String, Map<String, Value>> {
     let parsed = items.iter().filter_map(|raw| serde_json::from_str::<Map<String, Value>>(raw.get()).ok());
     parsed.filter_map(|item| Some((item.get(kind.key_member())?.as_str()?.to_owned(), item))).collect()
-}
-
-/// The members in which a published definition differs from that of the server, without the name or URI.
-pub(super) fn changed_members(kind: ItemKind, before: &Definition, now: &Definition) -> Vec<String> {
-    if before.raw().get() == now.raw().get() {
-        return Vec::new();
-    }
-    let parsed = |definition: &Definition| serde_json::from_str(definition.raw().get()).unwrap_or_default();
-    // The proxy removes `execution` from a tool that cannot run as a task.
-    let is_of_script = |name: &String| name != kind.key_member() && name != "execution";
-    differences(&parsed(before), &parsed(now)).into_iter().filter(is_of_script).collect()
-}
-
-/// The members that only one of the definitions has, or that differ.
-fn differences(before: &Map<String, Value>, now: &Map<String, Value>) -> Vec<String> {
-    let same = |name: &String| match (before.get(name), now.get(name)) {
-        (Some(before), Some(now)) => crate::json::canonical(before) == crate::json::canonical(now),
-        (before, now) => before == now,
-    };
-    let removed = before.keys().filter(|name| !now.contains_key(*name));
-    now.keys().chain(removed).filter(|name| !same(name)).cloned().collect()
 }

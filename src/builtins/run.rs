@@ -1,5 +1,6 @@
 //! Runs a session script against a snapshot of the catalog, and collects its plan.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,11 +11,13 @@ use starlark::values::{OwnedFrozenValue, ValueLike};
 use super::backends::BackendHandler;
 use super::effects::wrapper::is_unchecked;
 use super::metadata::Metadata;
+use super::publish::provenance::Provenance;
 use super::session::World;
-use super::{Handler, Hook, OtherHook, Plan, Published, Settings, globals, presets};
+use super::session::world::Notes;
+use super::{Handler, Hook, OtherHook, Plan, Published, Settings, SkippedItem, globals, presets};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::memory;
-use crate::model::{ItemKind, Snapshot, SurfaceKey};
+use crate::model::{ItemKind, ItemRef, Snapshot, SurfaceKey};
 use crate::sandbox::Workers;
 use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
 
@@ -92,6 +95,10 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     plan.on_other_request = OtherHook::of(&done.module, &world)?;
     let mut notes = world.notes();
     plan.personal = notes.personal;
+    plan.skipped = skipped(&mut notes, &plan);
+    // The handlers keep the world alive, and need none of this.
+    notes.published = HashMap::new();
+    notes.provenance = Provenance::default();
     plan.instructions = notes.instructions.take();
     plan.passes_all = notes.passes_all;
     plan.sections_read = std::mem::take(&mut notes.sections_read);
@@ -106,6 +113,13 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     let settings = crate::json::canonical(&serde_json::Value::Object(world.settings.sections.clone()));
     plan.digest = crate::json::digest(&serde_json::json!([done.digest, settings]));
     Ok(plan)
+}
+
+/// The items that the script skipped and does not publish.
+fn skipped(notes: &mut Notes, plan: &Plan) -> Vec<SkippedItem> {
+    let published: HashSet<&ItemRef> =
+        ItemKind::ALL.iter().flat_map(|kind| plan.of(*kind)).filter_map(Published::source).collect();
+    notes.provenance.take_skipped(|item| published.contains(item))
 }
 
 /// Returns whether the script or a file that it loaded mentions `run_script()`. Its handlers then use the section
@@ -161,12 +175,16 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
                     Handler::Script(if is_unchecked(handler.to_value()) { function.unchecked() } else { function })
                 }
             };
+            let key = (metadata.kind, metadata.definition.key().to_owned());
+            let site = world.notes().published.get(&key).map(|published| published.site.clone());
             plan.of_mut(metadata.kind).push(Published {
                 definition: metadata.definition.clone(),
                 handler,
                 origin: metadata.origin.clone(),
                 checks,
                 bound: metadata.bound.clone(),
+                site,
+                edits: metadata.edits.clone(),
             });
         }
         dict

@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
     ("Serve", &[&["serve"], &["status", "logs"], &["login", "logout"]]),
     ("Inspect", &[&["list-servers"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]]),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
-    ("Scripts", &[&["check"], &["test"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
+    ("Scripts", &[&["check", "explain"], &["test"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
     ("Setup", &[&["init"], &["completions", "config-schema"]]),
 ];
 
@@ -55,7 +55,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// What people do with each subcommand.
-const EXAMPLES: [(&str, &[&str]); 25] = [
+const EXAMPLES: [(&str, &[&str]); 26] = [
     (
         "serve",
         &[
@@ -80,6 +80,7 @@ const EXAMPLES: [(&str, &[&str]); 25] = [
     ("exec", &["proxy exec report.star", "proxy exec report.star --data '{\"day\": \"Monday\"}'"]),
     ("repl", &["proxy repl", "proxy repl -c other.yaml"]),
     ("check", &["proxy check", "proxy check --live", "proxy check policy.star"]),
+    ("explain", &["proxy explain create_issue", "proxy explain github/search --as-user ann"]),
     ("test", &["proxy test", "proxy test policy_test.star --filter refuses"]),
     ("new", &["proxy new extension weather"]),
     ("list-presets", &["proxy list-presets", "proxy list-presets --json"]),

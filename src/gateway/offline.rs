@@ -8,7 +8,7 @@ use crate::backend::{Cache, idle_view};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
-use crate::model::{ClientProfile, Snapshot};
+use crate::model::{ClientProfile, Principal, Snapshot, SurfaceKey};
 use crate::surface::{BuildError, ScriptSource, Surface};
 
 /// A prepared config and the catalog made of the caches.
@@ -45,5 +45,11 @@ impl Offline {
     /// Runs the script on the cached lists.
     pub fn build(&self) -> Result<Arc<Surface>, BuildError> {
         self.script_source.build(&self.snapshot).map(Arc::new)
+    }
+
+    /// Runs the script on the cached lists for this user.
+    pub fn build_for(&self, principal: Principal) -> Result<Arc<Surface>, BuildError> {
+        let key = SurfaceKey { principal, client: Arc::default() };
+        self.script_source.build_for(&self.snapshot, key).map(Arc::new)
     }
 }

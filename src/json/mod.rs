@@ -3,6 +3,7 @@
 
 mod build;
 mod canonical;
+mod differences;
 mod duplicates;
 mod hex;
 mod object;
@@ -13,6 +14,7 @@ mod text;
 
 pub use build::{array, object, quote, raw, valid};
 pub use canonical::{canonical, digest};
+pub use differences::differences;
 pub use duplicates::check_unique_keys;
 pub use hex::hex;
 pub use object::{Edit, Object, ObjectError};

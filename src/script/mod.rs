@@ -22,6 +22,7 @@ pub use loading::parse::parse;
 pub use loading::resolve::{Embedded, Paths, resolve};
 pub use loading::source::{MAX_SOURCE, Source};
 pub use run::branches::BranchOptions;
+pub use run::call_site::{CallSite, CallSites, SourceLine};
 pub use run::context::{Context, LogLine};
 pub use run::evaluate::{BIG_STACK, Program, evaluate, evaluate_and_call, on_big_stack};
 pub use run::evaluator::prepare;

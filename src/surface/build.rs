@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::builtins::{Plan, Settings, run_session_script};
+use crate::builtins::{Plan, Published, Settings, SkippedItem, run_session_script};
 use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::memory;
 use crate::model::{BackendView, ClientProfile, Principal, Snapshot, SnapshotVariant, SurfaceKey};
@@ -178,7 +178,15 @@ impl ScriptSource {
         if self.only_tools.is_empty() {
             return;
         }
-        plan.tools.retain(|tool| self.only_tools.iter().any(|pattern| pattern.matches(tool.definition.key())));
+        let is_named = |tool: &Published| self.only_tools.iter().any(|pattern| pattern.matches(tool.definition.key()));
+        let (kept, dropped) = std::mem::take(&mut plan.tools).into_iter().partition(is_named);
+        plan.tools = kept;
+        let why: Arc<str> = "`--tools` does not name it".into();
+        plan.skipped.extend(dropped.iter().filter_map(Published::source).map(|item| SkippedItem {
+            item: item.clone(),
+            why: Arc::clone(&why),
+            site: None,
+        }));
         for pattern in self.only_tools.iter() {
             plan.digest.push(',');
             plan.digest.push_str(pattern.as_str());

@@ -13,13 +13,14 @@ use super::list_digests::ListDigests;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
 use super::schema_faults;
+use super::skipped::SkippedItems;
 use super::version::SurfaceVersion;
-use crate::builtins::{Handler, Hook, OtherHook, Plan, Published};
+use crate::builtins::{DefinitionEdit, Handler, Hook, OtherHook, Plan, Published, SkippedItem};
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
 use crate::model::Snapshot;
 use crate::model::{BackendView, Definition, ItemKind, ItemRef, ToolChecks, UriTemplate};
-use crate::script::LogLine;
+use crate::script::{CallSite, LogLine};
 use crate::search::{IndexCache, SharedIndex, Tool};
 use crate::telemetry::{OperationStats, Telemetry};
 use crate::wire::Revision;
@@ -38,6 +39,10 @@ pub struct PublishedItem {
     checks: Option<Arc<ToolChecks>>,
     /// The arguments that a script filled in: its handler ignores what a client sends for them.
     bound: Arc<[String]>,
+    /// Where the script published the item.
+    pub site: Option<CallSite>,
+    /// What the script changed of the definition, and where.
+    pub edits: Arc<[DefinitionEdit]>,
     param_headers: OnceLock<Vec<ParamHeader>>,
     template: OnceLock<Option<UriTemplate>>,
     /// Where requests for the item are counted. Looked up with the first one.
@@ -53,6 +58,8 @@ impl PublishedItem {
             origin: item.origin,
             checks: item.checks,
             bound: item.bound,
+            site: item.site,
+            edits: item.edits,
             param_headers: OnceLock::new(),
             template: OnceLock::new(),
             stats: OnceLock::new(),
@@ -68,6 +75,11 @@ impl PublishedItem {
             };
             telemetry.operation(self.kind.use_method(), name)
         })
+    }
+
+    /// The backend item that clients reach by it; `None` if the script made the item.
+    pub fn source(&self) -> Option<&ItemRef> {
+        self.handler.source(self.origin.as_ref())
     }
 
     /// The values of the variables of a resource template in a URI; `None` if the URI does not match the template.
@@ -164,6 +176,7 @@ pub struct Surface {
     resources: Items,
     resource_templates: Items,
     prompts: Items,
+    skipped: SkippedItems,
     /// The version of the snapshot that the script ran on.
     pub snapshot: u64,
     /// The namespace of the script's values in the store.
@@ -224,6 +237,7 @@ impl Surface {
             resources: Items::new(ItemKind::Resource, plan.resources, &failed),
             resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &failed),
             prompts: Items::new(ItemKind::Prompt, plan.prompts, &failed),
+            skipped: plan.skipped.into(),
             snapshot: snapshot.version,
             namespace,
             instructions: plan.instructions.unwrap_or_else(server_instructions),
@@ -331,6 +345,11 @@ impl Surface {
     /// The published items of one kind, in the script's order.
     pub fn entries(&self, kind: ItemKind) -> impl Iterator<Item = &PublishedItem> {
         self.items(kind).entries.values()
+    }
+
+    /// The items of servers of which it is known why they are not published.
+    pub fn skipped(&self) -> &[SkippedItem] {
+        &self.skipped
     }
 
     /// The item that a request names. For a resource this is the item with that URI, or else the first template that the

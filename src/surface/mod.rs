@@ -7,13 +7,16 @@ mod list_digests;
 mod listing;
 mod mirror;
 mod contents;
+mod history;
 mod schema_faults;
 mod shared_text;
+mod skipped;
 mod updates;
 mod version;
 
 pub use build::{BuildError, Origin, ScriptSource};
 pub use contents::{PublishedItem, Surface, arguments_value};
+pub use history::{Became, ItemHistory, MemberEdit, histories};
 pub use list_digests::ListDigests;
 pub use listing::Page;
 pub use updates::{NoUpdates, UpdateSource};

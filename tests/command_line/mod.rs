@@ -6,6 +6,7 @@ mod check;
 mod completions;
 mod environment;
 mod exec;
+mod explain;
 mod foreign_text;
 mod help;
 mod importing;

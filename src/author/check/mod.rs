@@ -1,7 +1,6 @@
 //! The report of `proxy check`: problems in the scripts, what they would publish, and how this differs from what is
 //! served.
 
-mod fates;
 mod fixes;
 mod one_account;
 pub mod scripts;
@@ -15,9 +14,8 @@ use crate::config::{Aggregation, CodeMode, Config, RateLimiting};
 use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, ItemKind, Snapshot, Status, error_line};
 use crate::sandbox::{JAIL_HINT, wait_for_jail_state};
-use crate::surface::Surface;
+use crate::surface::{ItemHistory, Surface, histories};
 
-pub use fates::{Became, ItemFate};
 pub use unpublished::unpublished;
 
 use super::lint::is_library;
@@ -35,7 +33,7 @@ pub struct CheckReport {
     /// The items that would be published.
     pub items: Vec<Item>,
     /// What became of the items that the servers offer.
-    pub fates: Vec<ItemFate>,
+    pub histories: Vec<ItemHistory>,
     /// The difference to what `proxy serve` last published; None if it never ran.
     pub changes: Option<PublishedChanges>,
 }
@@ -111,8 +109,8 @@ impl CheckReport {
     }
 
     /// Adds what became of the items that the servers offer. Blocks until the search indexes of the script are built.
-    pub fn add_fates(&mut self, surface: &Surface, snapshot: &Snapshot) {
-        self.fates = fates::fates(surface, snapshot);
+    pub fn add_histories(&mut self, surface: &Surface, snapshot: &Snapshot) {
+        self.histories = histories(surface, snapshot);
     }
 
     /// Adds a warning for each rate limit for something that is not published.

@@ -10,15 +10,18 @@ use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 use starlark::collections::SmallMap;
 use starlark::environment::{Methods, MethodsBuilder};
+use starlark::eval::Evaluator;
 use starlark::values::{
     Heap, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
 };
 use starlark::{starlark_module, starlark_simple_value};
 
 use super::fields::{NAMED, field, fields, member};
+use crate::builtins::publish::provenance::DefinitionEdit;
+use crate::builtins::session::World;
 use crate::json::{Raw, raw};
 use crate::model::{Definition, ItemKind, ItemRef, ToolChecks};
-use crate::script::{ScriptError, convert, script_error};
+use crate::script::{Context, ScriptError, convert, script_error};
 
 #[derive(Debug, ProvidesStaticType, StarlarkPagablePanic, Allocative)]
 pub struct Metadata {
@@ -35,6 +38,9 @@ pub struct Metadata {
     /// The arguments that `bind()` filled in: its handler ignores what a client sends for them.
     #[allocative(skip)]
     pub bound: Arc<[String]>,
+    /// What the script changed of the definition, and where.
+    #[allocative(skip)]
+    pub edits: Arc<[DefinitionEdit]>,
     #[allocative(skip)]
     pub(super) checks: OnceLock<Arc<ToolChecks>>,
 }
@@ -51,8 +57,8 @@ impl Metadata {
     }
 
     fn unchanged(kind: ItemKind, definition: Arc<Definition>, origin: Option<ItemRef>) -> Self {
-        let (original, bound, checks) = (definition.clone(), Arc::default(), OnceLock::new());
-        Metadata { kind, definition, original, origin, bound, checks }
+        let (original, bound, edits) = (definition.clone(), Arc::default(), Arc::default());
+        Metadata { kind, definition, original, origin, bound, edits, checks: OnceLock::new() }
     }
 
     pub fn has_original_key(&self) -> bool {
@@ -68,8 +74,18 @@ impl Metadata {
             original: self.original.clone(),
             origin: self.origin.clone(),
             bound: self.bound.clone(),
+            edits: self.edits.clone(),
             checks: OnceLock::new(),
         })
+    }
+
+    /// Records that the current built-in has changed these members. In a handler nothing is recorded: what is published is
+    /// decided at the top level.
+    pub fn record_edit(&mut self, members: &[&'static str], eval: &Evaluator<'_, '_, '_>) {
+        let Ok(context) = Context::of(eval) else { return };
+        if let Some(world) = context.world::<World>().filter(|_| context.is_top_level()) {
+            self.edits = world.notes().provenance.edits(&self.edits, members, eval);
+        }
     }
 
     /// The value of a field as scripts see it; None if this kind of item has no such field.
@@ -146,13 +162,16 @@ fn metadata_members(builder: &mut MethodsBuilder) {
     fn replace<'v>(
         this: &Metadata,
         #[starlark(kwargs)] fields: SmallMap<String, Value<'v>>,
-        heap: Heap<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Metadata> {
+        let heap = eval.heap();
         let mut changes = Vec::new();
         for (name, value) in &fields {
             let field = field(this.kind, name)?;
             changes.push((field.member, member(field, *value, heap)?.map(|json| raw(&json))));
         }
-        this.with(&changes)
+        let mut changed = this.with(&changes)?;
+        changed.record_edit(&changes.iter().map(|(member, _)| *member).collect::<Vec<_>>(), eval);
+        Ok(changed)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use starlark::eval::Evaluator;
 use starlark::values::{Value, ValueLike};
 
 use crate::builtins::backends::BackendHandler;
@@ -9,10 +10,10 @@ use crate::builtins::metadata::Metadata;
 use crate::builtins::metadata::kinds::{key_field, key_noun, lister, maker, noun, publisher};
 use crate::builtins::metadata::names::{NameVerdict, check_name};
 use crate::builtins::session::world::{Notes, PublishedAt};
-use crate::diagnostic::{Diagnostic, Location};
+use crate::diagnostic::Diagnostic;
 use crate::json::Object;
 use crate::model::{ItemKind, ToolChecks, ToolSchema};
-use crate::script::ScriptError;
+use crate::script::{self, CallSite, ScriptError};
 
 /// Returns the value as metadata of that kind.
 pub(crate) fn metadata_of<'v>(kind: ItemKind, value: Value<'v>) -> Result<&'v Metadata, ScriptError> {
@@ -99,7 +100,11 @@ pub(crate) fn check_validity(metadata: &Metadata, checks: &ToolChecks) -> Result
 
 /// Checks the name or URI. One that the protocol does not recommend is an error if the script chose it, and a warning if a
 /// backend did.
-pub(crate) fn check_key(metadata: &Metadata, notes: &mut Notes, place: Option<&Location>) -> Result<(), ScriptError> {
+pub(crate) fn check_key(
+    metadata: &Metadata,
+    notes: &mut Notes,
+    eval: &Evaluator<'_, '_, '_>,
+) -> Result<(), ScriptError> {
     let (kind, key) = (metadata.kind, metadata.definition.key());
     let (noun, key_noun, field) = (noun(kind), key_noun(kind), key_field(kind));
     let subject = if key_noun == "name" { format!("{noun} name") } else { key_noun.to_owned() };
@@ -116,7 +121,7 @@ pub(crate) fn check_key(metadata: &Metadata, notes: &mut Notes, place: Option<&L
                 "the {key_noun} `{key}` of a {noun} of server `{backend}` does not follow the MCP recommendations"
             ))
             .hint(format!("some clients reject it; {fix}"));
-            warning.place = place.cloned();
+            warning.place = eval.call_stack_top_location().as_ref().map(script::place);
             notes.warnings.push(warning);
         }
         NameVerdict::Discouraged(why) => {
@@ -127,14 +132,10 @@ pub(crate) fn check_key(metadata: &Metadata, notes: &mut Notes, place: Option<&L
 }
 
 /// Checks that the name or URI is not published yet, and records it.
-pub(crate) fn check_unique(
-    metadata: &Metadata,
-    notes: &mut Notes,
-    place: Option<&Location>,
-) -> Result<(), ScriptError> {
+pub(crate) fn check_unique(metadata: &Metadata, notes: &mut Notes, site: &CallSite) -> Result<(), ScriptError> {
     let (kind, key) = (metadata.kind, metadata.definition.key());
     if let Some(earlier) = notes.published.get(&(kind, key.to_owned())) {
-        let (key_noun, place) = (key_noun(kind), &earlier.place);
+        let (key_noun, place) = (key_noun(kind), earlier.place());
         let owner =
             |backend: Option<&Arc<str>>| backend.map(|name| format!(" (of server `{name}`)")).unwrap_or_default();
         let (this, other) =
@@ -143,7 +144,6 @@ pub(crate) fn check_unique(
             .hint(format!("give one of them another {key_noun} with `meta.replace({} = ...)`", key_field(kind))));
     }
     let backend = metadata.origin.as_ref().map(|origin| origin.backend.clone());
-    let place = place.map(Location::short).unwrap_or_default();
-    notes.published.insert((kind, key.to_owned()), PublishedAt { place, backend });
+    notes.published.insert((kind, key.to_owned()), PublishedAt { site: site.clone(), backend });
     Ok(())
 }

@@ -10,7 +10,6 @@ use starlark::values::none::NoneType;
 use super::checks::{check_handler, check_key, check_schema, check_unique, metadata_of};
 use crate::builtins::metadata::kinds::publisher;
 use crate::builtins::session::World;
-use crate::diagnostic::Location;
 use crate::model::ItemKind;
 use crate::script::{Context, ScriptError, script_error};
 
@@ -97,22 +96,14 @@ fn publish_item<'v>(
     if kind == ItemKind::Tool {
         check_schema(metadata, &metadata.tool_checks(handler, &World::of(eval)?.snapshot))?;
     }
-    let place = place(eval);
     {
         let mut notes = World::of(eval)?.notes();
-        check_key(metadata, &mut notes, place.as_ref())?;
-        check_unique(metadata, &mut notes, place.as_ref())?;
+        let site = notes.provenance.site(eval);
+        check_key(metadata, &mut notes, eval)?;
+        check_unique(metadata, &mut notes, &site)?;
     }
     collect(&function, kind, metadata.definition.key(), (meta, handler), eval)?;
     Ok(NoneType)
-}
-
-/// The position in the script that is being evaluated.
-pub(crate) fn place(eval: &Evaluator<'_, '_, '_>) -> Option<Location> {
-    eval.call_stack_top_location().map(|span| {
-        let range = span.span.begin().get() as usize..span.span.end().get() as usize;
-        Location::new(span.file.filename(), span.file.source(), range)
-    })
 }
 
 /// Adds an item to the published items, which are stored as the extra value of the module because handlers live on the

@@ -6,4 +6,6 @@ pub(super) mod functions;
 pub(super) mod instructions;
 pub(super) mod passthrough;
 pub(super) mod plan;
+pub(super) mod provenance;
+pub(super) mod skip;
 pub(super) mod unchecked;

@@ -7,16 +7,15 @@ use starlark::starlark_module;
 use starlark::values::none::NoneType;
 
 use super::checks::{check_key, check_unique};
-use super::functions::{collect, place};
+use super::functions::collect;
 use crate::builtins::backends::BackendHandler;
 use crate::builtins::backends::offered;
 use crate::builtins::metadata::Metadata;
 use crate::builtins::metadata::kinds::{key_field, key_noun, noun};
 use crate::builtins::session::World;
 use crate::builtins::session::world::PublishedAt;
-use crate::diagnostic::Location;
 use crate::model::ItemKind;
-use crate::script::{Context, LogLevel};
+use crate::script::{CallSite, Context, LogLevel};
 
 #[starlark_module]
 pub fn register_passthrough(builder: &mut GlobalsBuilder) {
@@ -35,12 +34,13 @@ pub fn register_passthrough(builder: &mut GlobalsBuilder) {
         Context::of(eval)?.require_top_level("passthrough()")?;
         let kinds =
             [(ItemKind::Resource, resources), (ItemKind::ResourceTemplate, resources), (ItemKind::Prompt, prompts)];
-        let (world, place) = (World::of(eval)?, place(eval));
+        let world = World::of(eval)?;
+        let site = world.notes().provenance.site(eval);
         world.notes().passes_all |= resources && prompts;
         for (kind, _) in kinds.into_iter().filter(|(_, enabled)| *enabled) {
             for view in &world.snapshot.backends {
                 for (metadata, handler) in offered(view, kind) {
-                    pass(metadata, handler, world, place.as_ref(), eval)?;
+                    pass(metadata, handler, world, &site, eval)?;
                 }
             }
         }
@@ -53,7 +53,7 @@ fn pass<'v>(
     metadata: Metadata,
     handler: BackendHandler,
     world: &World,
-    place: Option<&Location>,
+    site: &CallSite,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<()> {
     let key = (metadata.kind, metadata.definition.key().to_owned());
@@ -61,8 +61,8 @@ fn pass<'v>(
         let mut notes = world.notes();
         match notes.published.get(&key).cloned() {
             Some(earlier) => Err(conflict(&metadata, earlier)),
-            None => check_key(&metadata, &mut notes, place)
-                .and_then(|()| check_unique(&metadata, &mut notes, place))
+            None => check_key(&metadata, &mut notes, eval)
+                .and_then(|()| check_unique(&metadata, &mut notes, site))
                 .map_err(|error| (format!("{} skipped: {error}", noun(metadata.kind)), None)),
         }
     };
@@ -73,6 +73,11 @@ fn pass<'v>(
             collect("passthrough()", key.0, &key.1, (meta, handler), eval)
         }
         Err((message, published_by)) => {
+            let why = match &published_by {
+                Some(other) => format!("{message} (of `{other}`)"),
+                None => message.clone(),
+            };
+            world.notes().provenance.skip(&handler.target, &why, eval);
             let mut fields = Map::new();
             fields.insert(key_field(key.0).to_owned(), Json::from(key.1));
             fields.insert("dropped".to_owned(), Json::from(handler.target.backend.as_ref()));
@@ -86,5 +91,5 @@ fn pass<'v>(
 /// The log message for an item whose URI or name is already published, and the backend or position that published it.
 fn conflict(metadata: &Metadata, earlier: PublishedAt) -> (String, Option<String>) {
     let message = format!("{} skipped: its {} is already published", noun(metadata.kind), key_noun(metadata.kind));
-    (message, Some(earlier.backend.map_or(earlier.place, |backend| backend.to_string())))
+    (message, Some(earlier.backend.as_ref().map_or_else(|| earlier.place(), |backend| backend.to_string())))
 }

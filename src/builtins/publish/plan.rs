@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::provenance::{DefinitionEdit, SkippedItem};
 use crate::builtins::session::hook::Hook;
 use crate::builtins::session::other_hook::OtherHook;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Definition, ItemKind, ItemRef, ToolChecks};
-use crate::script::{Function, LogLine};
+use crate::script::{CallSite, Function, LogLine};
 use crate::search::SharedIndex;
 
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,8 @@ pub struct Plan {
     pub resources: Vec<Published>,
     pub resource_templates: Vec<Published>,
     pub prompts: Vec<Published>,
+    /// Why items of the servers are not published, for those of which the script says it.
+    pub skipped: Vec<SkippedItem>,
     pub instructions: Option<String>,
     /// Whether the script called `passthrough()` for both resources and prompts.
     pub passes_all: bool,
@@ -74,6 +77,17 @@ pub struct Published {
     pub checks: Option<Arc<ToolChecks>>,
     /// The arguments that `bind()` filled in.
     pub bound: Arc<[String]>,
+    /// Where the script published the item; `None` if nothing recorded it.
+    pub site: Option<CallSite>,
+    /// What the script changed of the definition, and where.
+    pub edits: Arc<[DefinitionEdit]>,
+}
+
+impl Published {
+    /// The backend item that clients reach by it; `None` if the script made the item.
+    pub fn source(&self) -> Option<&ItemRef> {
+        self.handler.source(self.origin.as_ref())
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -81,4 +95,15 @@ pub enum Handler {
     /// A backend's own handler: calls are forwarded without running Starlark.
     Backend(ItemRef),
     Script(Function),
+}
+
+impl Handler {
+    /// The backend item behind an item with this handler: the one that the handler calls, or else `origin`, the one whose
+    /// metadata was published.
+    pub fn source<'a>(&'a self, origin: Option<&'a ItemRef>) -> Option<&'a ItemRef> {
+        match self {
+            Handler::Backend(target) => Some(target),
+            Handler::Script(_) => origin,
+        }
+    }
 }

@@ -8,10 +8,11 @@ use starlark::eval::Evaluator;
 use starlark::values::OwnedFrozenValue;
 
 use super::settings::Settings;
+use crate::builtins::publish::provenance::Provenance;
 use crate::diagnostic::Diagnostic;
 use crate::model::Snapshot;
 use crate::model::{ItemKind, SurfaceKey};
-use crate::script::{Context, script_error};
+use crate::script::{CallSite, Context, SourceLine, script_error};
 use crate::search::SharedIndex;
 
 pub struct World {
@@ -31,6 +32,8 @@ pub struct World {
 pub struct Notes {
     /// The published items by kind and key.
     pub published: HashMap<(ItemKind, String), PublishedAt>,
+    /// Where and why the script decided what it did.
+    pub provenance: Provenance,
     pub instructions: Option<String>,
     pub passes_all: bool,
     pub sections_read: BTreeSet<String>,
@@ -40,13 +43,19 @@ pub struct Notes {
     pub personal: bool,
 }
 
-/// An item that is already published.
+/// Where an item is already published.
 #[derive(Clone, Debug)]
 pub struct PublishedAt {
-    /// The position in the script, such as `policy.star:3`.
-    pub place: String,
+    pub site: CallSite,
     /// The backend of the item; None if the script made the metadata.
     pub backend: Option<Arc<str>>,
+}
+
+impl PublishedAt {
+    /// The line in the script, such as `policy.star:3`.
+    pub fn place(&self) -> String {
+        self.site.line().map(SourceLine::short).unwrap_or_default()
+    }
 }
 
 impl World {

@@ -7,6 +7,7 @@ mod metadata;
 mod naming;
 mod other_kinds;
 mod parallel;
+mod provenance;
 mod publish;
 mod pure;
 mod redaction;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::author::check::{Became, CheckReport, Item, ItemFate, scripts};
+use super::explain::outcome;
+use crate::author::check::{CheckReport, Item, scripts};
 use crate::author::lint::{self, Role};
 use crate::author::published::{PublishedChanges, PublishedFile};
 use crate::cli::failure::CommandFailure;
@@ -18,6 +19,7 @@ use crate::gateway::{self, Offline};
 use crate::host_io::HostIo;
 use crate::model::ItemKind;
 use crate::script::{self, Limits};
+use crate::surface::{Became, ItemHistory};
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
@@ -82,7 +84,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
     let options = setup::options(loaded.bundled)?;
     let record = PublishedFile::of(&loaded.config, options.cache_folder.as_deref());
     if live {
-        return query::with_loaded(&loaded, async |running, surface| {
+        return query::with_loaded(&loaded, None, async |running, surface| {
             let snapshot = running.snapshot();
             report.add_servers(&snapshot);
             report.add_failures(&snapshot);
@@ -92,7 +94,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
             if let Ok(script) = gateway::script_source(&loaded.config, None) {
                 report.add_only_definitions(&script.source, &surface);
             }
-            report.add_fates(&surface, &snapshot);
+            report.add_histories(&surface, &snapshot);
             report.add_limits(&loaded.config.rate_limiting, &surface, &snapshot);
             report.add_surface(&surface, &snapshot, record.as_ref());
             report.add_jail(&loaded.config.code_mode);
@@ -106,7 +108,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
     report.explain_tools(&offline.snapshot);
     let surface = offline.build().map_err(|error| CommandFailure::from(&error))?;
     report.add_only_definitions(&offline.script_source.source, &surface);
-    report.add_fates(&surface, &offline.snapshot);
+    report.add_histories(&surface, &offline.snapshot);
     report.add_limits(&loaded.config.rate_limiting, &surface, &offline.snapshot);
     report.add_surface(&surface, &offline.snapshot, record.as_ref());
     report.add_jail(&loaded.config.code_mode);
@@ -151,18 +153,19 @@ fn show(report: &CheckReport, all: bool) {
     output::diagnostics(&report.problems);
     if !report.servers.is_empty() {
         let rows = report.servers.iter().map(|server| {
-            let fates: Vec<&ItemFate> = report.fates.iter().filter(|fate| fate.server == server.name).collect();
-            vec![server.name.clone(), server.text.clone(), summary(&fates)]
+            let histories: Vec<&ItemHistory> =
+                report.histories.iter().filter(|item| item.server == server.name).collect();
+            vec![server.name.clone(), server.text.clone(), summary(&histories)]
         });
         output::out(&table::render(&["SERVER", "STATE", "BECAME"], &rows.collect::<Vec<_>>()));
         output::out("");
     }
-    if report.fates.is_empty() {
+    if report.histories.is_empty() {
         show_items(&report.items);
-    } else if all || report.fates.len() <= LISTED {
-        show_fates(&report.fates);
+    } else if all || report.histories.len() <= LISTED {
+        show_histories(&report.histories);
     } else {
-        output::out(&format!("{} items: `proxy check --all` lists each of them\n", report.fates.len()));
+        output::out(&format!("{} items: `proxy check --all` lists each of them\n", report.histories.len()));
     }
     if let Some(changes) = &report.changes {
         show_changes(changes);
@@ -193,17 +196,14 @@ fn show_items(items: &[Item]) {
     }
 }
 
-fn show_fates(fates: &[ItemFate]) {
+fn show_histories(histories: &[ItemHistory]) {
     for kind in ItemKind::ALL {
-        let rows = fates.iter().filter(|fate| fate.kind == kind).map(|fate| {
-            let mut became = fate.became.as_str().to_owned();
-            if let Some(published) = fate.published.as_ref().filter(|_| fate.is_renamed()) {
-                became.push_str(&format!(" as {published}"));
+        let rows = histories.iter().filter(|item| item.kind == kind).map(|item| {
+            let mut became = outcome(item);
+            if let Some(why) = &item.why {
+                became.push_str(&format!(": {why}"));
             }
-            if !fate.changed.is_empty() {
-                became.push_str(&format!(" (changed: {})", fate.changed.join(", ")));
-            }
-            vec![fate.name.clone(), fate.server.clone(), became]
+            vec![item.name.clone(), item.server.clone(), became]
         });
         let rows: Vec<_> = rows.collect();
         if !rows.is_empty() {
@@ -214,12 +214,12 @@ fn show_fates(fates: &[ItemFate]) {
 }
 
 /// What became of the items of one server: `3 forwarded (1 renamed), 1 hidden; prompts: 1 forwarded`.
-fn summary(fates: &[&ItemFate]) -> String {
+fn summary(histories: &[&ItemHistory]) -> String {
     let of_kind = |kind: ItemKind| {
-        let fates: Vec<_> = fates.iter().filter(|fate| fate.kind == kind).collect();
+        let histories: Vec<_> = histories.iter().filter(|item| item.kind == kind).collect();
         let counts = Became::ALL.into_iter().filter_map(|became| {
-            let all: Vec<_> = fates.iter().filter(|fate| fate.became == became).collect();
-            let renamed = match all.iter().filter(|fate| fate.is_renamed()).count() {
+            let all: Vec<_> = histories.iter().filter(|item| item.became == became).collect();
+            let renamed = match all.iter().filter(|item| item.is_renamed()).count() {
                 0 => String::new(),
                 number => format!(" ({number} renamed)"),
             };
@@ -281,7 +281,7 @@ fn as_json(report: &CheckReport) -> Value {
         let items: Vec<Value> = items.map(|item| json!({"name": item.name, "server": item.server})).collect();
         all.insert(kind.list_member().to_owned(), items.into());
     }
-    let offered: Vec<Value> = report.fates.iter().map(ItemFate::to_json).collect();
+    let offered: Vec<Value> = report.histories.iter().map(|item| json!(item)).collect();
     all.insert("offered".to_owned(), offered.into());
     all.insert("changes".to_owned(), report.changes.as_ref().map_or(Value::Null, PublishedChanges::to_json));
     all.into()

@@ -4,6 +4,7 @@ mod call;
 mod check;
 mod completions;
 mod config_schema;
+mod explain;
 mod init;
 mod inspect;
 mod list_presets;
@@ -61,6 +62,8 @@ pub(super) enum Command {
     Repl(repl::ReplArgs),
     /// Check the config, scripts and extensions
     Check(check::CheckArgs),
+    /// Explain what became of an item, where and why
+    Explain(explain::ExplainArgs),
     /// Run the tests in *_test.star files
     Test(test::TestArgs),
     /// Scaffold a policy, an extension or a test
@@ -109,6 +112,7 @@ impl Command {
             Command::Exec(args) => call::exec::run(&args),
             Command::Repl(args) => repl::run(&args),
             Command::Check(args) => check::run(&args),
+            Command::Explain(args) => explain::run(&args),
             Command::Test(args) => test::run(&args),
             Command::New(args) => new::run(&args),
             Command::ListPresets(args) => list_presets::run(&args),

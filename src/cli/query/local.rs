@@ -17,13 +17,13 @@ use crate::model::{BackendView, ClientProfile, ItemKind, ItemRef, Status, Surfac
 use crate::sandbox::Workers;
 use crate::surface::Surface;
 
-/// Runs `work` with the surface of a client on stdio and with all servers of a config.
+/// Runs `work` with all servers of a config and with the surface of a client on stdio, or of this user.
 pub(in crate::cli) fn with_loaded<T>(
     loaded: &LoadedConfig,
+    user: Option<&str>,
     work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
 ) -> Result<T, CommandFailure> {
-    let query =
-        Query { loaded, start: StartPolicy::All, user: None, wanted: None, runs_code: false, status_line: false };
+    let query = Query { loaded, start: StartPolicy::All, user, wanted: None, runs_code: false, status_line: false };
     setup::runtime()?.block_on(run(&query, async |operator| work(&operator.gateway, operator.surface).await))
 }
 

@@ -120,9 +120,14 @@ impl Context {
         }
     }
 
+    /// Whether this run is a top level, which decides what is published.
+    pub fn is_top_level(&self) -> bool {
+        self.host.is_none() || self.at_prompt
+    }
+
     /// An error unless this run is a top level.
     pub fn require_top_level(&self, what: &str) -> Result<(), ScriptError> {
-        if self.host.is_none() || self.at_prompt {
+        if self.is_top_level() {
             return Ok(());
         }
         Err(ScriptError::new(format!("{what} works only at the top level of the session script, not in a handler"))

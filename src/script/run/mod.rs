@@ -2,6 +2,7 @@
 //! limits, effects, concurrent branches).
 
 pub(super) mod branches;
+pub(super) mod call_site;
 pub(super) mod context;
 pub(super) mod effects;
 pub(super) mod evaluate;

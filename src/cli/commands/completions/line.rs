@@ -230,6 +230,7 @@ fn values(command: &Command, argument: &Arg, prefix: &str) -> Wanted {
     }
     let kind = match (command.get_name(), value_name(argument).as_str()) {
         ("show-preset", "NAME") => NameKind::Preset,
+        ("explain", "NAME") => NameKind::OfferedOrPublished,
         (_, "TOOL") => NameKind::Item(ItemKind::Tool),
         (_, "URI") => NameKind::Item(ItemKind::Resource),
         (_, "PROMPT") => NameKind::Item(ItemKind::Prompt),
@@ -276,6 +277,7 @@ mod tests {
             ("proxy login --no-browser ", "RemoteServer"),
             ("proxy logout ", "RemoteServer"),
             ("proxy show-preset ", "Preset"),
+            ("proxy explain ", "OfferedOrPublished"),
             ("proxy check ", "files"),
             ("proxy check a.star b", "files"),
             ("proxy call --config ", "files"),

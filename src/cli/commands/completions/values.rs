@@ -3,12 +3,14 @@
 use serde_json::Value;
 
 use crate::builtins::presets::PRESETS;
+use crate::cli::commands::explain::outcome;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::table;
 use crate::foreign_text::visible;
 use crate::gateway::Offline;
 use crate::model::{BackendKind, ItemKind};
+use crate::surface::{ItemHistory, histories};
 
 /// The length of a description, in characters.
 const DESCRIPTION: usize = 80;
@@ -32,6 +34,8 @@ impl Candidate {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum NameKind {
     Item(ItemKind),
+    /// An item of any kind, published or not.
+    OfferedOrPublished,
     Server,
     /// A server at which somebody can log in.
     RemoteServer,
@@ -45,6 +49,7 @@ pub(super) fn last_known(kind: NameKind, source: &SourceArgs) -> Vec<Candidate> 
         NameKind::Server => servers(source, |_| true).unwrap_or_default(),
         NameKind::RemoteServer => servers(source, |kind| kind == BackendKind::Http).unwrap_or_default(),
         NameKind::Item(kind) => items(kind, source).unwrap_or_default(),
+        NameKind::OfferedOrPublished => offered_or_published(source).unwrap_or_default(),
     };
     found.into_iter().filter(|candidate| can_be_typed(&candidate.value)).collect()
 }
@@ -113,6 +118,17 @@ fn items(kind: ItemKind, source: &SourceArgs) -> Result<Vec<Candidate>, CommandF
             Candidate::new(entry.definition.key(), &text)
         })
         .collect())
+}
+
+fn offered_or_published(source: &SourceArgs) -> Result<Vec<Candidate>, CommandFailure> {
+    let offline = offline(source)?;
+    let surface = offline.build().map_err(|error| CommandFailure::from(&error))?;
+    let items = histories(&surface, &offline.snapshot);
+    let candidate = |item: &ItemHistory| {
+        let text = format!("{}, {}", item.kind.noun(), outcome(item));
+        Candidate::new(item.published_as.as_ref().unwrap_or(&item.name), &text)
+    };
+    Ok(items.iter().map(candidate).collect())
 }
 
 fn offline(source: &SourceArgs) -> Result<Offline, CommandFailure> {
