@@ -93,6 +93,10 @@ async fn what_makes_no_sense_is_refused_with_a_reason() {
         ("POST /exec", "[]", 400, "invalid request"),
         ("POST /questions/x", "{}", 400, "invalid request"),
         ("POST /questions/7", "{}", 404, "not open"),
+        ("POST /events", "", 405, "another method"),
+        ("GET /calls/00000000", "", 404, "no such call is kept"),
+        ("GET /calls/00000000?secrets=yes", "", 400, "`secrets` must be `show`"),
+        ("POST /servers/fact/restart", "", 404, "there is no server `fact`"),
         ("POST /call", &large, 413, "larger than 2000 bytes"),
     ] {
         let (status, answer) = ask(&proxy, head, body).await;
@@ -126,6 +130,28 @@ async fn a_call_reaches_the_item_that_policy_was_asked_about() {
     let other = json!({"kind": "tool", "key": "echo", "params": {"name": "slow", "arguments": {"a": 1}}});
     let (status, events) = ask(&proxy, "POST /call", &other.to_string()).await;
     assert!(status == 200 && events.contains(r#""structuredContent":{"a":1}"#), "{events}");
+}
+
+#[tokio::test]
+async fn events_tell_of_calls_and_of_servers() {
+    let proxy = serving().await;
+    let (_, before) = ask(&proxy, "GET /calls", "").await;
+    assert_eq!(before, r#"{"recording":false,"calls":[]}"#);
+    let mut events = begin(&proxy, "GET /events", "").await;
+    read_until(&mut events, "text/event-stream").await;
+    ask(&proxy, "POST /call", &call_of("echo", &json!({"a": 1}))).await;
+    let call = read_until(&mut events, "\n\n").await;
+    assert!(
+        call.contains(r#"data: {"call":{"id":""#) && call.contains(r#""source":"control","outcome":"ok""#),
+        "{call}"
+    );
+    assert!(!call.contains("arguments"), "events have facts, and nothing that was sent: {call}");
+    let (status, restarted) = ask(&proxy, "POST /servers/fake/restart", "").await;
+    assert!(status == 200 && restarted.contains(r#""status":"ready""#), "{restarted}");
+    read_until(&mut events, r#"data: {"server":{"name":"fake","status":"ready","error":""}}"#).await;
+    let (_, after) = ask(&proxy, "GET /calls", "").await;
+    let after: Value = serde_json::from_str(&after).expect("JSON");
+    assert_eq!((&after["recording"], &after["calls"][0]["name"]), (&json!(true), &json!("echo")));
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use super::find::find;
 use super::health::Health;
 use super::operator::{Operator, UseError};
 use super::questions::Questions;
+use super::recorded_calls::CallRecorder;
 use super::report::SurfaceReport;
 use crate::control;
 use crate::gateway::{Gateway, SurfaceHandle};
@@ -29,7 +30,7 @@ use crate::wire::http::{HttpReply, SocketRequest, SocketService, serve_socket};
 use crate::wire::outbound::OutboundMessage;
 
 /// How many events of a call wait for the caller. Progress beyond that is lost.
-const MAX_WAITING_EVENTS: usize = 64;
+pub(super) const MAX_WAITING_EVENTS: usize = 64;
 /// How long an answer waits for servers that are starting and of which nothing is known.
 const STARTING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum number of tools that `GET /find` returns.
@@ -37,10 +38,11 @@ const MAX_FOUND: usize = 1000;
 
 /// The control API of a running proxy.
 pub struct ControlApi {
-    gateway: Arc<Gateway>,
+    pub(super) gateway: Arc<Gateway>,
     server: Server,
     /// The user who has started the proxy.
-    local: Principal,
+    pub(super) local: Principal,
+    pub(super) recorder: Arc<CallRecorder>,
     questions: Arc<Questions>,
     logs: LogsProvider,
     /// The folder of the control sockets.
@@ -52,7 +54,7 @@ pub struct ControlApi {
 pub type LogsProvider = Arc<dyn Fn(&str) -> Value + Send + Sync>;
 
 /// A reply that says what is wrong with the request.
-type Refused = HttpReply;
+pub(super) type Refused = HttpReply;
 
 impl ControlApi {
     pub fn new(
@@ -63,8 +65,9 @@ impl ControlApi {
         folder: PathBuf,
         health: &Arc<Health>,
     ) -> Self {
-        let (questions, health) = (Arc::default(), Arc::clone(health));
-        ControlApi { gateway: Arc::clone(gateway), server: server.clone(), local, questions, logs, folder, health }
+        let recorder = CallRecorder::new(gateway.calls().dispatcher.telemetry());
+        let (gateway, server, health) = (Arc::clone(gateway), server.clone(), Arc::clone(health));
+        ControlApi { gateway, server, local, recorder, questions: Arc::default(), logs, folder, health }
     }
 
     /// Answers on a socket until the future is dropped.
@@ -106,12 +109,19 @@ impl ControlApi {
             (&Method::GET, ["surface"]) => self.surface(&request).await,
             (&Method::GET, ["logs"]) => self.logs(&request),
             (&Method::GET, ["find"]) => self.find(&request).await,
+            (&Method::GET, ["events"]) => Ok(self.events()),
+            (&Method::GET, ["calls"]) => self.calls(&request).await,
+            (&Method::GET, ["calls", id]) => self.call_details(id, &request).await,
+            (&Method::POST, ["servers", name, "restart"]) => self.restart(name).await,
             (&Method::POST, ["call"]) => self.call(&request).await,
             (&Method::POST, ["exec"]) => self.exec(&request).await,
             (&Method::POST, ["questions", id]) => self.answer(id, &request),
-            (_, ["status" | "surface" | "logs" | "find" | "call" | "exec"] | ["questions", _]) => {
-                Err(problem(StatusCode::METHOD_NOT_ALLOWED, "this path has another method"))
-            }
+            (
+                _,
+                ["status" | "surface" | "logs" | "find" | "call" | "exec" | "events" | "calls"]
+                | ["questions" | "calls", _]
+                | ["servers", _, "restart"],
+            ) => Err(problem(StatusCode::METHOD_NOT_ALLOWED, "this path has another method")),
             _ => Err(problem(StatusCode::NOT_FOUND, "unknown path")),
         }
     }
@@ -271,6 +281,6 @@ fn bad_request(error: &dyn std::error::Error) -> HttpReply {
     problem(StatusCode::BAD_REQUEST, &format!("invalid request: {error}"))
 }
 
-fn problem(status: StatusCode, message: &str) -> HttpReply {
+pub(super) fn problem(status: StatusCode, message: &str) -> HttpReply {
     HttpReply::json(status, json!({"error": message}).to_string())
 }

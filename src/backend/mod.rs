@@ -17,5 +17,5 @@ pub use call::{
 };
 pub use connection::{Audience, Cache, CredentialsSource, Environment, SoleClient, StartPolicy, StartSlots};
 pub use handle::{Handle, ServerLoad, StopOnDrop, forbidden_input_request, start, wants_more};
-pub use supervision::{ROOTS_CHANGED, idle_view};
+pub use supervision::{ROOTS_CHANGED, RestartOutcome, idle_view};
 pub use transport::RunningProcess;

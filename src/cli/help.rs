@@ -8,7 +8,7 @@ use clap::Command;
 /// Every subcommand, by group, in the order of `proxy --help`. Each line has a command and others that are like it, so that
 /// all fit on one screen.
 const GROUPS: [(&str, &[&[&str]]); 5] = [
-    ("Serve", &[&["serve"], &["status", "logs"], &["login", "logout"]]),
+    ("Serve", &[&["serve"], &["status", "logs", "calls", "restart"], &["login", "logout"]]),
     ("Inspect", &[&["list-servers"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]]),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
     ("Scripts", &[&["check", "explain"], &["test"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
@@ -55,7 +55,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// What people do with each subcommand.
-const EXAMPLES: [(&str, &[&str]); 26] = [
+const EXAMPLES: [(&str, &[&str]); 28] = [
     (
         "serve",
         &[
@@ -66,6 +66,15 @@ const EXAMPLES: [(&str, &[&str]); 26] = [
     ),
     ("status", &["proxy status", "proxy status --json"]),
     ("logs", &["proxy logs github", "proxy logs github --json"]),
+    (
+        "calls",
+        &[
+            "proxy calls --follow",
+            "proxy calls --follow --filter server=github --filter 'ms>500'",
+            "proxy calls 9c1d4f3a",
+        ],
+    ),
+    ("restart", &["proxy restart github"]),
     ("login", &["proxy login linear", "proxy login linear --no-browser", "proxy login --list"]),
     ("logout", &["proxy logout linear"]),
     ("list-servers", &["proxy list-servers", "proxy list-servers --json"]),

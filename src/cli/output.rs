@@ -34,6 +34,11 @@ pub(super) fn out(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
+/// Like [`out`], for a command that prints until nobody reads any more. Returns false then.
+pub(super) fn line(text: &str) -> bool {
+    writeln!(std::io::stdout().lock(), "{text}").is_ok()
+}
+
 /// Whether the last that was printed on standard error is a diagnostic.
 static AFTER_DIAGNOSTIC: AtomicBool = AtomicBool::new(false);
 
@@ -146,7 +151,8 @@ pub(super) fn json(value: &impl serde::Serialize) {
     if is_terminal() { out(&escaped_json(&text)) } else { out(&text) }
 }
 
-fn escaped_json(text: &str) -> String {
+/// JSON in which what would not be visible is written as an escape.
+pub(super) fn escaped_json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         let mut buffer = [0; 4];

@@ -14,6 +14,7 @@ mod readiness;
 mod rebuild;
 mod reload;
 mod reload_status;
+mod restart;
 mod start;
 mod status;
 mod surfaces;

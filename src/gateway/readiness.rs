@@ -15,6 +15,11 @@ impl Gateway {
         Arc::clone(&self.catalog.borrow())
     }
 
+    /// The state of all servers, with every later change.
+    pub fn catalog(&self) -> watch::Receiver<Arc<Snapshot>> {
+        self.catalog.clone()
+    }
+
     /// The state of the shared surface, with every later change.
     pub fn watch(&self) -> watch::Receiver<SharedSurface> {
         self.current.clone()

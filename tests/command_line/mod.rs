@@ -21,6 +21,7 @@ mod screens;
 mod secrets;
 mod serve;
 mod types;
+mod watching;
 
 use crate::support::config::Config;
 use crate::support::programs::fake_backend;

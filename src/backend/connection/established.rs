@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use http::HeaderName;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::handshake::{self, Negotiation};
 use super::listing;
@@ -69,6 +70,8 @@ pub(crate) struct Connection {
     knows_roots: tokio::sync::OnceCell<()>,
     /// The arguments that are sent as headers too, by tool.
     param_headers: ArcSwap<HashMap<String, Vec<ParamHeader>>>,
+    /// Cancelled when the connection ends because somebody restarts the server.
+    restarted: CancellationToken,
 }
 
 impl Connection {
@@ -90,6 +93,7 @@ impl Connection {
             log_level: tokio::sync::Mutex::default(),
             knows_roots: tokio::sync::OnceCell::new(),
             param_headers: ArcSwap::default(),
+            restarted: CancellationToken::new(),
         }
     }
 
@@ -158,6 +162,13 @@ impl Connection {
     }
 
     pub(crate) async fn stop(&self) {
+        self.transport.stop().await;
+    }
+
+    /// Ends the connection because somebody restarts the server. Calls in flight fail with that reason, which says nothing
+    /// about the health of the server.
+    pub(crate) async fn stop_for_restart(&self) {
+        self.restarted.cancel();
         self.transport.stop().await;
     }
 
@@ -267,12 +278,17 @@ impl Connection {
     }
 
     pub(crate) async fn call(&self, call: &BackendCall, limits: CallLimits) -> Result<Answer, ConnectionFailure> {
+        if self.restarted.is_cancelled() {
+            return Err(ConnectionFailure::Stale);
+        }
         let activity = Activity::since(limits.started);
         let outcome = tokio::select! {
             biased;
             // Polled first, so that a call that is already cancelled is not sent.
             () = call.cancel.cancelled() => return Err(ConnectionFailure::Final(CallError::Cancelled)),
             outcome = self.send(call, &activity) => outcome,
+            // The requests of an HTTP transport outlive it.
+            () = self.restarted.cancelled() => return Err(ConnectionFailure::Final(self.restarted_error())),
             (after, expired) = activity.timed_out(limits.idle, limits.total) => {
                 let limit = if limits.is_callers { TimeLimit::Caller } else { expired };
                 let backend = Arc::clone(&self.server);
@@ -348,6 +364,11 @@ impl Connection {
         out
     }
 
+    fn restarted_error(&self) -> CallError {
+        let reason = "it was restarted before it responded; call it again".to_owned();
+        CallError::Refused { backend: Arc::clone(&self.server), reason }
+    }
+
     /// Translates an error of the transport. Closes the transport if the server no longer supports the revision.
     pub(crate) fn failure(&self, error: TransportError) -> ConnectionFailure {
         let backend = Arc::clone(&self.server);
@@ -361,6 +382,7 @@ impl Connection {
         ConnectionFailure::Final(match error {
             TransportError::SessionExpired => return ConnectionFailure::Stale,
             TransportError::Rpc(error) | TransportError::Misfit(error) => CallError::Rpc(error),
+            TransportError::Closed(_) if self.restarted.is_cancelled() => self.restarted_error(),
             TransportError::Closed(reason) => CallError::Lost { backend, reason },
             TransportError::TooLarge(limit) => CallError::TooLarge { backend, limit },
             TransportError::Unexpected(answer) => CallError::Protocol { backend, reason: answer.to_string() },

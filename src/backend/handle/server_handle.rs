@@ -10,7 +10,7 @@ use crate::backend::call::{
     Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, Listener, Subscriber, Subscription,
 };
 use crate::backend::connection::Environment;
-use crate::backend::supervision::{SupervisedServer, supervise};
+use crate::backend::supervision::{RestartOutcome, SupervisedServer, supervise};
 use crate::backend::transport::RunningProcess;
 use crate::config::ServerConfig;
 use crate::json::Raw;
@@ -43,6 +43,11 @@ impl Handle {
     /// Starts a server that rests, as a call would.
     pub fn wake(&self) {
         self.0.reconnect_if_down();
+    }
+
+    /// Ends the connections of the server, connects anew, and waits for the outcome.
+    pub async fn restart(&self) -> RestartOutcome {
+        self.0.restart().await
     }
 
     /// How often the server was reconnected after its connection had been lost.

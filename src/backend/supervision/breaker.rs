@@ -78,6 +78,11 @@ impl Breaker {
         }
     }
 
+    /// Closes the breaker because somebody restarts the server.
+    pub(super) fn restarted(&self) {
+        self.close(&mut self.lock());
+    }
+
     fn close(&self, circuit: &mut Circuit) {
         if circuit.open_until.is_some() {
             tracing::info!(server = %self.server, "enabled again");

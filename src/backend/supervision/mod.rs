@@ -9,6 +9,7 @@ mod log_in_changes;
 mod preparation;
 mod publisher;
 mod relist;
+mod restart;
 mod resubscribe;
 mod side_connections;
 mod side_key;
@@ -17,6 +18,7 @@ mod supervised;
 mod supervisor;
 
 pub use publisher::idle_view;
+pub use restart::RestartOutcome;
 pub use side_connections::ROOTS_CHANGED;
 pub(super) use side_connections::{SideClient, SideConnectionError};
 pub(super) use side_key::SideKey;

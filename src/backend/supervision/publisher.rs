@@ -75,6 +75,9 @@ fn cached_view(
     }
 }
 
+/// The error of a server that is being restarted.
+pub(super) const RESTARTING: &str = "it is being restarted";
+
 /// What a listing has shown: the server's description, its lists, and reports on items that were left out.
 struct ListedState {
     info: Arc<ServerInfo>,
@@ -246,6 +249,19 @@ impl Publisher {
         let in_grace = Instant::now() < self.down_since + self.config.grace;
         let status = if has_lists && in_grace { Status::Cached } else { Status::Failed };
         self.publish(status, self.last_words.after(reason), None);
+    }
+
+    /// Publishes that somebody restarts the server. Its lists stay published for the grace period.
+    pub(super) fn publish_restarting(&mut self) {
+        self.start_slot = None;
+        let status = match self.view.load().status {
+            Status::Ready | Status::Cached => Status::Cached,
+            other => other,
+        };
+        if status == Status::Cached {
+            self.start_grace();
+            self.publish(status, RESTARTING.to_owned(), None);
+        }
     }
 
     /// Publishes that the server waits for a log-in. Its last known lists stay, so that their names do; they are withheld.

@@ -1,12 +1,14 @@
 //! Keeps the lists of the main connection up to date: lists everything once, and again what the server announces as changed.
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::lists::ability_sets::AbilitySets;
 use super::lists::current_lists::{CurrentLists, ListError};
 use super::lists::relisting::Relisting;
 use super::publisher::Publisher;
-use super::supervised::SupervisedServer;
+use super::restart::RestartOutcome;
+use super::supervised::{ConnectionState, SupervisedServer};
 use crate::backend::connection::Connection;
 use crate::model::ItemKind;
 
@@ -22,6 +24,7 @@ pub(super) async fn follow_lists(
     server: &SupervisedServer,
     publisher: &mut Publisher,
     connection: &Connection,
+    state: &watch::Sender<ConnectionState>,
     stop: &CancellationToken,
 ) -> ConnectionEnd {
     let (mut current, mut relisting) = (CurrentLists::default(), Relisting::default());
@@ -35,6 +38,7 @@ pub(super) async fn follow_lists(
             outcome = async {
                 let listed = current.list(&server.name, connection, &kinds, server.limits.idle).await?;
                 publisher.publish_ready(connection, current.lists.clone(), current.all_reports()).await;
+                state.send_if_modified(|state| state.settle(RestartOutcome::Ready));
                 let failed = listed.record(connection, &server.freshness);
                 sets.list(&server.variants, connection, &current.lists, &kinds, server.limits.idle).await;
                 Ok(failed)

@@ -409,6 +409,14 @@ impl SideConnections {
         }
     }
 
+    /// Closes the connections that are open, because somebody restarts the server.
+    pub(super) async fn restart(&self) {
+        let is_open = |side: &Arc<SideConnection>| side.connection().is_some();
+        let open: Vec<_> = self.lock().extract_if(|_, side| is_open(side)).map(|(_, side)| side).collect();
+        let connections: Vec<_> = open.iter().filter_map(|side| side.connection()).collect();
+        futures::future::join_all(connections.iter().map(|connection| connection.stop_for_restart())).await;
+    }
+
     /// Closes all connections.
     pub(crate) async fn close_all(&self) {
         let sides: Vec<Arc<SideConnection>> = self.lock().drain().map(|(_, side)| side).collect();

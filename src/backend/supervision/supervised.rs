@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::breaker::Breaker;
 use super::lists::freshness::Freshness;
 use super::lists::variants::{ListSource, Variants};
+use super::restart::RestartOutcome;
 use super::side_connections::{ROOTS_CHANGED, SideClient, SideConnectionError, SideConnections};
 use super::side_key::SideKey;
 use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
@@ -27,6 +28,10 @@ pub(crate) struct ConnectionState {
     pub(crate) connections: u64,
     /// The number of failed attempts to connect.
     pub(crate) failures: u64,
+    /// The number of restarts that were begun because somebody wanted them.
+    pub(super) restarts: u64,
+    /// How the first attempt after the last of them ended; `None` while it is not over.
+    pub(super) restart_outcome: Option<RestartOutcome>,
     /// Why there is no connection.
     pub(crate) error: String,
     /// Set while the supervisor waits for a log-in instead of trying again.
@@ -52,6 +57,8 @@ pub(crate) struct SupervisedServer {
     pub(crate) state: watch::Receiver<ConnectionState>,
     /// Cuts the supervisor's backoff short.
     pub(crate) reconnect_now: Notify,
+    /// Makes the supervisor end the connection, or an attempt to connect, and connect anew.
+    pub(super) restart_wanted: Notify,
     /// Whether the server is not started until a call needs it.
     resting: AtomicBool,
     pub(crate) limits: ServerLimits,
@@ -92,6 +99,7 @@ impl SupervisedServer {
             view,
             state,
             reconnect_now: Notify::new(),
+            restart_wanted: Notify::new(),
             resting: AtomicBool::new(rests),
             limits: ServerLimits {
                 idle: config.timeout,

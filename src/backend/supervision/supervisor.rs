@@ -11,8 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::lists::current_lists::ListError;
 use super::lists::variants::LegState;
 use super::log_in_changes::{LogInChanges, relist_on_change};
-use super::publisher::{Publisher, first_view};
+use super::publisher::{Publisher, RESTARTING, first_view};
 use super::relist::{self, ConnectionEnd};
+use super::restart::RestartOutcome;
 use super::resubscribe::Resubscriber;
 use super::supervised::{ConnectionState, SupervisedServer};
 use crate::backend::connection::{
@@ -85,11 +86,12 @@ impl Supervisor {
             () = self.server.needed() => self.publisher.start_grace(),
             () = stop.cancelled() => return,
         }
-        let log_in = Arc::clone(&self.connector.log_in);
+        let (log_in, server) = (Arc::clone(&self.connector.log_in), Arc::clone(&self.server));
         let changed = log_in.changed();
         if let Some(needed) = self.publisher.known_login(&log_in).await {
             tokio::select! {
                 () = self.wait_for_log_in(&needed, changed) => {}
+                () = server.restart_wanted.notified() => self.restarting(&mut backoff).await,
                 () = stop.cancelled() => return,
             }
         }
@@ -103,11 +105,17 @@ impl Supervisor {
                 std::future::pending().await
             };
             let attempt = tokio::select! {
-                outcome = self.connect() => outcome,
+                biased;
+                () = server.restart_wanted.notified() => None,
+                outcome = self.connect() => Some(outcome),
                 // Followed from the beginning of the attempt, so that a log-in during it is not missed.
                 never = following => match never {},
                 never = withdrawal => match never {},
                 () = stop.cancelled() => return,
+            };
+            let Some(attempt) = attempt else {
+                self.restarting(&mut backoff).await;
+                continue;
             };
             let login_needed = match attempt {
                 Ok(connection) => {
@@ -116,6 +124,10 @@ impl Supervisor {
                     if stop.is_cancelled() {
                         return;
                     }
+                    let Some(end) = end else {
+                        self.restarting(&mut backoff).await;
+                        continue;
+                    };
                     // A server that completes the handshake and then fails has not worked.
                     if end.was_listed {
                         backoff.reset();
@@ -142,10 +154,12 @@ impl Supervisor {
                         self.publisher.save_login(&needed).await;
                         self.wait_for_log_in(&needed, changed).await;
                     } => backoff.reset(),
+                    () = server.restart_wanted.notified() => self.restarting(&mut backoff).await,
                     () = stop.cancelled() => return,
                 },
                 None => tokio::select! {
                     () = self.pause(backoff.next_delay()) => {}
+                    () = server.restart_wanted.notified() => self.restarting(&mut backoff).await,
                     never = self.publisher.withdraw_lists_after_grace() => match never {},
                     () = stop.cancelled() => return,
                 },
@@ -155,8 +169,11 @@ impl Supervisor {
 
     /// Waits until there is another log-in. Nothing is tried until then, and calls are told what to do.
     async fn wait_for_log_in(&mut self, needed: &LoginNeeded, changed: impl Future<Output = ()>) {
-        self.state.send_modify(|state| state.login_needed = Some(needed.clone()));
         self.publisher.publish_login(needed);
+        self.state.send_modify(|state| {
+            state.login_needed = Some(needed.clone());
+            state.settle(RestartOutcome::LoginNeeded);
+        });
         if self.announced_login.as_ref() != Some(needed) {
             tracing::warn!(server = %self.server.name, "{needed}");
             self.announced_login = Some(needed.clone());
@@ -207,8 +224,8 @@ impl Supervisor {
         }
     }
 
-    /// Uses a connection until it ends.
-    async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> ConnectionEnd {
+    /// Uses a connection until it ends. Returns `None` if somebody restarts the server.
+    async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> Option<ConnectionEnd> {
         let server = Arc::clone(&self.server);
         server.breaker.connected();
         // One client uses a process in one way for everything.
@@ -229,13 +246,19 @@ impl Supervisor {
         let resubscriber = tokio::spawn(resubscriber.run());
         let (log_in, signals) = (Arc::clone(&self.connector.log_in), Arc::clone(connection.signals()));
         let log_in_follower = log_in.has_credentials().then(|| tokio::spawn(relist_on_change(log_in, signals)));
-        let end = relist::follow_lists(&server, &mut self.publisher, &connection, stop).await;
+        let end = tokio::select! {
+            end = relist::follow_lists(&server, &mut self.publisher, &connection, &self.state, stop) => Some(end),
+            () = server.restart_wanted.notified() => None,
+        };
         for task in [Some(listener), Some(resubscriber), log_in_follower].into_iter().flatten() {
             task.abort();
             let _ = task.await;
         }
         self.state.send_modify(|state| state.connection = None);
-        connection.stop().await;
+        match end {
+            Some(_) => connection.stop().await,
+            None => connection.stop_for_restart().await,
+        }
         end
     }
 
@@ -254,23 +277,41 @@ impl Supervisor {
         }
     }
 
+    /// Somebody restarts the server, which is not a failure. Calls wait for the next connection.
+    async fn restarting(&mut self, backoff: &mut Backoff) {
+        tracing::info!(target: "server_state", server = %self.server.name, "restarting");
+        backoff.reset();
+        self.server.breaker.restarted();
+        self.publisher.publish_restarting();
+        self.state.send_modify(|state| {
+            state.error = RESTARTING.to_owned();
+            state.login_needed = None;
+            (state.restarts, state.restart_outcome) = (state.restarts + 1, None);
+        });
+        self.server.side_connections.restart().await;
+    }
+
     /// The connection was lost. This does not count as a failed attempt, so calls keep waiting for the next connection.
     fn lost(&mut self, reason: &str, was_listed: bool) {
         if was_listed {
             self.publisher.start_grace();
         }
-        self.state.send_modify(|state| state.error = reason.to_owned());
         self.publisher.publish_down(reason);
+        self.state.send_modify(|state| {
+            state.error = reason.to_owned();
+            state.settle(RestartOutcome::Failed);
+        });
         tracing::warn!(server = %self.server.name, said = self.last_words(reason), "connection lost: {reason}");
     }
 
     /// An attempt to connect failed.
     fn failed(&mut self, reason: &str) {
+        self.publisher.publish_down(reason);
         self.state.send_modify(|state| {
             state.failures += 1;
             state.error = reason.to_owned();
+            state.settle(RestartOutcome::Failed);
         });
-        self.publisher.publish_down(reason);
         tracing::warn!(server = %self.server.name, said = self.last_words(reason), "cannot connect: {reason}");
     }
 

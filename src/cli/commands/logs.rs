@@ -4,11 +4,11 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::status;
+use super::instance;
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging::{full_time, short_time};
-use crate::cli::{output, query, setup};
-use crate::control::{Instance, instances};
+use crate::cli::{output, query};
+use crate::control::Instance;
 use crate::diagnostic::Diagnostic;
 
 #[derive(Debug, Args)]
@@ -25,13 +25,7 @@ pub(crate) struct LogsArgs {
 }
 
 pub(super) fn run(args: &LogsArgs) -> Result<(), CommandFailure> {
-    let mut running = instances(&setup::control_folder()).map_err(status::cannot_look)?;
-    if let Some(pid) = args.pid {
-        running.retain(|instance| instance.pid == pid);
-    }
-    if running.is_empty() {
-        return Err(CommandFailure::failed(status::not_running(args.pid)));
-    }
+    let running = instance::all(args.pid)?;
     let asked = running.iter().map(|instance| Ok((instance.pid, ask(instance, &args.server)?)));
     let answers = asked.collect::<Result<Vec<_>, CommandFailure>>()?;
     let having: Vec<_> = answers.iter().filter(|(_, answer)| answer["lines"].is_array()).collect();
@@ -42,9 +36,8 @@ pub(super) fn run(args: &LogsArgs) -> Result<(), CommandFailure> {
         }
         [] => Err(refused(&answers)),
         several => {
-            let pids: Vec<String> = several.iter().map(|(pid, _)| pid.to_string()).collect();
-            let problem = format!("several running proxies have a server `{}`: {}", args.server, pids.join(", "));
-            Err(CommandFailure::usage_with_hint(problem, "choose one with `--pid PID`"))
+            let problem = format!("several running proxies have a server `{}`", args.server);
+            Err(instance::several_running(&problem, several.iter().map(|(pid, _)| *pid)))
         }
     }
 }

@@ -1,18 +1,21 @@
 //! The subcommands.
 
 mod call;
+mod calls;
 mod check;
 mod completions;
 mod config_schema;
 mod explain;
 mod init;
 mod inspect;
+mod instance;
 mod list_presets;
 mod login;
 mod logs;
 mod lsp;
 mod new;
 mod repl;
+mod restart;
 mod serve;
 mod show_preset;
 mod status;
@@ -30,10 +33,14 @@ use inspect::list_items::{self, ItemListArgs};
 pub(super) enum Command {
     /// Serve the configured servers on stdio or HTTP
     Serve(serve::ServeArgs),
-    /// Show the status of a running proxy
+    /// Show a running proxy's status
     Status(status::StatusArgs),
     /// Show what a server of a running proxy wrote to stderr
     Logs(logs::LogsArgs),
+    /// Show the calls of a running proxy, as they happen or in detail
+    Calls(calls::CallsArgs),
+    /// Restart a server of a running proxy
+    Restart(restart::RestartArgs),
     /// Log in at a server, or show the log-ins
     Login(login::LoginArgs),
     /// Revoke and delete a log-in
@@ -98,6 +105,8 @@ impl Command {
             Command::Serve(args) => serve::run(args),
             Command::Status(args) => status::run(&args),
             Command::Logs(args) => logs::run(&args),
+            Command::Calls(args) => calls::run(&args),
+            Command::Restart(args) => restart::run(&args),
             Command::Login(args) => login::run(&args),
             Command::Logout(args) => login::log_out(&args),
             Command::ListServers(args) => inspect::list_servers::run(&args),

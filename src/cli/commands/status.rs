@@ -3,11 +3,11 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::instance;
 use crate::cli::age::age;
 use crate::cli::failure::CommandFailure;
-use crate::cli::setup;
 use crate::cli::{output, query, table};
-use crate::control::{Instance, instances};
+use crate::control::Instance;
 use crate::diagnostic::Diagnostic;
 use crate::foreign_text::visible;
 use crate::sandbox::JAIL_HINT;
@@ -26,15 +26,11 @@ pub(crate) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
-    let mut running = instances(&setup::control_folder()).map_err(cannot_look)?;
-    if let Some(pid) = args.pid {
-        running.retain(|instance| instance.pid == pid);
-    }
+    let running = instance::all(args.pid)?;
     if args.ready {
-        return ready(&running, args.pid);
+        return ready(&running);
     }
     match running.as_slice() {
-        [] => Err(CommandFailure::failed(not_running(args.pid))),
         [one] => {
             let status = ask(one)?;
             if args.json {
@@ -57,10 +53,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
 }
 
 /// The health check of a container.
-fn ready(running: &[Instance], pid: Option<u32>) -> Result<(), CommandFailure> {
-    if running.is_empty() {
-        return Err(CommandFailure::failed(not_running(pid)));
-    }
+fn ready(running: &[Instance]) -> Result<(), CommandFailure> {
     let health = running.iter().map(|one| ask(one).map(|status| (one.pid, status["health"].clone())));
     let health = health.collect::<Result<Vec<_>, _>>()?;
     match health.iter().find(|(_, health)| health != "ready") {
@@ -72,20 +65,6 @@ fn ready(running: &[Instance], pid: Option<u32>) -> Result<(), CommandFailure> {
             let word = health.as_str().unwrap_or("of an older version");
             Err(CommandFailure::failed(Diagnostic::error(format!("the proxy (process {pid}) is {word}"))))
         }
-    }
-}
-
-pub(super) fn cannot_look(error: std::io::Error) -> CommandFailure {
-    let problem = Diagnostic::error(format!("cannot look for running proxies: {error}"));
-    CommandFailure::failed(problem.hint("remove the folder, and start the proxies again"))
-}
-
-pub(super) fn not_running(pid: Option<u32>) -> Diagnostic {
-    match pid {
-        Some(pid) => Diagnostic::error(format!("no `proxy serve` of this user is running as process {pid}"))
-            .hint("`proxy status` without `--pid` lists the running ones"),
-        None => Diagnostic::error("no `proxy serve` of this user is running")
-            .hint("start one with `proxy serve`, or run `proxy list-servers --live` to check the configured servers"),
     }
 }
 

@@ -27,7 +27,7 @@ const SEARCH_TIMEOUT: Duration = Duration::from_secs(2);
 /// A running proxy.
 pub(in crate::cli) struct RunningProxy {
     pub(super) pid: u32,
-    client: SocketClient,
+    pub(super) client: SocketClient,
     /// The user to act as; the local user if there is none.
     user: Option<String>,
 }
@@ -68,7 +68,7 @@ pub(super) async fn serving(query: &Query<'_>) -> Option<RunningProxy> {
 }
 
 impl RunningProxy {
-    fn of(instance: &Instance, user: Option<&str>) -> Self {
+    pub(super) fn of(instance: &Instance, user: Option<&str>) -> Self {
         let client = SocketClient::new(&instance.socket, MAX_BYTES);
         RunningProxy { pid: instance.pid, client, user: user.map(str::to_owned) }
     }
@@ -202,7 +202,7 @@ impl RunningProxy {
         Err(format!("process {} (`proxy serve`) refused: {reason}", self.pid))
     }
 
-    fn lost(&self, error: &HttpError) -> String {
+    pub(super) fn lost(&self, error: &HttpError) -> String {
         format!("process {} (`proxy serve`) ended before it answered: {error}", self.pid)
     }
 }

@@ -10,7 +10,7 @@ use super::local_tools::LocalTools;
 use super::prepare::Prepared;
 use super::routes::Routes;
 use super::servers::{RunningServers, ServerChanges};
-use crate::backend::{Environment, RunningProcess, ServerLoad, idle_view};
+use crate::backend::{Environment, Handle, RunningProcess, ServerLoad, idle_view};
 use crate::config::{Config, StoreAddress, Token};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::backend_set::BackendSet;
@@ -88,6 +88,11 @@ impl Installation {
     /// Starts a server that rests.
     pub(crate) fn wake(&self, server: &str) {
         self.lock().servers.wake(server);
+    }
+
+    /// A running server; `None` for an extension.
+    pub(crate) fn server(&self, name: &str) -> Option<Handle> {
+        self.lock().servers.handle(name)
     }
 
     pub(crate) fn processes(&self, server: &str) -> Vec<RunningProcess> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::backend::{self, Backend, Environment, RunningProcess, ServerLoad, StopOnDrop};
+use crate::backend::{self, Backend, Environment, Handle, RunningProcess, ServerLoad, StopOnDrop};
 use crate::config::{Config, ServerConfig};
 use crate::gateway::backend_set::BackendSet;
 
@@ -72,6 +72,11 @@ impl RunningServers {
 
     pub(crate) fn restarts(&self, name: &str) -> Option<u64> {
         self.0.get(name).map(|running| running.backend.handle().restarts())
+    }
+
+    /// A running server; `None` for an extension.
+    pub(crate) fn handle(&self, name: &str) -> Option<Handle> {
+        self.0.get(name).map(|running| running.backend.handle().clone())
     }
 
     /// Starts a server that rests.

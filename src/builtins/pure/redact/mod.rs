@@ -1,6 +1,7 @@
 //! `redact()`: removes personal data and secrets from texts.
 
 mod detectors;
+mod json_text;
 mod matching;
 mod numbers;
 mod secrets;
@@ -20,6 +21,8 @@ use crate::diagnostic::nearest;
 use crate::json::MAX_DEPTH;
 use crate::script::{ScriptError, script_error};
 use detectors::{DETECTORS, Detector};
+
+pub use json_text::redacted_json;
 
 #[starlark_module]
 pub fn register_redact(builder: &mut GlobalsBuilder) {

@@ -1,0 +1,85 @@
+//! A call with what was sent, as somebody sees it who asks for it: without secrets unless they are asked for too.
+
+use serde::{Deserialize, Serialize};
+
+use super::call_summary::{CallSummary, ServerCallSummary};
+use super::kept_call::{KeptCall, KeptText, MARGIN, MAX_SHOWN};
+use crate::builtins::redacted_json;
+use crate::json::{Raw, valid};
+
+/// The body of `GET /calls/ID`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallDetails {
+    pub call: CallSummary,
+    /// The digest of the session script that decided.
+    pub policy: Option<String>,
+    /// Whether personal data and secrets were replaced in the texts.
+    pub redacted: bool,
+    pub params: Option<ShownText>,
+    pub result: Option<ShownText>,
+    /// The calls of servers, in the order in which they ended.
+    pub server_calls: Vec<ServerCallDetails>,
+}
+
+/// One call of a server, with what was sent.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ServerCallDetails {
+    pub call: ServerCallSummary,
+    pub params: ShownText,
+    pub result: Option<ShownText>,
+}
+
+/// JSON that was sent, or the beginning of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ShownText {
+    /// The size of the whole text.
+    pub bytes: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json: Option<Raw>,
+    /// The beginning of a text that is too long to be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
+}
+
+impl CallDetails {
+    /// Takes a while for large calls.
+    pub(in crate::admin) fn of(call: &KeptCall, show_secrets: bool) -> Self {
+        let shown = |text: &KeptText| ShownText::of(text, show_secrets);
+        let server_calls = call.server_calls.iter().map(|call| ServerCallDetails {
+            call: call.summary.clone(),
+            params: shown(&call.params),
+            result: call.result.as_ref().map(shown),
+        });
+        CallDetails {
+            call: call.summary.clone(),
+            policy: call.policy.clone(),
+            redacted: !show_secrets,
+            params: call.params.as_ref().map(shown),
+            result: call.result.as_ref().map(shown),
+            server_calls: server_calls.collect(),
+        }
+    }
+}
+
+impl ShownText {
+    fn of(text: &KeptText, show_secrets: bool) -> Self {
+        match text {
+            KeptText::Whole(raw) if show_secrets => {
+                ShownText { bytes: raw.get().len(), json: Some(Raw::clone(raw)), head: None }
+            }
+            KeptText::Whole(raw) => {
+                ShownText { bytes: raw.get().len(), json: valid(redacted_json(raw.get())).ok(), head: None }
+            }
+            KeptText::Cut { head, bytes } => {
+                // A secret that the cut goes through is not recognized, so the end is left out.
+                let (mut shown, unsure) = match show_secrets {
+                    true => (head.clone(), 0),
+                    false => (redacted_json(head), MARGIN),
+                };
+                shown.truncate(shown.floor_char_boundary(MAX_SHOWN.min(shown.len().saturating_sub(unsure))));
+                ShownText { bytes: *bytes, json: None, head: Some(shown) }
+            }
+        }
+    }
+}

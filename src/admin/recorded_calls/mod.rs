@@ -1,0 +1,12 @@
+//! The calls that somebody looks at: recorded only while somebody follows them, and kept in memory for a few minutes after.
+
+mod call_details;
+mod call_ring;
+mod call_summary;
+mod kept_call;
+mod recorder;
+
+pub use call_details::{CallDetails, ServerCallDetails, ShownText};
+pub(super) use call_ring::FindError;
+pub use call_summary::{CallSummary, RefusalSummary, ServerCallSummary};
+pub(super) use recorder::{CallRecorder, Followed, Following};

@@ -1,0 +1,104 @@
+//! The part of the control API about what runs: its calls, and its servers.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::StatusCode;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::api::{ControlApi, MAX_WAITING_EVENTS, Refused, problem};
+use super::live_events::send_events;
+use super::recorded_calls::{CallDetails, FindError};
+use crate::backend::RestartOutcome;
+use crate::diagnostic::nearest;
+use crate::model::Owner;
+use crate::wire::http::{HttpReply, SocketRequest};
+
+/// How long a restart is waited for.
+const RESTART_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl ControlApi {
+    /// Calls are recorded from the moment of the reply until the reader is gone.
+    pub(super) fn events(&self) -> HttpReply {
+        let (frames, stream) = mpsc::channel(MAX_WAITING_EVENTS);
+        let (gateway, following) = (Arc::clone(&self.gateway), self.recorder.follow());
+        tokio::spawn(async move { send_events(&gateway, following, frames).await });
+        HttpReply::events(stream)
+    }
+
+    pub(super) async fn calls(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
+        let calls = self.recorder.all();
+        let text = json!({"recording": self.recorder.is_recording(), "calls": calls}).to_string();
+        Ok(self.counted(text, request).await)
+    }
+
+    pub(super) async fn call_details(&self, id: &str, request: &SocketRequest) -> Result<HttpReply, Refused> {
+        let show_secrets = match request.parameter("secrets") {
+            None => false,
+            Some("show") => true,
+            Some(_) => return Err(problem(StatusCode::BAD_REQUEST, "`secrets` must be `show` or missing")),
+        };
+        let call = self.recorder.find(id).map_err(|error| match error {
+            FindError::Unknown => problem(
+                StatusCode::NOT_FOUND,
+                "no such call is kept: calls are recorded while somebody follows them, the last 500",
+            ),
+            FindError::Ambiguous => problem(StatusCode::CONFLICT, "several calls have an id that ends like this"),
+        })?;
+        // To look for secrets in a megabyte takes a while, and clients must not wait for that.
+        let text =
+            tokio::task::spawn_blocking(move || serde_json::to_string(&CallDetails::of(&call, show_secrets))).await;
+        let text = text.ok().and_then(Result::ok).unwrap_or_default();
+        Ok(self.counted(text, request).await)
+    }
+
+    /// A reply that counts toward what waits for the local user.
+    async fn counted(&self, text: String, request: &SocketRequest) -> HttpReply {
+        let outlet = request.connection.outlet(Owner::of_share(&self.local));
+        HttpReply::json(StatusCode::OK, text).within(&outlet).await
+    }
+
+    /// Restarts a server. The reply comes when the server is ready or has failed, or after a minute.
+    pub(super) async fn restart(&self, name: &str) -> Result<HttpReply, Refused> {
+        let started = Instant::now();
+        // Goes on without the caller.
+        let (gateway, server) = (Arc::clone(&self.gateway), name.to_owned());
+        let restart = tokio::spawn(async move { gateway.restart(&server).await });
+        let outcome = match tokio::time::timeout(RESTART_TIMEOUT, restart).await {
+            Ok(Ok(None)) => return Err(self.cannot_restart(name)),
+            Ok(Ok(Some(outcome))) => Some(outcome),
+            Ok(Err(_)) => return Err(problem(StatusCode::INTERNAL_SERVER_ERROR, "the restart crashed")),
+            Err(_) => None,
+        };
+        let (status, error, tools) = match &outcome {
+            Some((RestartOutcome::Ready, view)) => ("ready", "", Some(view.lists.tools.len())),
+            Some((RestartOutcome::Failed, view)) => ("failed", view.error.as_str(), None),
+            Some((RestartOutcome::LoginNeeded, view)) => ("login", view.error.as_str(), None),
+            None => ("starting", "", None),
+        };
+        let seconds = (started.elapsed().as_secs_f64() * 100.0).round() / 100.0;
+        let body = json!({"server": name, "status": status, "error": error, "tools": tools, "seconds": seconds});
+        Ok(HttpReply::json(StatusCode::OK, body.to_string()))
+    }
+
+    fn cannot_restart(&self, name: &str) -> Refused {
+        let snapshot = self.gateway.snapshot();
+        if snapshot.backend(name).is_some() {
+            let error = format!("`{name}` is an extension, which has no process and no connection");
+            let hint = "it is loaded again when its file changes";
+            return refusal(StatusCode::CONFLICT, &error, Some(hint.to_owned()));
+        }
+        let near = nearest(name, snapshot.backends.iter().map(|server| server.name.as_ref()));
+        let hint = near.map(|near| format!("did you mean `{near}`?"));
+        refusal(StatusCode::NOT_FOUND, &format!("there is no server `{name}`"), hint)
+    }
+}
+
+fn refusal(status: StatusCode, error: &str, hint: Option<String>) -> Refused {
+    let mut body = json!({ "error": error });
+    if let Some(hint) = hint {
+        body["hint"] = Value::from(hint);
+    }
+    HttpReply::json(status, body.to_string())
+}

@@ -1,0 +1,105 @@
+//! `proxy calls`: shows the calls of a running proxy as they happen, and one of them in detail.
+
+mod details;
+mod filter;
+mod line;
+
+use clap::Args;
+
+use super::instance;
+use crate::admin::{CallSummary, LiveEvent};
+use crate::cli::failure::CommandFailure;
+use crate::cli::{output, query};
+use crate::control::Instance;
+use filter::CallFilter;
+
+#[derive(Debug, Args)]
+pub(crate) struct CallsArgs {
+    /// Id of a call, or the end of it: show the call in detail
+    #[arg(value_name = "ID", conflicts_with_all = ["follow", "filter"])]
+    id: Option<String>,
+    /// Record calls and show each one as soon as it is over, until Ctrl-C
+    #[arg(long, short)]
+    follow: bool,
+    /// Only calls with this server, name, user, client, method, outcome or ms; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = filter::parse)]
+    filter: Vec<CallFilter>,
+    /// With an id: show personal data and secrets in what was sent
+    #[arg(long, requires = "id")]
+    show_secrets: bool,
+    /// Process id, if several proxies are running
+    #[arg(long)]
+    pid: Option<u32>,
+    /// Print JSON, one line for each call
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &CallsArgs) -> Result<(), CommandFailure> {
+    let running = instance::one(args.pid)?;
+    match &args.id {
+        Some(id) => {
+            let details = query::call_details(&running, id, args.show_secrets)?;
+            if args.json {
+                output::json(&details)
+            } else {
+                details::print(&details)
+            }
+            Ok(())
+        }
+        None if args.follow => follow(&running, args),
+        None => list(&running, args),
+    }
+}
+
+/// What was recorded while somebody followed.
+fn list(running: &Instance, args: &CallsArgs) -> Result<(), CommandFailure> {
+    let (is_recording, calls) = query::calls(running)?;
+    for call in calls.iter().filter(|call| wanted(args, call)) {
+        if !print(args, call) {
+            return Ok(());
+        }
+    }
+    if calls.is_empty() && !output::is_quiet() {
+        output::err(match is_recording {
+            true => "no call has ended since somebody began to follow",
+            false => "no calls were recorded: the proxy records them while somebody runs `proxy calls --follow`",
+        });
+    }
+    Ok(())
+}
+
+fn follow(running: &Instance, args: &CallsArgs) -> Result<(), CommandFailure> {
+    let begun = || {
+        if !output::is_quiet() {
+            output::err(&format!("following the calls of process {}; Ctrl-C ends", running.pid));
+        }
+    };
+    query::follow(running, begun, |event| match event {
+        LiveEvent::Call(call) => !wanted(args, &call) || print(args, &call),
+        LiveEvent::Dropped(number) => {
+            output::err(&format!("{number} calls were dropped: this command did not read them in time"));
+            true
+        }
+        other => {
+            // Beside the calls that somebody asked for, only a person is told.
+            if let Some(text) = line::other_event(&other).filter(|_| !args.json && !output::is_quiet()) {
+                output::err(&text);
+            }
+            true
+        }
+    })
+}
+
+fn wanted(args: &CallsArgs, call: &CallSummary) -> bool {
+    args.filter.iter().all(|filter| filter.matches(call))
+}
+
+/// Prints a call on a line of its own. Returns false if nobody reads.
+fn print(args: &CallsArgs, call: &CallSummary) -> bool {
+    if args.json {
+        let text = serde_json::to_string(call).unwrap_or_default();
+        return output::line(&if output::is_terminal() { output::escaped_json(&text) } else { text });
+    }
+    output::line(&line::of_call(call))
+}

@@ -1,0 +1,93 @@
+//! `proxy restart`: restarts a server of a running proxy.
+
+use clap::Args;
+use serde_json::Value;
+
+use super::instance;
+use crate::cli::failure::CommandFailure;
+use crate::cli::{output, query};
+use crate::control::Instance;
+use crate::diagnostic::{Diagnostic, nearest};
+
+#[derive(Debug, Args)]
+pub(crate) struct RestartArgs {
+    /// Name of the server
+    #[arg(value_name = "SERVER")]
+    server: String,
+    /// Process id, if several running proxies have the server
+    #[arg(long)]
+    pid: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &RestartArgs) -> Result<(), CommandFailure> {
+    let name = args.server.as_str();
+    let running = having(name, args.pid)?;
+    let answer = query::restart(&running, name)?;
+    if args.json {
+        output::json(&answer);
+    } else if let Some(line) = told(name, &answer) {
+        output::out(&line);
+    }
+    match answer["status"].as_str() {
+        Some("ready") => Ok(()),
+        _ if args.json => Err(CommandFailure::already_reported(1)),
+        _ => Err(CommandFailure::failed(not_ready(name, &answer))),
+    }
+}
+
+/// The proxy whose server it is.
+fn having(server: &str, pid: Option<u32>) -> Result<Instance, CommandFailure> {
+    let (mut having, mut known) = (Vec::new(), Vec::new());
+    for instance in instance::all(pid)? {
+        let status = query::status(&instance)?;
+        let servers = status["servers"].as_array().cloned().unwrap_or_default();
+        let names: Vec<String> =
+            servers.iter().filter_map(|server| server["name"].as_str()).map(str::to_owned).collect();
+        if names.iter().any(|name| name == server) {
+            having.push(instance);
+        }
+        known.extend(names);
+    }
+    match having.len() {
+        1 => having.pop().ok_or_else(|| unknown(server, &known)),
+        0 => Err(unknown(server, &known)),
+        _ => {
+            let problem = format!("several running proxies have a server `{server}`");
+            Err(instance::several_running(&problem, having.iter().map(|instance| instance.pid)))
+        }
+    }
+}
+
+fn unknown(server: &str, known: &[String]) -> CommandFailure {
+    let problem = Diagnostic::error(format!("there is no server `{server}`"));
+    let hint = match nearest(server, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "the running proxy has no servers".to_owned(),
+        None => {
+            let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+            format!("the servers are {}", names.join(", "))
+        }
+    };
+    CommandFailure::failed(problem.hint(hint))
+}
+
+/// What a person reads of a server that is ready.
+fn told(name: &str, answer: &Value) -> Option<String> {
+    let tools = answer["tools"].as_u64().filter(|_| answer["status"] == "ready")?;
+    let noun = if tools == 1 { "tool" } else { "tools" };
+    Some(format!("`{name}` is ready again after {} s: {tools} {noun}", answer["seconds"]))
+}
+
+fn not_ready(name: &str, answer: &Value) -> Diagnostic {
+    let (seconds, error) = (&answer["seconds"], answer["error"].as_str().unwrap_or_default());
+    match answer["status"].as_str() {
+        Some("starting") => Diagnostic::error(format!("`{name}` is still starting after {seconds} s"))
+            .hint("`proxy status` shows when it is ready"),
+        Some("login") => Diagnostic::error(format!("`{name}` waits for a log-in: {error}")),
+        _ => Diagnostic::error(format!("`{name}` did not start ({seconds} s): {error}"))
+            .hint(format!("the proxy tries again; `proxy logs {name}` shows what the server wrote")),
+    }
+}

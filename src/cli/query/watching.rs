@@ -1,0 +1,110 @@
+//! Watches a running `proxy serve` over its control socket: its calls, and the restart of a server.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::running::RunningProxy;
+use crate::admin::{CallDetails, CallSummary, LiveEvent};
+use crate::cli::failure::CommandFailure;
+use crate::cli::{setup, spinner};
+use crate::control::Instance;
+use crate::diagnostic::Diagnostic;
+use crate::wire::http::{HttpAnswer, HttpError};
+
+/// Whether calls are being recorded, and those that were, oldest first. Blocking.
+pub(in crate::cli) fn calls(instance: &Instance) -> Result<(bool, Vec<CallSummary>), CommandFailure> {
+    #[derive(Deserialize)]
+    struct Recorded {
+        recording: bool,
+        calls: Vec<CallSummary>,
+    }
+    let running = RunningProxy::of(instance, None);
+    let recorded: Recorded = setup::runtime()?.block_on(running.read("/calls"))?;
+    Ok((recorded.recording, recorded.calls))
+}
+
+/// A recorded call with what was sent. Blocking.
+pub(in crate::cli) fn call_details(
+    instance: &Instance,
+    id: &str,
+    show_secrets: bool,
+) -> Result<CallDetails, CommandFailure> {
+    let running = RunningProxy::of(instance, None);
+    let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
+    let secrets = if show_secrets { "?secrets=show" } else { "" };
+    setup::runtime()?.block_on(running.read(&format!("/calls/{id}{secrets}")))
+}
+
+/// Follows what happens until `on_event` returns false or Ctrl-C is pressed. Calls are recorded once `begun` is called.
+pub(in crate::cli) fn follow(
+    instance: &Instance,
+    begun: impl FnOnce(),
+    mut on_event: impl FnMut(LiveEvent) -> bool,
+) -> Result<(), CommandFailure> {
+    let running = RunningProxy::of(instance, None);
+    setup::runtime()?.block_on(async {
+        let mut events = running.answered(running.client.get("/events").await).await?.events();
+        begun();
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event,
+                _ = tokio::signal::ctrl_c() => return Ok(()),
+            };
+            let data = match event {
+                Ok(Some(event)) => event.data,
+                Ok(None) => return Err(running.gone(&HttpError::Broken("the connection was closed".to_owned()))),
+                Err(error) => return Err(running.gone(&error)),
+            };
+            // A newer version may know more events.
+            let Ok(event) = serde_json::from_str::<LiveEvent>(&data) else { continue };
+            if !on_event(event) {
+                return Ok(());
+            }
+        }
+    })
+}
+
+/// Restarts a server and returns what the running proxy says about it. Blocking.
+pub(in crate::cli) fn restart(instance: &Instance, server: &str) -> Result<Value, CommandFailure> {
+    let running = RunningProxy::of(instance, None);
+    let restarting = async {
+        let answer = running.client.post(&format!("/servers/{server}/restart"), String::new()).await;
+        running.json(running.answered(answer).await?).await
+    };
+    setup::runtime()?.block_on(spinner::with(&format!("restarting {server}"), restarting))
+}
+
+impl RunningProxy {
+    async fn read<T: for<'a> Deserialize<'a>>(&self, target: &str) -> Result<T, CommandFailure> {
+        let answer = self.answered(self.client.get(target).await).await?;
+        self.json(answer).await
+    }
+
+    async fn json<T: for<'a> Deserialize<'a>>(&self, mut answer: HttpAnswer) -> Result<T, CommandFailure> {
+        let body = answer.body().await.map_err(|error| self.gone(&error))?;
+        serde_json::from_slice(&body)
+            .map_err(|error| super::failed(format!("process {} answered with something else: {error}", self.pid)))
+    }
+
+    /// An answer that is not a refusal; the words of a refusal are for the user.
+    async fn answered(&self, answer: Result<HttpAnswer, HttpError>) -> Result<HttpAnswer, CommandFailure> {
+        let mut answer = answer.map_err(|error| self.gone(&error))?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let body: Value = serde_json::from_slice(&answer.body().await.unwrap_or_default()).unwrap_or_default();
+        let problem = Diagnostic::error(body["error"].as_str().map_or_else(|| status.to_string(), str::to_owned));
+        let hint = body["hint"].as_str().map(str::to_owned);
+        let other_version = || format!("process {} may be of another version: start it again", self.pid);
+        let hint = hint.or_else(|| (body["error"] == "unknown path").then(other_version));
+        Err(CommandFailure::failed(match hint {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }))
+    }
+
+    fn gone(&self, error: &HttpError) -> CommandFailure {
+        super::failed(self.lost(error))
+    }
+}
