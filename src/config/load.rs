@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::diagnostic::Diagnostic;
 
 use super::sections::aggregation::read_aggregation;
+use super::sections::audit::read_audit;
 use super::sections::code_mode::read_code_mode;
 use super::sections::optimizer::read_optimizer;
 use super::sections::rate_limiting::read_rate_limiting;
@@ -112,7 +113,8 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
     fields.set(&mut config.store, "store", read_store);
     unsealed_log_ins(config).into_iter().for_each(|problem| root.report(problem));
     fields.set(&mut config.tokens, "auth", read_auth);
-    fields.planned(&["telemetry", "audit"]);
+    config.audit = fields.read("audit", |reader| read_audit(reader, &folder));
+    fields.planned(&["telemetry"]);
     fields.finish();
 }
 

@@ -25,6 +25,7 @@ pub use schema::json_schema;
 pub use sections::aggregation::{
     Aggregation, ConflictResolution, ItemPattern, NamedWorkload, PatternKind, Visibility, WorkloadItems,
 };
+pub use sections::audit::{Audit, AuditDetail};
 pub use sections::code_mode::CodeMode;
 pub use sections::optimizer::{Embedding, EmbeddingProvider, Optimizer};
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
@@ -62,6 +63,8 @@ pub struct Config {
     pub params: Map<String, Value>,
     pub serve: Serve,
     pub store: StoreAddress,
+    /// `None` if there is no audit log.
+    pub audit: Option<Audit>,
     pub tokens: Vec<Token>,
     /// The script sections that the file sets. A section that the script never reads is an error later.
     pub set_sections: Vec<SetSection>,
@@ -107,6 +110,7 @@ impl Config {
             params: Map::new(),
             serve: Serve::default(),
             store: StoreAddress::default(),
+            audit: None,
             tokens: Vec::new(),
             set_sections: Vec::new(),
             script_for_once: false,
@@ -157,7 +161,9 @@ impl Config {
 
     /// The keys that differ from another config and take effect only after a restart.
     pub fn fixed_differences(&self, other: &Config) -> Vec<&'static str> {
-        self.serve.differences(&other.serve)
+        let mut keys = self.serve.differences(&other.serve);
+        keys.extend(Audit::differences(self.audit.as_ref(), other.audit.as_ref()));
+        keys
     }
 
     /// Adds local tools named on the command line, relative to the current folder.

@@ -17,6 +17,14 @@ fn leaves(text: &str) {
 }
 
 #[test]
+fn json_is_redacted_as_values_of_scripts_are() {
+    let value = json!({"to": ["ann@example.com", 7], "content": [{"type": "image", "data": "ann@example.com"}]});
+    let expected = json!({"to": ["[email]", 7], "content": [{"type": "image", "data": "ann@example.com"}]});
+    assert_eq!(crate::builtins::redacted_json(value.clone()), expected);
+    assert_eq!(evaluate(&format!("redact({value})")), expected);
+}
+
+#[test]
 fn personal_data() {
     replaces("write to ann.o'hara+x@mail.example.co.uk, or <bob@b.org>.", "write to [email], or <[email]>.");
     replaces("ring +49 (0)30 1234567 or (415) 555-2671 or 415.555.2671", "ring [phone] or [phone] or [phone]");

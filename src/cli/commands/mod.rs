@@ -1,5 +1,6 @@
 //! The subcommands.
 
+mod audit;
 mod call;
 mod check;
 mod completions;
@@ -33,6 +34,8 @@ pub(super) enum Command {
     Status(status::StatusArgs),
     /// Show what a server of a running proxy wrote to stderr
     Logs(logs::LogsArgs),
+    /// Check an audit log
+    Audit(audit::AuditArgs),
     /// Log in at a server, or show the log-ins
     Login(login::LoginArgs),
     /// Revoke and delete a log-in
@@ -95,6 +98,7 @@ impl Command {
             Command::Serve(args) => serve::run(args),
             Command::Status(args) => status::run(&args),
             Command::Logs(args) => logs::run(&args),
+            Command::Audit(args) => audit::run(&args),
             Command::Login(args) => login::run(&args),
             Command::Logout(args) => login::log_out(&args),
             Command::ListServers(args) => inspect::list_servers::run(&args),

@@ -5,6 +5,7 @@ mod matching;
 mod numbers;
 mod secrets;
 
+use serde_json::Value as Json;
 use starlark::collections::SmallMap;
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -43,6 +44,30 @@ pub fn register_redact(builder: &mut GlobalsBuilder) {
             Some(kinds) => kinds.items.iter().map(|kind| detector_named(kind)).collect::<Result<Vec<_>, _>>()?,
         };
         redacted(value, &detectors, eval.heap(), 0)
+    }
+}
+
+/// A JSON value in which every string is redacted, as `redact()` does it.
+pub fn redacted_json(value: Json) -> Json {
+    let all: Vec<&Detector> = DETECTORS.iter().collect();
+    redacted_by(value, &all)
+}
+
+fn redacted_by(value: Json, all: &[&Detector]) -> Json {
+    match value {
+        Json::String(text) => Json::String(detectors::replaced(&text, all).unwrap_or(text)),
+        Json::Array(items) => items.into_iter().map(|item| redacted_by(item, all)).collect(),
+        Json::Object(members) => {
+            let is_block = matches!(members.get("type").and_then(Json::as_str), Some("image" | "audio"));
+            let is_contents = members.contains_key("blob") && members.contains_key("uri");
+            let is_encoded = |key: &str| is_block && key == "data" || !is_block && is_contents && key == "blob";
+            let inner = |(key, value): (String, Json)| {
+                let value = if is_encoded(&key) { value } else { redacted_by(value, all) };
+                (key, value)
+            };
+            Json::Object(members.into_iter().map(inner).collect())
+        }
+        other => other,
     }
 }
 
