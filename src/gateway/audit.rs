@@ -1,6 +1,5 @@
 //! The audit log of a gateway.
 
-use std::io::IsTerminal;
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,18 +11,18 @@ use crate::diagnostic::Diagnostic;
 use crate::telemetry::audit::AuditLog;
 
 impl Gateway {
-    /// Writes the calls of this gateway to an audit log from now on.
+    /// Writes the calls of this gateway to an audit log from now on. `reopens_on_hangup` is for processes without a
+    /// terminal: others end with it.
     ///
     /// # Errors
     /// The log is required and cannot be written.
-    pub fn start_audit(&self, settings: &Audit) -> Result<(), Diagnostic> {
+    pub fn start_audit(&self, settings: &Audit, reopens_on_hangup: bool) -> Result<(), Diagnostic> {
         let log = AuditLog::start(settings, redacted_json).map_err(|error| {
             let path = settings.file.display();
             Diagnostic::error(format!("cannot write the audit log `{path}`: {error}"))
                 .hint("make the file writable, or set `audit.required: false` to make calls without it")
         })?;
-        // The end of a terminal is the end of what runs in it.
-        if !std::io::stdin().is_terminal() && !std::io::stderr().is_terminal() {
+        if reopens_on_hangup {
             tokio::spawn(reopen_on_hangup(Arc::clone(&log)));
         }
         self.calls().dispatcher.telemetry().set_audit(log);

@@ -18,6 +18,13 @@ fn large() -> String {
     format!(r#"{{"text":"{}"}}"#, "x".repeat(20_000))
 }
 
+/// Waits until this many calls are in the log, or cannot be: what waits in memory must fit into the next file.
+async fn written_or_failed(proxy: &StdioProxy, made: usize) {
+    let log = proxy.client.stderr().clone();
+    let failed = || log.text().contains("cannot write the audit log");
+    lines_until(&proxy.world, "audit.jsonl", &log, |lines| calls(lines) == made || failed()).await;
+}
+
 /// Moves the full log away, which makes room for another.
 fn move_away(proxy: &StdioProxy) {
     let folder = proxy.world.directory.path().join("logs");
@@ -37,6 +44,7 @@ async fn a_required_log_that_cannot_be_written_refuses_calls_until_it_can() {
         }
         answers += 1;
         assert!(answers < 1000, "it is never refused");
+        written_or_failed(&proxy, answers).await;
     };
     assert!(refused.starts_with("the audit log cannot be written: File too large"), "{refused}");
     let prompt = proxy.client.request("prompts/get", r#"{"name":"greet","arguments":{"who":"ann"}}"#).await;
@@ -66,6 +74,7 @@ async fn calls_go_on_without_a_log_that_is_not_required() {
         assert_ne!(proxy.client.call("echo", &large).await.value()["result"]["isError"], true);
         made += 1;
         assert!(made < 1000, "it can always be written");
+        written_or_failed(&proxy, made).await;
     }
     for _ in 0..3 {
         assert_ne!(proxy.client.call("echo", "{}").await.value()["result"]["isError"], true);
@@ -74,8 +83,8 @@ async fn calls_go_on_without_a_log_that_is_not_required() {
     // What could not be written is kept for when it can.
     move_away(&proxy);
     log.line("is written again").await;
-    let lines = lines_until(&proxy.world, "audit.jsonl", &log, |lines| calls(lines) > 0).await;
-    assert_eq!(calls(&parsed(&text(&proxy.world, "full.jsonl"))) + calls(&lines), made + 3);
+    let full = calls(&parsed(&text(&proxy.world, "full.jsonl")));
+    lines_until(&proxy.world, "audit.jsonl", &log, |lines| full + calls(lines) == made + 3).await;
 }
 
 #[tokio::test]

@@ -27,8 +27,8 @@ def noted(args):
     log("noted", level = "audit", ticket = 7)
     return echo(args)
 
-for meta, echo in backends()["fake"].tools():
-    publish(meta, echo)
+[(meta, echo)] = backends()["fake"].tools()
+publish(meta, echo)
 publish(metadata("noted", "", {"type": "object", "properties": {"n": {"type": "integer"}}}, {}), noted)
 passthrough()
 "#;

@@ -38,7 +38,7 @@ pub(super) async fn run<T>(
     let gateway = Arc::new(Gateway::start(&query.loaded.config, &options(query)?).map_err(CommandFailure::config)?);
     // Commands that call something are audited; others have nothing to write.
     let audit = query.loaded.config.audit.as_ref().filter(|_| query.runs_code || query.wanted.is_some());
-    let audited = audit.map_or(Ok(()), |audit| gateway.start_audit(audit)).map_err(CommandFailure::failed);
+    let audited = audit.map_or(Ok(()), |audit| gateway.start_audit(audit, false)).map_err(CommandFailure::failed);
     let surface = match audited {
         Ok(()) => surface(&gateway, query).await,
         Err(failure) => Err(failure),

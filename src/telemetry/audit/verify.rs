@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(world.fault(&garbled), ("2".into(), 1, "is not a line of an audit log".into()));
         let mut swapped = world.lines.clone();
         swapped.swap(0, 1);
-        assert_eq!(world.fault(&swapped).1, 1);
+        assert_eq!(world.fault(&swapped).2, "seq 1 is out of order: the line before it has seq 2");
     }
 
     #[test]

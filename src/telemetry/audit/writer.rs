@@ -169,9 +169,6 @@ impl Writer {
             let why = if self.chain.head().is_none() { "start" } else { "reopened" };
             self.open_file(why)?;
         }
-        if self.state.is_failing() {
-            self.write_gap()?;
-        }
         while !self.pending.is_empty() {
             let size = self.file.as_ref().map_or(0, LogFile::size);
             let (mut chain, mut text, mut taken, mut bytes) = (self.chain.clone(), String::new(), 0, 0);
@@ -192,6 +189,10 @@ impl Writer {
             if may_rotate && self.file.as_ref().is_some_and(|file| file.size() >= self.settings.max_size) {
                 self.rotate()?;
             }
+        }
+        // Last: each time that it fails again there would be another one.
+        if self.state.is_failing() {
+            self.write_gap()?;
         }
         Ok(())
     }
