@@ -4,6 +4,7 @@
 
 mod access;
 mod attack;
+mod audit;
 mod author;
 mod backends_that_fail;
 mod bad_clients;

@@ -53,6 +53,9 @@ pub struct Calls {
 impl Calls {
     /// Calls a tool, reads a resource or gets a prompt.
     pub async fn item(&self, request: &RequestContext, call: ItemCall) -> Result<Raw, CallError> {
+        if let Err(reason) = self.audit_gate(request) {
+            return failed(call.kind, reason, None);
+        }
         if let Some(backend) = call.unlisted_on.clone() {
             return self.unlisted(request, call, &backend).await;
         }
@@ -102,6 +105,19 @@ impl Calls {
             Some((original, published)) => with_published_uri(result, &original, &published),
             None => result,
         })
+    }
+
+    /// Refuses what is audited while the audit log is required and cannot be written.
+    ///
+    /// # Errors
+    /// The reason, for the client.
+    pub fn audit_gate(&self, request: &RequestContext) -> Result<(), String> {
+        let refusal = self.dispatcher.telemetry().audit().and_then(|audit| audit.refusal());
+        let Some(reason) = refusal else { return Ok(()) };
+        if let Some(recording) = &request.recording {
+            recording.refused(RefusalReason::Audit, || None, &reason);
+        }
+        Err(reason)
     }
 
     /// Reads a resource that is not published, from the backend whose result linked to it.

@@ -24,6 +24,7 @@ use crate::script::{
 };
 use crate::store::Store;
 use crate::telemetry::CallRecording;
+use crate::telemetry::audit::AuditEntry;
 
 /// The effects that handlers of one request can use.
 #[derive(Clone)]
@@ -65,6 +66,18 @@ impl RequestHost {
             namespace: Arc::clone(&self.namespace),
             test: None,
         })
+    }
+
+    /// A line of the handler for the audit log.
+    fn audited(&self, message: &str, fields: &Map<String, Value>) -> AuditEntry {
+        let (principal, item) = (self.request.principal.clone(), Arc::clone(&self.request.name));
+        AuditEntry::Script {
+            at: SystemTime::now(),
+            principal,
+            item,
+            message: message.to_owned(),
+            fields: fields.clone(),
+        }
     }
 
     /// Calls a backend as a part of this request. The effects of a backend that runs in this process are recorded at
@@ -152,7 +165,12 @@ impl Output for RequestHost {
         fields.insert("user".to_owned(), json!(self.request.principal.sub.as_ref()));
         match &self.test_overrides {
             Some(test_overrides) => test_overrides.log(level, message, &fields),
-            None => level.record(message, &fields),
+            None => {
+                if let Some(audit) = self.dispatcher.telemetry().audit().filter(|_| level == LogLevel::Audit) {
+                    audit.add(self.audited(message, &fields));
+                }
+                level.record(message, &fields);
+            }
         }
     }
 

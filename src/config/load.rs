@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::diagnostic::Diagnostic;
 
 use super::sections::aggregation::read_aggregation;
+use super::sections::audit::read_audit;
 use super::sections::code_mode::read_code_mode;
 use super::sections::optimizer::read_optimizer;
 use super::sections::rate_limiting::read_rate_limiting;
@@ -114,7 +115,7 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
     unsealed_log_ins(config).into_iter().for_each(|problem| root.report(problem));
     fields.set(&mut config.tokens, "auth", read_auth);
     fields.set(&mut config.telemetry, "telemetry", read_telemetry);
-    fields.planned(&["audit"]);
+    config.audit = fields.read("audit", |reader| read_audit(reader, &folder));
     fields.finish();
 }
 
@@ -204,7 +205,7 @@ mod tests {
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
                 "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, inheritEnv, extensions, sessionInit, aggregation, \
-                 optimizer, codeMode, rateLimiting, serve, store, auth, telemetry)",
+                 optimizer, codeMode, rateLimiting, serve, store, auth, telemetry, audit)",
             ]
         );
     }

@@ -25,6 +25,7 @@ pub use schema::json_schema;
 pub use sections::aggregation::{
     Aggregation, ConflictResolution, ItemPattern, NamedWorkload, PatternKind, Visibility, WorkloadItems,
 };
+pub use sections::audit::{Audit, AuditDetail};
 pub use sections::code_mode::CodeMode;
 pub use sections::optimizer::{Embedding, EmbeddingProvider, Optimizer};
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
@@ -64,6 +65,8 @@ pub struct Config {
     pub serve: Serve,
     pub store: StoreAddress,
     pub telemetry: TelemetrySettings,
+    /// `None` if there is no audit log.
+    pub audit: Option<Audit>,
     pub tokens: Vec<Token>,
     /// The script sections that the file sets. A section that the script never reads is an error later.
     pub set_sections: Vec<SetSection>,
@@ -110,6 +113,7 @@ impl Config {
             serve: Serve::default(),
             store: StoreAddress::default(),
             telemetry: TelemetrySettings::default(),
+            audit: None,
             tokens: Vec::new(),
             set_sections: Vec::new(),
             script_for_once: false,
@@ -160,8 +164,10 @@ impl Config {
 
     /// The keys that differ from another config and take effect only after a restart.
     pub fn fixed_differences(&self, other: &Config) -> Vec<&'static str> {
-        let serve = self.serve.differences(&other.serve);
-        serve.into_iter().chain(self.telemetry.differences(&other.telemetry)).collect()
+        let mut keys = self.serve.differences(&other.serve);
+        keys.extend(self.telemetry.differences(&other.telemetry));
+        keys.extend(Audit::differences(self.audit.as_ref(), other.audit.as_ref()));
+        keys
     }
 
     /// Adds local tools named on the command line, relative to the current folder.

@@ -2,6 +2,7 @@
 //! surfaces after every change.
 
 mod arrival_order;
+mod audit;
 mod backend_set;
 mod catalog;
 mod freshness;

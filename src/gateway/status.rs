@@ -57,6 +57,7 @@ impl Gateway {
                 json!({"user": user.as_ref(), "error": error.diagnostic().to_string()})
             }).collect::<Vec<_>>(),
             "extensionErrors": texts(self.installed.local().problems()),
+            "audit": self.calls().dispatcher.telemetry().audit().map(|audit| audit.report()),
             "jail": jail_state().map(|jail| json!({
                 "seccomp": jail.seccomp, "landlock": jail.landlock, "missing": jail.missing(),
             })),

@@ -139,10 +139,12 @@ pub enum RefusalReason {
     Schema,
     /// Nothing of that name is published.
     Unknown,
+    /// The audit log is required and cannot be written.
+    Audit,
 }
 
 impl RefusalReason {
-    pub const ALL: [Self; 4] = [Self::OnRequest, Self::Handler, Self::Schema, Self::Unknown];
+    pub const ALL: [Self; 5] = [Self::OnRequest, Self::Handler, Self::Schema, Self::Unknown, Self::Audit];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -150,6 +152,7 @@ impl RefusalReason {
             RefusalReason::Handler => "handler",
             RefusalReason::Schema => "schema",
             RefusalReason::Unknown => "unknown",
+            RefusalReason::Audit => "audit",
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Everything that one process counts, and who reads its records.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 
+use super::audit::AuditLog;
 use super::histogram::{Histogram, HistogramSnapshot, OVERHEAD_BOUNDS};
 use super::operations::{Operation, OperationStats, Operations};
 use super::server_stats::{ServerStats, StatsByServer};
@@ -19,6 +20,7 @@ pub struct Telemetry {
     refused: [AtomicU64; RefusalReason::ALL.len()],
     has_readers: AtomicBool,
     readers: RwLock<Vec<Arc<dyn CallReader>>>,
+    audit: OnceLock<Arc<AuditLog>>,
 }
 
 impl Default for Telemetry {
@@ -30,6 +32,7 @@ impl Default for Telemetry {
             refused: Default::default(),
             has_readers: AtomicBool::new(false),
             readers: RwLock::default(),
+            audit: OnceLock::new(),
         }
     }
 }
@@ -73,6 +76,19 @@ impl Telemetry {
         readers.push(Arc::clone(&reader));
         self.has_readers.store(true, Relaxed);
         CallReaderGuard { telemetry: Arc::clone(self), reader }
+    }
+
+    /// Writes records to this audit log from now on. Only the first call has an effect.
+    pub fn set_audit(&self, log: Arc<AuditLog>) {
+        if self.audit.set(Arc::clone(&log)).is_ok() {
+            let mut readers = self.readers.write();
+            readers.push(log);
+            self.has_readers.store(true, Relaxed);
+        }
+    }
+
+    pub fn audit(&self) -> Option<&Arc<AuditLog>> {
+        self.audit.get()
     }
 
     /// Hands a record to all readers.

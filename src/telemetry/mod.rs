@@ -1,6 +1,7 @@
 //! What is counted and recorded of every request. Counting is always on and costs atomics only. A whole record is made
 //! only while somebody reads records.
 
+pub mod audit;
 mod counted;
 mod histogram;
 mod operations;

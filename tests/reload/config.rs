@@ -96,9 +96,9 @@ async fn an_invalid_config_changes_nothing_and_is_shown_until_it_is_mended() {
 #[tokio::test]
 async fn keys_that_cannot_change_now_say_when_they_do() {
     let mut proxy = serving(Proxy::new(&servers(&["a"]))).await;
-    let section = "serve: { path: /other, maxSessions: 5, stateKeys: [a-s3cret-key-of-more-than-thirty-two-bytes] }";
+    let section = "serve: { path: /other, maxSessions: 5, stateKeys: [a-s3cret-key-of-more-than-thirty-two-bytes] }\naudit: { file: a.jsonl }";
     proxy.write("proxy.yaml", &servers(&["a"]).section(section).text());
-    for key in ["serve.path", "serve.maxSessions", "serve.stateKeys"] {
+    for key in ["serve.path", "serve.maxSessions", "serve.stateKeys", "audit"] {
         let expected = format!("`{key}` was changed in proxy.yaml: takes effect at the next start");
         proxy.client.stderr().line(&expected).await;
     }

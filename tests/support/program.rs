@@ -68,6 +68,11 @@ impl Program {
         self.signal(rustix::process::Signal::INT);
     }
 
+    /// Asks the program to open its files again, as logrotate does.
+    pub fn hang_up(&self) {
+        self.signal(rustix::process::Signal::HUP);
+    }
+
     /// Ends the program as a crash would.
     pub fn kill(&self) {
         self.signal(rustix::process::Signal::KILL);

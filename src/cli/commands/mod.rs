@@ -1,5 +1,6 @@
 //! The subcommands.
 
+mod audit;
 mod call;
 mod calls;
 mod check;
@@ -41,6 +42,8 @@ pub(super) enum Command {
     Calls(calls::CallsArgs),
     /// Restart a server of a running proxy
     Restart(restart::RestartArgs),
+    /// Check an audit log
+    Audit(audit::AuditArgs),
     /// Log in at a server, or show the log-ins
     Login(login::LoginArgs),
     /// Revoke and delete a log-in
@@ -107,6 +110,7 @@ impl Command {
             Command::Logs(args) => logs::run(&args),
             Command::Calls(args) => calls::run(&args),
             Command::Restart(args) => restart::run(&args),
+            Command::Audit(args) => audit::run(&args),
             Command::Login(args) => login::run(&args),
             Command::Logout(args) => login::log_out(&args),
             Command::ListServers(args) => inspect::list_servers::run(&args),

@@ -126,6 +126,16 @@ fn render(status: &Value) -> String {
         lines.push(String::new());
         lines.push(format!("warning: code mode: the system refuses {}; {JAIL_HINT}", visible(missing)));
     }
+    if let Some(seq) = status["audit"]["seq"].as_u64() {
+        let audit = &status["audit"];
+        let head = audit["head"].as_str().unwrap_or("nothing written yet");
+        lines.push(String::new());
+        lines.push(format!("audit log: {}", text(&audit["file"])));
+        lines.push(format!("  seq {seq}, {}", visible(head)));
+        if audit["error"].is_string() {
+            lines.push(format!("  error: it cannot be written: {}", text(&audit["error"])));
+        }
+    }
     for (heading, key) in [
         ("the current config file has errors and is not in use", "configErrors"),
         ("the current session script fails and is not in use", "scriptErrors"),

@@ -61,6 +61,7 @@ fn values(config: &Config) -> Vec<String> {
     }
     found.extend(config.tokens.iter().map(|token| token.token.reveal().to_owned()));
     found.extend(config.serve.state_keys.iter().map(|key| key.reveal().to_owned()));
+    found.extend(config.audit.iter().filter_map(|audit| audit.key.as_ref()).map(|key| key.reveal().to_owned()));
     if let StoreAddress::Redis(url) = &config.store {
         found.extend(of_url(url.reveal()));
     }

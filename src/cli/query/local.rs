@@ -36,7 +36,14 @@ pub(super) async fn run<T>(
         Workers::shared().warm_up();
     }
     let gateway = Arc::new(Gateway::start(&query.loaded.config, &options(query)?).map_err(CommandFailure::config)?);
-    let outcome = match surface(&gateway, query).await {
+    // Commands that call something are audited; others have nothing to write.
+    let audit = query.loaded.config.audit.as_ref().filter(|_| query.runs_code || query.wanted.is_some());
+    let audited = audit.map_or(Ok(()), |audit| gateway.start_audit(audit, false)).map_err(CommandFailure::failed);
+    let surface = match audited {
+        Ok(()) => surface(&gateway, query).await,
+        Err(failure) => Err(failure),
+    };
+    let outcome = match surface {
         Ok(surface) => {
             output::diagnostics(&missing_tools(&query.loaded.config, &surface));
             let peer = terminal::user().map(|user| user as Arc<dyn Peer>);

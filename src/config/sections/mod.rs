@@ -1,6 +1,7 @@
 //! The sections of a config file: one file per top-level key, with its settings, defaults and checks.
 
 pub(super) mod aggregation;
+pub(super) mod audit;
 pub(super) mod code_mode;
 pub(super) mod optimizer;
 pub(super) mod rate_limiting;

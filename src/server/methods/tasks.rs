@@ -152,6 +152,9 @@ pub(super) async fn task(
         Err(error) => return Some(Err(error)),
     };
     let calls = server.gateway.calls();
+    if let Err(reason) = calls.audit_gate(request) {
+        return Some(Err(RpcError::internal(&reason)));
+    }
     let admitted = calls.admit_other(request, || {
         let arguments = raw(&json!({ "task_id": id }));
         OtherRequest { method: &message.method, name: &task.tool, arguments, forwarded: None }

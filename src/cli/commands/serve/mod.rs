@@ -72,6 +72,11 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     }
     descriptors::raise_limit();
     let gateway = Arc::new(Gateway::start(&config, &options).map_err(CommandFailure::config)?);
+    let has_terminal = std::io::stdin().is_terminal() || std::io::stderr().is_terminal();
+    if let Some(Err(problem)) = config.audit.as_ref().map(|audit| gateway.start_audit(audit, !has_terminal)) {
+        gateway.stop().await;
+        return Err(CommandFailure::failed(problem));
+    }
     let source = args.source;
     let reread: Reread = Arc::new(move || {
         let loaded = source.load().map_err(|failure| failure.into_parts().1)?;

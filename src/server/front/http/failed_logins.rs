@@ -2,10 +2,15 @@
 //! token are not affected, whatever others at the same address do.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
+
+use crate::telemetry::Telemetry;
+use crate::telemetry::audit::AuditEntry;
 
 /// How many refusals an address gets at once, before they are slowed down.
 const BURST: u32 = 10;
@@ -27,8 +32,29 @@ pub(super) enum Slowdown {
     TooMany(Duration),
 }
 
-#[derive(Debug, Default)]
-pub(super) struct FailedLogins(Mutex<State>);
+#[derive(Debug)]
+pub(super) struct FailedLogins {
+    state: Mutex<State>,
+    telemetry: Arc<Telemetry>,
+}
+
+/// Refusals that are reported together.
+#[derive(Debug, PartialEq, Eq)]
+struct RefusalReport {
+    requests: u64,
+    last_peer: Option<IpAddr>,
+}
+
+impl fmt::Display for RefusalReport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.requests {
+            1 => formatter.write_str("refused 1 request")?,
+            number => write!(formatter, "refused {number} requests")?,
+        }
+        let peer = self.last_peer.map_or_else(|| "an unknown address".to_owned(), |peer| peer.to_string());
+        write!(formatter, " without a valid token (401), the last one from {peer}")
+    }
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -41,26 +67,33 @@ struct State {
 }
 
 impl FailedLogins {
+    pub(super) fn new(telemetry: &Arc<Telemetry>) -> Self {
+        FailedLogins { state: Mutex::default(), telemetry: Arc::clone(telemetry) }
+    }
+
     /// Counts a refusal of this address.
     pub(super) fn count(&self, peer: Option<IpAddr>) -> Slowdown {
-        let (slowdown, line) = {
-            let (mut state, now) = (self.0.lock(), Instant::now());
+        let (slowdown, report) = {
+            let (mut state, now) = (self.state.lock(), Instant::now());
             (state.count(peer, now), state.report(now))
         };
-        write(line);
+        self.write(report);
         slowdown
     }
 
-    /// Writes a line to the log if refusals have not been reported for a while.
+    /// Writes a line to the log, and to the audit log, if refusals have not been reported for a while.
     pub(super) fn report(&self) {
-        let line = self.0.lock().report(Instant::now());
-        write(line);
+        let report = self.state.lock().report(Instant::now());
+        self.write(report);
     }
-}
 
-fn write(line: Option<String>) {
-    if let Some(line) = line {
-        tracing::warn!("{line}");
+    fn write(&self, report: Option<RefusalReport>) {
+        let Some(report) = report else { return };
+        tracing::warn!("{report}");
+        if let Some(audit) = self.telemetry.audit() {
+            let RefusalReport { requests, last_peer } = report;
+            audit.add(AuditEntry::Unauthenticated { at: SystemTime::now(), requests, last_peer });
+        }
     }
 }
 
@@ -85,19 +118,14 @@ impl State {
         Slowdown::Delay(delay)
     }
 
-    /// The line for the log; none if there is nothing to report, or the last line is recent.
-    fn report(&mut self, now: Instant) -> Option<String> {
+    /// What is to be reported; none if there is nothing, or the last report is recent.
+    fn report(&mut self, now: Instant) -> Option<RefusalReport> {
         let is_recent = self.last_report.is_some_and(|last| now.duration_since(last) < REPORT_INTERVAL);
         if self.unreported == 0 || is_recent {
             return None;
         }
         self.last_report = Some(now);
-        let requests = match std::mem::take(&mut self.unreported) {
-            1 => "1 request".to_owned(),
-            number => format!("{number} requests"),
-        };
-        let peer = self.last_peer.map_or_else(|| "an unknown address".to_owned(), |peer| peer.to_string());
-        Some(format!("refused {requests} without a valid token (401), the last one from {peer}"))
+        Some(RefusalReport { requests: std::mem::take(&mut self.unreported), last_peer: self.last_peer })
     }
 }
 
@@ -157,12 +185,12 @@ mod tests {
         assert_eq!(state.report(now), None);
         state.count(address(0x7f00_0001), now);
         let first = "refused 1 request without a valid token (401), the last one from 127.0.0.1";
-        assert_eq!(state.report(now).as_deref(), Some(first));
+        assert_eq!(state.report(now).map(|report| report.to_string()).as_deref(), Some(first));
         for _ in 0..500 {
             state.count(address(0x7f00_0001), now);
             assert_eq!(state.report(now), None);
         }
         let line = state.report(now + REPORT_INTERVAL);
-        assert!(line.is_some_and(|line| line.starts_with("refused 500 requests")));
+        assert!(line.is_some_and(|line| line.to_string().starts_with("refused 500 requests")));
     }
 }

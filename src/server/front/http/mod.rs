@@ -61,6 +61,7 @@ impl HttpFront {
         let mut tokens = server.gateway.tokens();
         let identity = watch::channel(Identity::new(&tokens.borrow_and_update())).0;
         let sessions = Sessions::new(serve.max_sessions, serve.session_idle_timeout);
+        let failed_logins = FailedLogins::new(&server.telemetry);
         let front = Arc::new(HttpFront {
             server,
             sessions,
@@ -68,7 +69,7 @@ impl HttpFront {
             request_headers: RequestHeaders::new(&serve.request_headers),
             replay_budget: Arc::default(),
             stream_delay: CommonDelay::new(STREAM_DELAY),
-            failed_logins: FailedLogins::default(),
+            failed_logins,
         });
         let weak = Arc::downgrade(&front);
         tokio::spawn(async move {

@@ -1,0 +1,135 @@
+//! `proxy audit verify`: checks that an audit log is as it was written.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::cli::failure::CommandFailure;
+use crate::cli::setup::{self, SourceArgs};
+use crate::cli::{output, table};
+use crate::diagnostic::Diagnostic;
+use crate::model::Secret;
+use crate::telemetry::audit::{AuditKey, VerifiedLog, verify};
+
+/// The key, if no config has it.
+const KEY_VARIABLE: &str = "PROXY_AUDIT_KEY";
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    what: AuditCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Check that the lines of an audit log are unchanged and complete
+    Verify(VerifyArgs),
+}
+
+#[derive(Debug, Args)]
+struct VerifyArgs {
+    /// Files of one log, in any order: the current one and those before it
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Hash of a line that must be there, as `proxy status` showed it earlier
+    #[arg(long, value_name = "HASH")]
+    head: Option<String>,
+    /// Config file with `audit.key` [default: $PROXY_AUDIT_KEY, then the usual config file]
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &AuditArgs) -> Result<(), CommandFailure> {
+    let AuditCommand::Verify(args) = &args.what;
+    let head = args.head.as_deref().map(checked_head).transpose()?;
+    let key = key(args.config.as_deref())?;
+    match verify(&args.files, key.as_ref(), head.as_deref()) {
+        Ok(log) => {
+            report(&log, key.as_ref(), args.json);
+            Ok(())
+        }
+        Err(fault) => {
+            let place = if fault.line == 0 {
+                fault.file.display().to_string()
+            } else {
+                format!("{}:{}", fault.file.display(), fault.line)
+            };
+            if args.json {
+                let (file, line) = (fault.file.display().to_string(), (fault.line > 0).then_some(fault.line));
+                output::json(&json!({"intact": false, "file": file, "line": line, "problem": fault.problem}));
+                return Err(CommandFailure::already_reported(1));
+            }
+            Err(CommandFailure::failed(Diagnostic::error(format!("{place}: {}", fault.problem))))
+        }
+    }
+}
+
+fn checked_head(head: &str) -> Result<String, CommandFailure> {
+    let digits = head.strip_prefix("sha256:").unwrap_or(head);
+    if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(CommandFailure::usage("--head must be a hash such as `proxy status` shows: sha256: and 64 digits"));
+    }
+    Ok(format!("sha256:{}", digits.to_ascii_lowercase()))
+}
+
+/// The key of the named config, of the environment, or of the config that other commands would use.
+fn key(config: Option<&Path>) -> Result<Option<AuditKey>, CommandFailure> {
+    if let Some(file) = config {
+        let audit = SourceArgs::of_file(file).load()?.config.audit;
+        let Some(key) = audit.and_then(|audit| audit.key) else {
+            let problem = format!("`{}` has no `audit.key`", file.display());
+            return Err(CommandFailure::usage_with_hint(problem, "leave out --config to check without the key"));
+        };
+        return Ok(Some(AuditKey::new(&key)));
+    }
+    if let Some(key) = std::env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty()) {
+        return Ok(Some(AuditKey::new(&Secret::new(key))));
+    }
+    let folder = std::env::current_dir()?;
+    let Some(file) = setup::find_config(None, &folder, setup::user_config_folder().as_deref())? else {
+        return Ok(None);
+    };
+    // Its variables may not be set here; the hashes can be checked without it.
+    let loaded = crate::config::load(&file, &|name: &str| std::env::var(name).ok()).ok();
+    let key = loaded.and_then(|(config, _)| config.audit).and_then(|audit| audit.key);
+    Ok(key.map(|key| AuditKey::new(&key)))
+}
+
+fn report(log: &VerifiedLog, key: Option<&AuditKey>, as_json: bool) {
+    let unchecked: u64 = log.unchecked_seals.values().sum();
+    if as_json {
+        output::json(&json!({
+            "intact": true, "lines": log.lines, "firstSeq": log.first_seq, "lastSeq": log.last_seq, "head": log.head,
+            "sealsChecked": key.is_some(), "sealedSeq": log.sealed_seq, "uncheckedSeals": unchecked,
+            "lost": log.lost, "torn": log.torn,
+        }));
+        return;
+    }
+    let Some(head) = &log.head else {
+        return output::out("the files are empty");
+    };
+    output::out(&format!("intact up to seq {}; the tail is only as safe as the last seal", log.last_seq));
+    output::out(&format!("head: {head}"));
+    if log.first_seq > 1 {
+        output::out(&format!("begins at seq {}: the files before it are not among those checked", log.first_seq));
+    }
+    match (key, log.sealed_seq) {
+        (None, _) => {
+            output::out("seals were not checked: there is no key (audit.key of the config, or $PROXY_AUDIT_KEY)")
+        }
+        (Some(_), Some(seq)) => output::out(&format!("sealed up to seq {seq}")),
+        (Some(_), None) => output::out("there is no seal of this key"),
+    }
+    if key.is_some() && unchecked > 0 {
+        let ids: Vec<&str> = log.unchecked_seals.keys().map(String::as_str).collect();
+        let seals = table::count(usize::try_from(unchecked).unwrap_or(usize::MAX), "seal");
+        output::out(&format!("{seals} of other keys ({}) not checked", ids.join(", ")));
+    }
+    if log.lost > 0 {
+        output::out(&format!("the log says that {} records are missing: it could not be written", log.lost));
+    }
+}

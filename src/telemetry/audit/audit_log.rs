@@ -1,0 +1,84 @@
+//! An audit log that is open: takes records, says whether calls may go on, and where it ends.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::line::{self, AuditEntry, LineOptions, Redact};
+use super::state::AuditState;
+use super::writer::{Writer, WriterCommand};
+use crate::config::Audit;
+use crate::model::{CallReader, CallRecord};
+
+/// How long the end of the proxy waits for the last lines.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub struct AuditLog {
+    state: Arc<AuditState>,
+    commands: Sender<WriterCommand>,
+}
+
+impl AuditLog {
+    /// Opens the log and starts the thread that writes it. If the file cannot be opened, a log that is not required is
+    /// tried again later.
+    ///
+    /// # Errors
+    /// The log is required and cannot be written.
+    pub fn start(settings: &Audit, redact: Redact) -> io::Result<Arc<Self>> {
+        let state = Arc::new(AuditState::new(settings.required, settings.file.clone()));
+        let options = LineOptions::new(settings, redact);
+        let (commands, received) = channel();
+        let mut writer = Writer::new(settings.clone(), options, Arc::clone(&state));
+        match writer.open() {
+            Err(error) if settings.required => return Err(error),
+            _ => {}
+        }
+        std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(&received))?;
+        Ok(Arc::new(AuditLog { state, commands }))
+    }
+
+    /// Adds a line. Never blocks: what does not fit into memory is lost, and counted.
+    pub fn add(&self, entry: AuditEntry) {
+        let bytes = entry.bytes();
+        if self.state.admit(bytes) {
+            // The writer ends only after everything else.
+            let _ = self.commands.send(WriterCommand::Write(entry, bytes));
+        }
+    }
+
+    /// Why calls are refused: the log is required and cannot be written.
+    pub fn refusal(&self) -> Option<String> {
+        self.state.refusal()
+    }
+
+    /// The file, its last number and hash, and why it cannot be written.
+    pub fn report(&self) -> Value {
+        self.state.report()
+    }
+
+    /// Opens the file again, after it was moved away.
+    pub fn reopen(&self) {
+        let _ = self.commands.send(WriterCommand::Reopen);
+    }
+
+    /// Writes what waits, and seals it.
+    pub async fn close(&self) {
+        let (done, closed) = oneshot::channel();
+        let _ = self.commands.send(WriterCommand::Close(done));
+        if tokio::time::timeout(CLOSE_TIMEOUT, closed).await.is_err() {
+            tracing::error!("the audit log was not written in time: its last lines are lost");
+        }
+    }
+}
+
+impl CallReader for AuditLog {
+    fn read(&self, record: &Arc<CallRecord>) {
+        if line::event_type(&record.method).is_some() {
+            self.add(AuditEntry::Call(Arc::clone(record)));
+        }
+    }
+}

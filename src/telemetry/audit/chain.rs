@@ -1,0 +1,95 @@
+//! The chain of an audit log: every line has a number and the hash of the line before it.
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::key::AuditKey;
+use crate::json::hex;
+
+/// The version of the format.
+const VERSION: u64 = 1;
+
+/// The hash of a line without its line feed.
+pub(super) fn hash(line: &[u8]) -> String {
+    format!("sha256:{}", hex(&Sha256::digest(line)))
+}
+
+/// The end of a chain, to which lines are added.
+#[derive(Clone)]
+pub(super) struct Chain {
+    /// The number of the last line; zero if there is none.
+    seq: u64,
+    /// The hash of the last line.
+    head: Option<String>,
+    key: Option<AuditKey>,
+}
+
+impl Chain {
+    pub(super) fn new(key: Option<AuditKey>) -> Self {
+        Chain { seq: 0, head: None, key }
+    }
+
+    pub(super) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub(super) fn head(&self) -> Option<&str> {
+        self.head.as_deref()
+    }
+
+    pub(super) fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// Continues behind the last line of a file. `None` if it is no line of an audit log.
+    pub(super) fn after(&self, line: &[u8]) -> Option<Self> {
+        let parsed: Value = serde_json::from_slice(line).ok()?;
+        let seq = parsed["seq"].as_u64().filter(|_| parsed["v"] == VERSION)?;
+        Some(Chain { seq, head: Some(hash(line)), key: self.key.clone() })
+    }
+
+    /// Makes a line, without its line feed, and adds it to the chain.
+    pub(super) fn link(&mut self, content: Map<String, Value>) -> String {
+        self.seq += 1;
+        let mut line = Map::with_capacity(content.len() + 4);
+        line.insert("v".to_owned(), VERSION.into());
+        line.insert("seq".to_owned(), self.seq.into());
+        line.extend(content);
+        if let Some(key) = &self.key {
+            line.insert("key".to_owned(), key.id().into());
+        }
+        line.insert("prev".to_owned(), json!(self.head));
+        let line = Value::Object(line).to_string();
+        self.head = Some(hash(line.as_bytes()));
+        line
+    }
+
+    /// Makes a line that proves, to those who have the key, that all lines before it are as they were written.
+    pub(super) fn seal(&mut self, at: String) -> Option<String> {
+        let (key, head) = (self.key.as_ref()?, self.head.as_deref()?);
+        let seal = key.seal(self.seq + 1, head);
+        let mut content = Map::new();
+        content.insert("at".to_owned(), at.into());
+        content.insert("type".to_owned(), "seal".into());
+        content.insert("seal".to_owned(), seal.into());
+        Some(self.link(content))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_continues_behind_its_last_line() {
+        let mut chain = Chain::new(None);
+        let first = chain.link(Map::new());
+        assert_eq!(first, r#"{"v":1,"seq":1,"prev":null}"#);
+        let second = chain.link(Map::new());
+        assert!(second.contains(&format!("\"prev\":\"{}\"", hash(first.as_bytes()))), "{second}");
+        let mut continued = Chain::new(None).after(second.as_bytes()).unwrap();
+        assert_eq!(continued.link(Map::new()), chain.link(Map::new()));
+        assert!(Chain::new(None).after(b"hello").is_none());
+        assert!(Chain::new(None).after(br#"{"seq":1}"#).is_none());
+    }
+}

@@ -1,0 +1,380 @@
+//! The content of the lines of an audit log. The names of members are those of ToolHive's audit events where both have the
+//! same thing, so that collectors can read both.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::chain::hash;
+use super::key::AuditKey;
+use crate::config::{Audit, AuditDetail};
+use crate::json::{Object, Raw};
+use crate::model::{
+    CallOutcome, CallRecord, CallSource, ClientInfo, ItemKind, Principal, RecordedItem, RefusalReason, ServerCallRecord,
+};
+
+/// What an entry takes in memory beside its values.
+const ENTRY_BYTES: usize = 1 << 10;
+
+/// Removes personal data and secrets from the text of a value.
+pub type Redact = fn(&str) -> String;
+
+/// What becomes a line.
+pub enum AuditEntry {
+    Call(Arc<CallRecord>),
+    /// `log(level = "audit")` in a handler.
+    Script {
+        at: SystemTime,
+        principal: Principal,
+        item: Arc<str>,
+        message: String,
+        fields: Map<String, Value>,
+    },
+    /// Requests without a valid token, since the last such entry.
+    Unauthenticated {
+        at: SystemTime,
+        requests: u64,
+        last_peer: Option<IpAddr>,
+    },
+}
+
+impl AuditEntry {
+    /// An estimate of the memory that the entry takes.
+    pub(super) fn bytes(&self) -> usize {
+        let of = |value: Option<&Raw>| value.map_or(0, |value| value.get().len());
+        ENTRY_BYTES
+            + match self {
+                AuditEntry::Call(record) => {
+                    let calls = record.server_calls.iter();
+                    of(record.params.as_ref())
+                        + of(record.result.as_ref())
+                        + calls
+                            .map(|call| ENTRY_BYTES + call.params.get().len() + of(call.result.as_ref()))
+                            .sum::<usize>()
+                }
+                AuditEntry::Script { message, fields, .. } => {
+                    message.len() + Value::Object(fields.clone()).to_string().len()
+                }
+                AuditEntry::Unauthenticated { .. } => 0,
+            }
+    }
+}
+
+/// How much of a call is written.
+pub(super) struct LineOptions {
+    arguments: AuditDetail,
+    results: AuditDetail,
+    pub(super) key: Option<AuditKey>,
+    redact: Redact,
+}
+
+impl LineOptions {
+    pub(super) fn new(settings: &Audit, redact: Redact) -> Self {
+        let key = settings.key.as_ref().map(AuditKey::new);
+        LineOptions { arguments: settings.arguments, results: settings.results, key, redact }
+    }
+
+    /// A value in the chosen detail.
+    fn shown(&self, value: Option<&str>, detail: AuditDetail) -> Map<String, Value> {
+        let mut shown = Map::new();
+        shown.insert("bytes".to_owned(), value.map_or(0, str::len).into());
+        let parsed = || value.and_then(|value| serde_json::from_str::<Value>(value).ok());
+        let member = match detail {
+            AuditDetail::None => None,
+            AuditDetail::Digest => {
+                self.key.as_ref().zip(parsed()).map(|(key, value)| ("digest", key.digest(&value).into()))
+            }
+            AuditDetail::Redacted => {
+                let redacted = value.and_then(|value| serde_json::from_str((self.redact)(value).as_str()).ok());
+                redacted.map(|value| ("redacted", value))
+            }
+            AuditDetail::Full => parsed().map(|value| ("value", value)),
+        };
+        shown.extend(member.map(|(name, value)| (name.to_owned(), value)));
+        shown
+    }
+}
+
+/// The type of the line about a request; `None` for requests that are not audited.
+pub(super) fn event_type(method: &str) -> Option<&'static str> {
+    Some(match method {
+        "tools/call" => "mcp_tool_call",
+        "resources/read" => "mcp_resource_read",
+        "prompts/get" => "mcp_prompt_get",
+        _ if method.starts_with("tasks/") => "mcp_task",
+        _ => return None,
+    })
+}
+
+/// The members of a line, without those of the chain.
+pub(super) fn of(entry: &AuditEntry, options: &LineOptions) -> Map<String, Value> {
+    let line = match entry {
+        AuditEntry::Call(record) => of_call(record, options),
+        AuditEntry::Script { at, principal, item, message, fields } => json!({
+            "id": Uuid::now_v7().to_string(), "at": timestamp(*at), "type": "script",
+            "subject": subject(principal, None), "target": {"name": item.as_ref()},
+            "message": message, "fields": fields,
+        }),
+        AuditEntry::Unauthenticated { at, requests, last_peer } => json!({
+            "id": Uuid::now_v7().to_string(), "at": timestamp(*at), "type": "authentication", "outcome": "denied",
+            "requests": requests,
+            "source": {"type": "network", "value": last_peer.map(|peer| peer.to_string())},
+        }),
+    };
+    match line {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+fn of_call(record: &CallRecord, options: &LineOptions) -> Value {
+    let source = match record.source {
+        CallSource::Http => "network",
+        CallSource::Stdio => "stdio",
+        CallSource::Control => "control",
+    };
+    let mut line = json!({
+        "id": record.id, "at": timestamp(record.began),
+        "type": event_type(&record.method).unwrap_or_default(), "outcome": outcome(record),
+        "subject": subject(&record.principal, Some(&record.client)), "source": {"type": source},
+        "target": target(record), "policy": policy(record, options),
+    });
+    let sent = record.params.as_ref().and_then(|params| Object::of(params).ok());
+    let arguments = sent.as_ref().and_then(|sent| sent.get("arguments"));
+    line["arguments"] = options.shown(arguments.map(|arguments| arguments.get()), options.arguments).into();
+    let mut result = options.shown(record.result.as_ref().map(|result| result.get()), options.results);
+    if record.outcome == CallOutcome::ToolError {
+        result.insert("isError".to_owned(), true.into());
+    }
+    line["result"] = result.into();
+    if let Some(error) = error(&record.outcome) {
+        line["error"] = error;
+    }
+    line["calls"] = record.server_calls.iter().map(|call| of_server_call(call, options)).collect();
+    line["ms"] = milliseconds(record.duration);
+    let meta = sent.as_ref().and_then(|sent| Object::of(sent.get("_meta")?).ok());
+    if let Some(trace) = meta.and_then(|meta| trace(&meta.string("traceparent")?)) {
+        line["trace"] = trace.into();
+    }
+    line
+}
+
+fn subject(principal: &Principal, client: Option<&ClientInfo>) -> Value {
+    let mut subject = json!({"sub": principal.sub.as_ref()});
+    if !principal.groups.is_empty() {
+        subject["groups"] = principal.groups.iter().cloned().collect();
+    }
+    if principal.anonymous {
+        subject["anonymous"] = true.into();
+    }
+    let client = client.map(|client| (client.name(), client.version())).filter(|(name, _)| !name.is_empty());
+    if let Some((name, version)) = client {
+        subject["client"] = if version.is_empty() { name } else { format!("{name}/{version}") }.into();
+    }
+    subject
+}
+
+fn target(record: &CallRecord) -> Value {
+    let Some(item) = &record.item else {
+        let server = record.server_calls.first().map(|call| call.server.as_ref());
+        let mut target = json!({"method": record.method});
+        if let Some(server) = server {
+            target["server"] = server.into();
+        }
+        return target;
+    };
+    let RecordedItem { kind, name, origin, definition } = item;
+    let kind = if *kind == ItemKind::ResourceTemplate { ItemKind::Resource } else { *kind };
+    let mut target = json!({"type": kind.noun(), "name": name});
+    if let Some((server, original)) = origin {
+        target["server"] = server.as_ref().into();
+        target["original"] = original.as_ref().into();
+    }
+    if let Some(definition) = definition {
+        target["definition"] = hash(definition.shared_raw().get().as_bytes()).into();
+    }
+    target
+}
+
+/// Who decided: the version of the script, and the line of it that refused.
+fn policy(record: &CallRecord, options: &LineOptions) -> Value {
+    let mut policy = Map::new();
+    if let Some(digest) = &record.policy {
+        policy.insert("digest".to_owned(), format!("sha256:{digest}").into());
+    }
+    if let Some(refusal) = &record.refusal {
+        policy.insert("by".to_owned(), refusal.reason.as_str().into());
+        policy.extend(refusal.at.as_ref().map(|at| ("at".to_owned(), at.as_str().into())));
+        // The reason why arguments do not match a schema quotes them.
+        let quotes = refusal.reason == RefusalReason::Schema && options.arguments != AuditDetail::Full;
+        let why = if quotes { "the arguments do not match the published schema" } else { refusal.why.as_str() };
+        policy.insert("why".to_owned(), why.into());
+    }
+    policy.into()
+}
+
+/// The outcome in ToolHive's words, and two more: `cancelled` and `asked`.
+fn outcome(record: &CallRecord) -> &'static str {
+    let refused = record.refusal.as_ref().map(|refusal| refusal.reason);
+    let unanswered =
+        |call: &ServerCallRecord| matches!(call.outcome, CallOutcome::Timeout { .. } | CallOutcome::Failed { .. });
+    match (&record.outcome, refused) {
+        (CallOutcome::Ok, _) => "success",
+        (CallOutcome::Asked, _) => "asked",
+        (CallOutcome::Cancelled, _) => "cancelled",
+        (_, Some(RefusalReason::OnRequest | RefusalReason::Handler | RefusalReason::Audit)) => "denied",
+        // The request itself is wrong.
+        (_, Some(RefusalReason::Schema | RefusalReason::Unknown)) => "failure",
+        (CallOutcome::Timeout { .. } | CallOutcome::Failed { .. }, None) => "error",
+        // The client gets an error result for a server that did not answer.
+        _ if record.server_calls.last().is_some_and(unanswered) => "error",
+        (CallOutcome::ToolError, None) => "application_error",
+        (CallOutcome::Error { code, .. }, None) => match code {
+            -32603 => "error",
+            -32600 | -32601 | -32602 => "failure",
+            _ => "application_error",
+        },
+    }
+}
+
+/// The kind of an error. Its message may contain anything that the client sent, so it is not written.
+fn error(outcome: &CallOutcome) -> Option<Value> {
+    let kind = outcome.error_type().filter(|_| !matches!(outcome, CallOutcome::Cancelled))?;
+    Some(match outcome {
+        CallOutcome::Error { code, .. } => json!({"type": kind, "code": code}),
+        _ => json!({"type": kind}),
+    })
+}
+
+fn of_server_call(call: &ServerCallRecord, options: &LineOptions) -> Value {
+    let sent = Object::of(&call.params).ok();
+    let name = sent.as_ref().and_then(|sent| sent.string("name").or_else(|| sent.string("uri")));
+    let arguments = sent.as_ref().and_then(|sent| sent.get("arguments"));
+    let mut line = json!({"server": call.server.as_ref(), "method": call.method, "name": name});
+    line["outcome"] = match &call.outcome {
+        CallOutcome::Ok => "success",
+        CallOutcome::Asked => "asked",
+        CallOutcome::Cancelled => "cancelled",
+        CallOutcome::ToolError | CallOutcome::Error { .. } => "application_error",
+        CallOutcome::Timeout { .. } | CallOutcome::Failed { .. } => "error",
+    }
+    .into();
+    line["arguments"] = options.shown(arguments.map(|arguments| arguments.get()), options.arguments).into();
+    line["result"] = options.shown(call.result.as_ref().map(|result| result.get()), options.results).into();
+    line["ms"] = milliseconds(call.duration);
+    line
+}
+
+/// The trace id of a `traceparent`.
+fn trace(parent: &str) -> Option<String> {
+    let id = parent.split('-').nth(1)?;
+    (id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| id.to_owned())
+}
+
+fn milliseconds(duration: Duration) -> Value {
+    ((duration.as_secs_f64() * 10_000.0).round() / 10.0).into()
+}
+
+pub(super) fn timestamp_now() -> String {
+    timestamp(SystemTime::now())
+}
+
+/// The time for names of files: `20260822T100000Z`.
+pub(super) fn compact_timestamp_now() -> String {
+    jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string()
+}
+
+fn timestamp(at: SystemTime) -> String {
+    jiff::Timestamp::try_from(at).map(|at| format!("{at:.3}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::raw;
+    use crate::model::CallRefusal;
+
+    fn record(outcome: CallOutcome, refusal: Option<RefusalReason>) -> CallRecord {
+        let refusal = refusal.map(|reason| CallRefusal { reason, at: Some("policy.star:41".into()), why: "no".into() });
+        CallRecord {
+            id: "1".into(),
+            began: SystemTime::UNIX_EPOCH,
+            duration: Duration::from_micros(420),
+            method: "tools/call".into(),
+            item: None,
+            principal: Principal::named("ann"),
+            client: Arc::default(),
+            source: CallSource::Http,
+            policy: Some("00".into()),
+            outcome,
+            refusal,
+            params: Some(raw(&json!({"name": "x", "arguments": {"to": "bob@example.com"}}))),
+            result: None,
+            server_calls: Vec::new(),
+        }
+    }
+
+    fn error(code: i64) -> CallOutcome {
+        CallOutcome::Error { code, message: String::new() }
+    }
+
+    #[test]
+    fn outcomes_have_the_words_of_toolhive() {
+        use RefusalReason::{Audit, Handler, OnRequest, Schema, Unknown};
+        for (outcome_of, refusal, expected) in [
+            (CallOutcome::Ok, None, "success"),
+            (CallOutcome::ToolError, None, "application_error"),
+            (CallOutcome::ToolError, Some(OnRequest), "denied"),
+            (CallOutcome::ToolError, Some(Handler), "denied"),
+            (CallOutcome::ToolError, Some(Audit), "denied"),
+            (CallOutcome::ToolError, Some(Schema), "failure"),
+            (error(-32602), Some(Unknown), "failure"),
+            (error(-32603), None, "error"),
+            (error(-32000), None, "application_error"),
+            (CallOutcome::Timeout { message: String::new() }, None, "error"),
+            (CallOutcome::Cancelled, None, "cancelled"),
+            (CallOutcome::Asked, None, "asked"),
+        ] {
+            assert_eq!(outcome(&record(outcome_of.clone(), refusal)), expected, "{outcome_of:?} {refusal:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_written_in_the_chosen_detail() {
+        let options = |arguments| LineOptions {
+            arguments,
+            results: AuditDetail::None,
+            key: Some(AuditKey::new(&crate::model::Secret::new("k"))),
+            redact: |_| "\"redacted\"".to_owned(),
+        };
+        let shown = |detail| of_call(&record(CallOutcome::Ok, None), &options(detail))["arguments"].clone();
+        assert_eq!(shown(AuditDetail::None), json!({"bytes": 24}));
+        assert_eq!(shown(AuditDetail::Redacted), json!({"bytes": 24, "redacted": "redacted"}));
+        assert_eq!(shown(AuditDetail::Full), json!({"bytes": 24, "value": {"to": "bob@example.com"}}));
+        let digest = shown(AuditDetail::Digest);
+        assert!(
+            digest["digest"].as_str().unwrap().starts_with("hmac:") && !digest.to_string().contains("bob"),
+            "{digest}"
+        );
+    }
+
+    #[test]
+    fn a_line_says_who_decided_where() {
+        let options =
+            LineOptions { arguments: AuditDetail::None, results: AuditDetail::None, key: None, redact: str::to_owned };
+        let line = of_call(&record(CallOutcome::ToolError, Some(RefusalReason::OnRequest)), &options);
+        let policy = json!({"digest": "sha256:00", "by": "on_request", "at": "policy.star:41", "why": "no"});
+        assert_eq!(
+            (&line["policy"], &line["ms"], &line["at"]),
+            (&policy, &json!(0.4), &json!("1970-01-01T00:00:00.000Z"))
+        );
+        assert_eq!(
+            trace("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").as_deref(),
+            Some("4bf92f3577b34da6a3ce929d0e0e4736")
+        );
+        assert_eq!(trace("x-y"), None);
+    }
+}

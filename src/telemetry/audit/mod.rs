@@ -1,0 +1,16 @@
+//! The audit log: one JSON line for each call, each line bound to the one before it by a hash. One thread writes the file;
+//! calls only hand their records over.
+
+mod audit_log;
+mod chain;
+mod file;
+mod key;
+mod line;
+mod state;
+mod verify;
+mod writer;
+
+pub use audit_log::AuditLog;
+pub use key::AuditKey;
+pub use line::{AuditEntry, Redact};
+pub use verify::{AuditFault, VerifiedLog, verify};
