@@ -46,7 +46,7 @@ impl AuditLog {
         let bytes = entry.bytes();
         if self.state.admit(bytes) {
             // The writer ends only after everything else.
-            let _ = self.commands.send(WriterCommand::Write(entry, bytes));
+            let _ = self.commands.send(WriterCommand::Write(Box::new(entry), bytes));
         }
     }
 

@@ -234,7 +234,7 @@ fn outcome(record: &CallRecord) -> &'static str {
         (CallOutcome::ToolError, None) => "application_error",
         (CallOutcome::Error { code, .. }, None) => match code {
             -32603 => "error",
-            -32600 | -32601 | -32602 => "failure",
+            -32602..=-32600 => "failure",
             _ => "application_error",
         },
     }

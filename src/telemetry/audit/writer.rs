@@ -25,7 +25,7 @@ const REMIND_INTERVAL: Duration = Duration::from_secs(60);
 const BATCH: usize = 256;
 
 pub(super) enum WriterCommand {
-    Write(AuditEntry, usize),
+    Write(Box<AuditEntry>, usize),
     Reopen,
     Close(oneshot::Sender<()>),
 }
@@ -86,7 +86,7 @@ impl Writer {
             };
             while let Some(command) = next {
                 match command {
-                    WriterCommand::Write(entry, bytes) => self.pending.push_back((entry, bytes)),
+                    WriterCommand::Write(entry, bytes) => self.pending.push_back((*entry, bytes)),
                     WriterCommand::Reopen => self.leave_file(),
                     WriterCommand::Close(done) => {
                         closing = Some(done);
