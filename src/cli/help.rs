@@ -8,7 +8,7 @@ use clap::Command;
 /// Every subcommand, by group, in the order of `proxy --help`. Each line has a command and others that are like it, so that
 /// all fit on one screen.
 const GROUPS: [(&str, &[&[&str]]); 5] = [
-    ("Serve", &[&["serve"], &["status", "logs", "calls", "restart"], &["audit"], &["login", "logout"]]),
+    ("Serve", &[&["serve"], &["status", "logs", "calls", "restart", "audit"], &["login", "logout"]]),
     ("Inspect", &[&["list-servers"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]]),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
     ("Scripts", &[&["check", "explain"], &["test"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
