@@ -23,6 +23,8 @@ fn problem(lint: &Lint, module: &AstModule, role: Role) -> Option<Diagnostic> {
         "unused-load" => Diagnostic::warning(format!("`{name}` is loaded but never used"))
             .rule("unused-load")
             .hint("remove it from the `load()`"),
+        // Only in functions does the engine know that such a name is meant to be unused.
+        "unused-assign" if name.starts_with('_') => return None,
         "unused-assign" => Diagnostic::warning(format!("`{name}` is assigned but never used"))
             .rule("unused-assign")
             .hint(format!("remove it, or rename it to `_{name}` if this is intended")),

@@ -49,6 +49,12 @@ fn every_rule_finds_what_it_is_for() {
 }
 
 #[test]
+fn a_name_that_begins_with_an_underscore_may_be_unused() {
+    assert_eq!(session("for meta, _ in []:\n    print(meta)\n"), [""; 0]);
+    assert_eq!(session("for meta, _call in []:\n    print(meta)\n"), [""; 0]);
+}
+
+#[test]
 fn problems_are_in_the_order_of_the_text() {
     let text = "log = 1\ndef f():\n    y = 1\n    return zz\n    print(1)\n";
     assert_eq!(session(text), ["1:1 shadowed-builtin", "3:5 unused-assign", "4:12 using-undefined", "5:5 unreachable"]);
