@@ -137,7 +137,8 @@ async fn the_docs_the_dashboard_and_the_alerts_name_metrics_that_there_are() {
     client.modern_call("echo", "{}").await.result();
     // The comments name counters without `_total`.
     let text = page(&address, "/metrics").await.1;
-    let metrics = named(&text.lines().filter(|line| !line.starts_with('#')).collect::<String>());
+    let series: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let metrics = named(&series.join("\n"));
     let read = |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path);
     let guide = read("docs/running.md");
     let section = guide.split("\n## ").find(|section| section.starts_with("Metrics"));

@@ -34,7 +34,7 @@ use inspect::list_items::{self, ItemListArgs};
 pub(super) enum Command {
     /// Serve the configured servers on stdio or HTTP
     Serve(serve::ServeArgs),
-    /// Show a running proxy's status
+    /// Show a running proxy
     Status(status::StatusArgs),
     /// Show what a server of a running proxy wrote to stderr
     Logs(logs::LogsArgs),
