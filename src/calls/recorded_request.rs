@@ -14,7 +14,7 @@ use crate::telemetry::{CallRecording, OTHER, Telemetry};
 use crate::wire::RpcError;
 
 /// The methods that are counted by name. A client may send any other text.
-const METHODS: [&str; 24] = [
+const METHODS: [&str; 19] = [
     "tools/call",
     "tools/list",
     "resources/read",
@@ -27,7 +27,6 @@ const METHODS: [&str; 24] = [
     "completion/complete",
     "logging/setLevel",
     "ping",
-    "initialize",
     "server/discover",
     "subscriptions/listen",
     "tasks/get",
@@ -35,10 +34,6 @@ const METHODS: [&str; 24] = [
     "tasks/result",
     "tasks/cancel",
     "tasks/update",
-    "roots/list",
-    "sampling/createMessage",
-    "elicitation/create",
-    "notifications/cancelled",
 ];
 
 /// Who makes a request, and how it is called.
@@ -105,6 +100,7 @@ impl Drop for RecordedRequest<'_> {
             params: self.origin.params.cloned(),
             result,
             server_calls: noted.server_calls,
+            more_server_calls: noted.more_server_calls,
         };
         log(&record, duration);
         self.recording.telemetry().read(&Arc::new(record));

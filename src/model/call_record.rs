@@ -32,6 +32,8 @@ pub struct CallRecord {
     pub result: Option<Raw>,
     /// The calls of servers that the request led to, in the order in which they ended.
     pub server_calls: Vec<ServerCallRecord>,
+    /// How many more there were than a record holds.
+    pub more_server_calls: usize,
 }
 
 /// The published item of a request.

@@ -12,112 +12,17 @@ use super::definitions;
 use super::list_digests::ListDigests;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
+use super::published_item::PublishedItem;
 use super::schema_faults;
 use super::skipped::SkippedItems;
 use super::version::SurfaceVersion;
-use crate::builtins::{DefinitionEdit, Handler, Hook, OtherHook, Plan, Published, SkippedItem};
+use crate::builtins::{Handler, Hook, OtherHook, Plan, Published, SkippedItem};
 use crate::diagnostic::Diagnostic;
-use crate::json::Schema;
 use crate::model::Snapshot;
-use crate::model::{BackendView, Definition, ItemKind, ItemRef, ToolChecks, UriTemplate};
-use crate::script::{CallSite, LogLine};
+use crate::model::{BackendView, ItemKind};
+use crate::script::LogLine;
 use crate::search::{IndexCache, SharedIndex, Tool};
-use crate::telemetry::{OperationStats, Telemetry};
 use crate::wire::Revision;
-use crate::wire::params;
-use crate::wire::params::ParamHeader;
-
-/// One published item, with its checks and its URI template.
-#[derive(Debug)]
-pub struct PublishedItem {
-    pub kind: ItemKind,
-    pub definition: Arc<Definition>,
-    pub handler: Handler,
-    /// The backend item that this item publishes or wraps, if any.
-    pub origin: Option<ItemRef>,
-    /// What is checked of a tool's arguments and results; `None` for other kinds of items.
-    checks: Option<Arc<ToolChecks>>,
-    /// The arguments that a script filled in: its handler ignores what a client sends for them.
-    bound: Arc<[String]>,
-    /// Where the script published the item.
-    pub site: Option<CallSite>,
-    /// What the script changed of the definition, and where.
-    pub edits: Arc<[DefinitionEdit]>,
-    param_headers: OnceLock<Vec<ParamHeader>>,
-    template: OnceLock<Option<UriTemplate>>,
-    /// Where requests for the item are counted. Looked up with the first one.
-    stats: OnceLock<Arc<OperationStats>>,
-}
-
-impl PublishedItem {
-    fn new(kind: ItemKind, item: Published) -> Self {
-        PublishedItem {
-            kind,
-            definition: item.definition,
-            handler: item.handler,
-            origin: item.origin,
-            checks: item.checks,
-            bound: item.bound,
-            site: item.site,
-            edits: item.edits,
-            param_headers: OnceLock::new(),
-            template: OnceLock::new(),
-            stats: OnceLock::new(),
-        }
-    }
-
-    /// Where requests for the item are counted.
-    pub fn stats(&self, telemetry: &Telemetry) -> &Arc<OperationStats> {
-        self.stats.get_or_init(|| {
-            let name = match self.kind {
-                ItemKind::Tool | ItemKind::Prompt => Some(self.definition.key()),
-                ItemKind::Resource | ItemKind::ResourceTemplate => None,
-            };
-            telemetry.operation(self.kind.use_method(), name)
-        })
-    }
-
-    /// The backend item that clients reach by it; `None` if the script made the item.
-    pub fn source(&self) -> Option<&ItemRef> {
-        self.handler.source(self.origin.as_ref())
-    }
-
-    /// The values of the variables of a resource template in a URI; `None` if the URI does not match the template.
-    pub(crate) fn variables(&self, uri: &str) -> Option<Vec<(&str, String)>> {
-        self.template.get_or_init(|| UriTemplate::parse(self.definition.key())).as_ref()?.variables(uri)
-    }
-
-    /// Whether the proxy checks the arguments of the tool.
-    pub(crate) fn checks_arguments(&self) -> bool {
-        let is_forwarded = matches!(self.handler, Handler::Backend(_));
-        self.checks.as_ref().is_some_and(|checks| checks.applies(is_forwarded))
-    }
-
-    /// Checks the arguments of a tool against what was published.
-    pub(crate) fn check_arguments(&self, arguments: &Value) -> Result<(), String> {
-        let Some(checks) = &self.checks else { return Ok(()) };
-        let ignored: &[String] = match &self.handler {
-            Handler::Script(_) => &self.bound,
-            Handler::Backend(_) => &[],
-        };
-        checks.check_arguments(self.definition.key(), arguments, ignored, &crate::fiber::yield_if_over_slice)
-    }
-
-    /// The schema of a tool's structured results; `None` if there is none or an invalid one.
-    pub(crate) fn output_schema(&self) -> Option<&Schema> {
-        self.checks.as_ref()?.output()
-    }
-
-    /// The arguments that a stateless client must repeat as `Mcp-Param-*` headers.
-    pub fn param_headers(&self) -> &[ParamHeader] {
-        self.param_headers.get_or_init(|| {
-            if memchr::memmem::find(self.definition.raw().get().as_bytes(), b"x-mcp-header").is_none() {
-                return Vec::new();
-            }
-            self.definition.member("inputSchema").and_then(|schema| params::marked(&schema).ok()).unwrap_or_default()
-        })
-    }
-}
 
 /// The published items of one kind, in the script's order.
 #[derive(Debug)]

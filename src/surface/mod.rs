@@ -8,6 +8,7 @@ mod listing;
 mod mirror;
 mod contents;
 mod history;
+mod published_item;
 mod schema_faults;
 mod shared_text;
 mod skipped;
@@ -15,8 +16,9 @@ mod updates;
 mod version;
 
 pub use build::{BuildError, Origin, ScriptSource};
-pub use contents::{PublishedItem, Surface, arguments_value};
+pub use contents::{Surface, arguments_value};
 pub use history::{Became, ItemHistory, MemberEdit, histories};
 pub use list_digests::ListDigests;
 pub use listing::Page;
+pub use published_item::PublishedItem;
 pub use updates::{NoUpdates, UpdateSource};

@@ -10,6 +10,12 @@ use super::counted::Telemetry;
 use super::operations::OperationStats;
 use crate::model::{CallOutcome, CallRefusal, RecordedItem, RefusalReason, ServerCallRecord};
 
+/// The maximum number of calls of servers in one record. A handler may make any number of calls, and their texts are in
+/// memory until the request is over.
+const MAX_SERVER_CALLS: usize = 1000;
+/// The maximum size of what was sent with them.
+const MAX_SERVER_BYTES: usize = 16 << 20;
+
 /// A request that runs. The tasks and handlers that work for it note what they do.
 pub struct CallRecording {
     telemetry: Arc<Telemetry>,
@@ -34,6 +40,22 @@ pub struct NotedDetails {
     pub policy: Option<Arc<str>>,
     pub refusal: Option<CallRefusal>,
     pub server_calls: Vec<ServerCallRecord>,
+    /// The size of what was sent with them.
+    server_bytes: usize,
+    /// How many more there were.
+    pub more_server_calls: usize,
+}
+
+impl NotedDetails {
+    fn add(&mut self, call: ServerCallRecord) {
+        let bytes = call.params.get().len() + call.result.as_ref().map_or(0, |result| result.get().len());
+        if self.server_calls.len() >= MAX_SERVER_CALLS || self.server_bytes + bytes > MAX_SERVER_BYTES {
+            self.more_server_calls += 1;
+            return;
+        }
+        self.server_bytes += bytes;
+        self.server_calls.push(call);
+    }
 }
 
 impl CallRecording {
@@ -67,7 +89,7 @@ impl CallRecording {
     pub fn server_called(&self, duration: Duration, record: Option<ServerCallRecord>) {
         self.in_servers.fetch_add(nanoseconds(duration), Relaxed);
         if let (Some(details), Some(record)) = (&self.details, record) {
-            details.noted.lock().server_calls.push(record);
+            details.noted.lock().add(record);
         }
     }
 
@@ -92,8 +114,7 @@ impl CallRecording {
         let in_servers = self.in_servers.load(Relaxed);
         if let Some(stats) = self.stats.get() {
             stats.record(duration, outcome.error_type());
-            // A request that waited for a person says nothing about the proxy. Calls at the same time may add up to more
-            // than the whole.
+            // Calls at the same time may add up to more than the whole.
             self.telemetry.overhead.record(duration.saturating_sub(Duration::from_nanos(in_servers)));
         } else {
             self.telemetry.operation(method, None).record(duration, outcome.error_type());
@@ -110,4 +131,32 @@ impl std::fmt::Debug for CallRecording {
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::valid;
+
+    fn call(bytes: usize) -> ServerCallRecord {
+        ServerCallRecord {
+            server: "s".into(),
+            method: "tools/call".into(),
+            began: SystemTime::UNIX_EPOCH,
+            duration: Duration::ZERO,
+            params: valid(format!("\"{}\"", "x".repeat(bytes))).unwrap(),
+            result: None,
+            outcome: CallOutcome::Ok,
+        }
+    }
+
+    #[test]
+    fn a_record_holds_so_many_calls_of_servers_and_so_many_bytes() {
+        let mut many = NotedDetails::default();
+        (0..MAX_SERVER_CALLS + 3).for_each(|_| many.add(call(1)));
+        assert_eq!((many.server_calls.len(), many.more_server_calls), (MAX_SERVER_CALLS, 3));
+        let mut large = NotedDetails::default();
+        (0..3).for_each(|_| large.add(call(MAX_SERVER_BYTES / 2)));
+        assert_eq!((large.server_calls.len(), large.more_server_calls), (1, 2));
+    }
 }

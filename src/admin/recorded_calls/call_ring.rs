@@ -82,6 +82,7 @@ mod tests {
             params: Some(raw(&serde_json::json!({"name": "x"}))),
             result: Some(result),
             server_calls: Vec::new(),
+            more_server_calls: 0,
         }
     }
 

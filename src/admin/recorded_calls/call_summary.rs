@@ -89,7 +89,7 @@ impl CallSummary {
             bytes_in: size(record.params.as_ref()),
             bytes_out: size(record.result.as_ref()),
             server_calls: record.server_calls.iter().take(MAX_SERVER_CALLS).map(ServerCallSummary::of).collect(),
-            more_server_calls: record.server_calls.len().saturating_sub(MAX_SERVER_CALLS),
+            more_server_calls: record.more_server_calls + record.server_calls.len().saturating_sub(MAX_SERVER_CALLS),
         }
     }
 

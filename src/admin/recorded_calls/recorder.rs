@@ -152,6 +152,7 @@ mod tests {
             params: None,
             result: None,
             server_calls: Vec::new(),
+            more_server_calls: 0,
         })
     }
 

@@ -154,6 +154,9 @@ fn of_call(record: &CallRecord, options: &LineOptions) -> Value {
         line["error"] = error;
     }
     line["calls"] = record.server_calls.iter().map(|call| of_server_call(call, options)).collect();
+    if record.more_server_calls > 0 {
+        line["moreCalls"] = record.more_server_calls.into();
+    }
     line["ms"] = milliseconds(record.duration);
     let meta = sent.as_ref().and_then(|sent| Object::of(sent.get("_meta")?).ok());
     if let Some(trace) = meta.and_then(|meta| trace(&meta.string("traceparent")?)) {
@@ -314,6 +317,7 @@ mod tests {
             params: Some(raw(&json!({"name": "x", "arguments": {"to": "bob@example.com"}}))),
             result: None,
             server_calls: Vec::new(),
+            more_server_calls: 0,
         }
     }
 

@@ -1,6 +1,5 @@
 //! A port that answers GET requests with text: for probes and scrapers, which know nothing of MCP.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::header::{self, HeaderValue};
@@ -32,7 +31,7 @@ impl TextReply {
     }
 }
 
-/// Makes the pages. The pages are small and made at once.
+/// Makes the pages, on a thread for work that blocks: thousands of series take a while, and clients must not wait for that.
 pub trait TextService: Send + Sync + 'static {
     /// `None` if there is no such page.
     fn page(&self, path: &str) -> Option<TextReply>;
@@ -41,30 +40,28 @@ pub trait TextService: Send + Sync + 'static {
 /// Serves until `stop`.
 pub async fn serve_text<S: TextService>(socket: TcpListener, service: Arc<S>, stop: CancellationToken) {
     let Ok(bound) = socket.local_addr() else { return };
-    let guard = Arc::new(guard(bound));
+    // No page of a browser may read this port.
+    let guard = Arc::new(Guard::new(bound, &[]));
     let respond = move |request: Request<Incoming>, connection: Arc<OutboundConnection>| {
-        let reply = reply(&request, &guard, service.as_ref());
-        async move { into_response(reply, connection) }
+        let (guard, service) = (Arc::clone(&guard), Arc::clone(&service));
+        async move { into_response(reply(&request, &guard, service).await, connection) }
     };
     let limits = ConnectionLimits { connections: MAX_CONNECTIONS, ..ConnectionLimits::default() };
     accept::serve(socket, limits, OutboundBudget::default(), stop, respond).await;
 }
 
-/// No page of a browser may read this port.
-fn guard(bound: SocketAddr) -> Guard {
-    Guard::new(bound, &[])
-}
-
-fn reply<S: TextService>(request: &Request<Incoming>, guard: &Guard, service: &S) -> TextReply {
+async fn reply<S: TextService>(request: &Request<Incoming>, guard: &Guard, service: Arc<S>) -> TextReply {
     if let Err(error) = guard.check(request.uri(), request.headers()) {
         return TextReply::plain(error.status(), &error.to_string());
     }
-    match service.page(request.uri().path()) {
-        None => TextReply::plain(StatusCode::NOT_FOUND, "not found"),
-        Some(_) if ![Method::GET, Method::HEAD].contains(request.method()) => {
-            TextReply::plain(StatusCode::METHOD_NOT_ALLOWED, "only GET")
-        }
-        Some(page) => page,
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
+        return TextReply::plain(StatusCode::METHOD_NOT_ALLOWED, "only GET");
+    }
+    let path = request.uri().path().to_owned();
+    match tokio::task::spawn_blocking(move || service.page(&path)).await {
+        Ok(Some(page)) => page,
+        Ok(None) => TextReply::plain(StatusCode::NOT_FOUND, "not found"),
+        Err(_) => TextReply::plain(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be made"),
     }
 }
 
