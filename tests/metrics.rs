@@ -59,6 +59,8 @@ async fn every_request_is_counted_by_item_and_by_how_it_ended() {
     assert_eq!(count(&format!(r#"{calls}gen_ai_tool_name="echo"}}"#)), Some(2.0), "{metrics}");
     assert_eq!(count(&format!(r#"{calls}gen_ai_tool_name="echo",error_type="tool_error"}}"#)), Some(1.0), "{metrics}");
     assert_eq!(count(r#"mcp_server_operation_duration_seconds_count{mcp_method_name="tools/list"}"#), Some(1.0));
+    let all = r#"mcp_server_operation_duration_seconds_bucket{le="+Inf",mcp_method_name="tools/list"}"#;
+    assert_eq!(count(all), Some(1.0), "the last bucket has everything\n{metrics}");
     let forwarded =
         r#"mcp_client_operation_duration_seconds_count{mcp_server_name="fake",mcp_method_name="tools/call"}"#;
     assert_eq!(count(forwarded), Some(2.0), "the refused call did not reach the server\n{metrics}");

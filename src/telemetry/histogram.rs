@@ -86,30 +86,8 @@ impl HistogramSnapshot {
 
     /// The upper bounds in seconds, each with the count of its own bucket. The last bound is infinite.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
-        let bounds = self.bounds.iter().map(|bound| seconds(*bound)).chain([f64::MAX]);
+        let bounds = self.bounds.iter().map(|bound| seconds(*bound)).chain([f64::INFINITY]);
         bounds.zip(self.buckets.iter().copied())
-    }
-
-    /// Adds what another histogram with the same bounds counted.
-    pub fn add(&mut self, other: &HistogramSnapshot) {
-        for (own, more) in self.buckets.iter_mut().zip(other.buckets) {
-            *own += more;
-        }
-        self.nanoseconds += other.nanoseconds;
-    }
-
-    /// The upper bound of the bucket in which this share of the durations ends, in seconds. `None` if nothing was
-    /// recorded or it is above all bounds.
-    pub fn quantile(&self, share: f64) -> Option<f64> {
-        let count = self.count();
-        let mut below = 0;
-        for (bound, bucket) in self.buckets() {
-            below += bucket;
-            if count > 0 && below as f64 >= share * count as f64 {
-                return (bound < f64::MAX).then_some(bound);
-            }
-        }
-        None
     }
 }
 
@@ -129,18 +107,7 @@ mod tests {
         }
         let snapshot = histogram.snapshot();
         let counted: Vec<(f64, u64)> = snapshot.buckets().filter(|(_, count)| *count > 0).collect();
-        assert_eq!(counted, [(0.01, 2), (0.02, 1), (f64::MAX, 1)]);
+        assert_eq!(counted, [(0.01, 2), (0.02, 1), (f64::INFINITY, 1)]);
         assert_eq!((snapshot.count(), snapshot.seconds()), (4, 301.021));
-    }
-
-    #[test]
-    fn a_quantile_is_the_bound_of_its_bucket() {
-        let histogram = Histogram::new(&SECONDS_BOUNDS);
-        assert_eq!(histogram.snapshot().quantile(0.5), None);
-        for milliseconds in [15, 15, 15, 400] {
-            histogram.record(Duration::from_millis(milliseconds));
-        }
-        let quantile = |share| histogram.snapshot().quantile(share);
-        assert_eq!((quantile(0.5), quantile(0.95)), (Some(0.02), Some(0.5)));
     }
 }
