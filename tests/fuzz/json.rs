@@ -23,7 +23,15 @@ fn edits_of_raw_objects_agree_with_serde_json() {
                 return Ok(());
             }
         };
-        let mut expected = parsed.expect("accepted text is JSON");
+        let mut expected = match parsed {
+            Ok(expected) => expected,
+            // Half a surrogate pair is JSON, though no text: such a string is passed on as it is written.
+            Err(error) if error.to_string().contains("surrogate") => {
+                prop_assert_eq!(object.edit().finish(), text.trim_matches([' ', '\t', '\n', '\r']));
+                return Ok(());
+            }
+            Err(error) => panic!("accepted, but not JSON: {error}"),
+        };
         for (key, value) in object.iter() {
             prop_assert_eq!(&serde_json::from_str::<Value>(value.get()).expect("a member is JSON"), &expected[key]);
         }

@@ -1,5 +1,6 @@
-//! Everything that parses what somebody else wrote, fed with damaged input. Each target runs for `FUZZ_SECONDS`, two by
-//! default; a failure is shrunk and printed. What a longer run finds becomes a line of the corpus in `tests/corpus/fuzz`.
+//! Everything that parses what somebody else wrote, fed with damaged input. By default each target gets the same inputs in
+//! every run, so that a test fails because of a change and not by chance; `FUZZ_SECONDS` feeds it new ones for so long.
+//! A failure is shrunk and printed. What such a run finds becomes a line of the corpus in `tests/corpus/fuzz`.
 
 mod challenges;
 mod config;
@@ -19,17 +20,31 @@ use std::time::{Duration, Instant};
 
 use proptest::sample::Index;
 use proptest::strategy::Strategy;
-use proptest::test_runner::{Config, TestCaseResult, TestRunner};
+use proptest::test_runner::{Config, RngSeed, TestCaseResult, TestRunner};
 
-/// Checks the property with new input until the time is over.
+/// How many inputs a target gets without `FUZZ_SECONDS`.
+const CASES: u32 = 512;
+
+/// Checks the property: with the same inputs as ever, or with new ones until the time is over.
 fn fuzz<S: Strategy>(input: &S, property: impl Fn(S::Value) -> TestCaseResult) {
-    let seconds = std::env::var("FUZZ_SECONDS").map_or(2, |text| text.parse().expect("FUZZ_SECONDS is a number"));
-    let end = Instant::now() + Duration::from_secs(seconds);
-    let mut runner = TestRunner::new(Config { cases: 64, failure_persistence: None, ..Config::default() });
+    let config = Config { cases: 64, failure_persistence: None, ..Config::default() };
+    let Ok(seconds) = std::env::var("FUZZ_SECONDS") else {
+        return check(
+            &mut TestRunner::new(Config { cases: CASES, rng_seed: RngSeed::Fixed(1), ..config }),
+            input,
+            &property,
+        );
+    };
+    let end = Instant::now() + Duration::from_secs(seconds.parse().expect("FUZZ_SECONDS is a number"));
+    let mut runner = TestRunner::new(config);
     while Instant::now() < end {
-        if let Err(failure) = runner.run(input, &property) {
-            panic!("{failure}");
-        }
+        check(&mut runner, input, &property);
+    }
+}
+
+fn check<S: Strategy>(runner: &mut TestRunner, input: &S, property: &impl Fn(S::Value) -> TestCaseResult) {
+    if let Err(failure) = runner.run(input, property) {
+        panic!("{failure}");
     }
 }
 

@@ -40,7 +40,7 @@ impl Default for ConnectionLimits {
     fn default() -> Self {
         ConnectionLimits {
             connections: descriptors::max_connections(),
-            first_head: Duration::from_secs(10),
+            first_head: Duration::from_secs(30),
             next_head: Duration::from_secs(90),
         }
     }
@@ -141,6 +141,8 @@ async fn connection<R, B>(
         }
     };
     let ended = tokio::select! {
+        // A request that arrived at the last moment is read before anybody says that it did not.
+        biased;
         ended = connection.as_mut() => ended,
         () = silence => return,
         waiting = outbound.stalled() => {
