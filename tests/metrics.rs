@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 
+use serde_json::{Value, json};
+
 use crate::support::config::Config;
 use crate::support::http_request::HttpRequest;
 use crate::support::message;
 use crate::support::programs::fake_backend;
+use crate::support::prometheus::Prometheus;
 use crate::support::proxy::{HttpProxy, Proxy};
 
 const POLICY: &str = r#"
@@ -118,6 +121,49 @@ async fn a_port_that_is_taken_is_a_warning() {
     assert!(!proxy.client().modern_call("echo", "{}").await.result().is_empty());
 }
 
+#[tokio::test]
+async fn prometheus_scrapes_the_metrics_and_reads_the_alert_rules() {
+    let (proxy, address) = proxy("").await;
+    proxy.client().modern_call("echo", "{}").await.result();
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/contrib/alerts.yaml");
+    let Some(prometheus) = Prometheus::scraping(&address, rules) else { return };
+    assert_eq!(prometheus.scrape_error().await, "");
+    let calls = r#"mcp_server_operation_duration_seconds_count{gen_ai_tool_name="echo"}"#;
+    assert_eq!(prometheus.value(calls).await, 1.0);
+    assert_eq!(prometheus.value(r#"proxy_server_up{server="fake"}"#).await, 1.0);
+    assert!(prometheus.value(r#"proxy_definition_tokens{server="fake",stage="offered"}"#).await > 100.0);
+    let quantile = "histogram_quantile(0.95, mcp_client_operation_duration_seconds_bucket)";
+    assert!(prometheus.value(quantile).await > 0.0);
+    assert!(prometheus.rules().await > 5);
+}
+
+#[tokio::test]
+async fn sessions_questions_and_runs_of_the_script_are_counted() {
+    let (proxy, address) = proxy("").await;
+    let mut client = proxy.client();
+    client.initialize("2025-11-25").await.result();
+    client.request("tools/list", "{}").await.result();
+    assert_eq!(client.delete().await, 204);
+    // A stateless client gets the question of a server as a result, and sends its answer with a retry.
+    let (tool, form) = (json!({"name": "ask", "arguments": {}}), r#"{"elicitation":{"form":{}}}"#);
+    let asked: Value = client.modern_with("tools/call", &tool.to_string(), form).await.value()["result"].clone();
+    let questions = asked["inputRequests"].as_object().unwrap_or_else(|| panic!("no question but {asked}"));
+    let declined = |(key, _): (&String, &Value)| (key.clone(), json!({"action": "decline"}));
+    let mut retry = tool;
+    retry["inputResponses"] = questions.iter().map(declined).collect::<serde_json::Map<_, _>>().into();
+    retry["requestState"] = asked["requestState"].clone();
+    client.modern_with("tools/call", &retry.to_string(), form).await.result();
+    loop {
+        let metrics = page(&address, "/metrics").await.1;
+        assert!(value(&metrics, "proxy_surface_build_seconds_count") >= Some(1.0), "{metrics}");
+        assert_eq!(value(&metrics, r#"proxy_questions_total{action="decline"}"#), Some(1.0), "{metrics}");
+        // The session is over when nobody uses it any more.
+        if value(&metrics, "mcp_server_session_duration_seconds_count") == Some(1.0) {
+            break;
+        }
+    }
+}
+
 /// The metrics that a text names, without the suffixes that a histogram adds.
 fn named(text: &str) -> BTreeSet<String> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
@@ -133,7 +179,7 @@ fn named(text: &str) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn the_docs_the_dashboard_and_the_alerts_name_metrics_that_there_are() {
-    let (proxy, address) = proxy("").await;
+    let (proxy, address) = proxy("audit: {file: audit.jsonl, arguments: none}").await;
     let mut client = proxy.client();
     client.modern_call("echo", r#"{"secret":1}"#).await;
     client.modern_call("echo", "{}").await.result();

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::Gateway;
 use crate::backend::ServerLoad;
-use crate::model::{BackendKind, ItemKind, Status};
+use crate::model::{BackendKind, BackendView, Definition, ItemKind, Snapshot, Status};
+use crate::search::estimate_tokens;
+use crate::surface::Surface;
 
 /// The state of a proxy in numbers.
 #[derive(Debug)]
@@ -12,6 +14,10 @@ pub struct Gauges {
     pub servers: Vec<ServerGauges>,
     /// The number of published items by kind.
     pub published: [(ItemKind, usize); ItemKind::ALL.len()],
+    /// The estimated size of the definitions of tools, as servers offer them and as they are published.
+    pub definition_tokens: Vec<DefinitionTokens>,
+    /// Operations that failed because of the store itself.
+    pub store_errors: u64,
     /// Whether the files on disk could not be used, so that older ones are in force.
     pub reload_failed: bool,
 }
@@ -23,6 +29,15 @@ pub struct ServerGauges {
     pub is_up: bool,
     pub restarts: u64,
     pub load: ServerLoad,
+}
+
+/// What the definitions of tools cost in the context of a model.
+#[derive(Debug)]
+pub struct DefinitionTokens {
+    /// `None` for what the script made itself.
+    pub server: Option<Arc<str>>,
+    pub offered: usize,
+    pub published: usize,
 }
 
 impl Gateway {
@@ -44,8 +59,28 @@ impl Gateway {
                     load: self.installed.load(&backend.name).unwrap_or_default(),
                 })
                 .collect(),
+            definition_tokens: definition_tokens(&snapshot, current.surface.as_deref()),
+            store_errors: self.calls().store.errors(),
             published: ItemKind::ALL.map(listed),
             reload_failed,
         }
     }
+}
+
+fn definition_tokens(snapshot: &Snapshot, surface: Option<&Surface>) -> Vec<DefinitionTokens> {
+    let tokens = |definition: &Definition| estimate_tokens(definition.raw().get());
+    let of_server = |backend: &Arc<BackendView>| DefinitionTokens {
+        server: Some(Arc::clone(&backend.name)),
+        offered: backend.lists.tools.iter().map(|tool| tokens(tool)).sum(),
+        published: 0,
+    };
+    let mut all: Vec<_> = snapshot.backends.iter().map(of_server).collect();
+    all.push(DefinitionTokens { server: None, offered: 0, published: 0 });
+    for tool in surface.into_iter().flat_map(Surface::tools) {
+        let origin = tool.origin.as_ref().map(|origin| &origin.backend);
+        if let Some(counted) = all.iter_mut().find(|counted| counted.server.as_ref() == origin) {
+            counted.published += tokens(&tool.definition);
+        }
+    }
+    all
 }

@@ -20,7 +20,7 @@ mod start;
 mod status;
 mod surfaces;
 
-pub use gauges::{Gauges, ServerGauges};
+pub use gauges::{DefinitionTokens, Gauges, ServerGauges};
 pub use installation::script_source;
 pub use offline::Offline;
 pub use options::{Endpoint, GatewayOptions};

@@ -13,6 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::model::Snapshot;
 use crate::model::Status;
 use crate::surface::{BuildError, ScriptSource, Surface};
+use crate::telemetry::ProxyStats;
 
 /// Maximum time the first run waits for servers. Servers that start later are added by other runs: lists wait longer, but
 /// what is there can be called.
@@ -53,11 +54,12 @@ pub(super) async fn rebuild_on_change(
     current: watch::Sender<SharedSurface>,
     first_list: Duration,
     environment: Environment,
+    stats: Arc<ProxyStats>,
 ) {
     let mut first_run = std::pin::pin!(tokio::time::sleep(FIRST_RUN_TIMEOUT.min(first_list)));
     let mut first_lists = std::pin::pin!(tokio::time::sleep(first_list));
     let (mut provisional, mut generation) = (true, 0);
-    let mut builder = SurfaceBuilder::new(current);
+    let mut builder = SurfaceBuilder::new(current, stats);
     let mut due = true;
     loop {
         if due {
@@ -129,6 +131,7 @@ fn awaited(snapshot: &Snapshot, awaits_cached: bool) -> Option<Awaited> {
 
 struct SurfaceBuilder {
     current: watch::Sender<SharedSurface>,
+    stats: Arc<ProxyStats>,
     /// The last script that ran without an error.
     last_good: Option<Arc<ScriptSource>>,
     order: ArrivalOrder,
@@ -141,9 +144,10 @@ struct SurfaceBuilder {
 }
 
 impl SurfaceBuilder {
-    fn new(current: watch::Sender<SharedSurface>) -> Self {
+    fn new(current: watch::Sender<SharedSurface>, stats: Arc<ProxyStats>) -> Self {
         SurfaceBuilder {
             current,
+            stats,
             last_good: None,
             order: ArrivalOrder::default(),
             published: Arc::default(),
@@ -177,7 +181,7 @@ impl SurfaceBuilder {
             generation: snapshot.generation,
             has_first_lists,
         };
-        match (build(&script_source, &snapshot).await, awaited) {
+        match (build(&script_source, &snapshot, &self.stats).await, awaited) {
             (Ok(surface), _) => {
                 if has_first_lists {
                     self.order.record(&snapshot);
@@ -219,18 +223,24 @@ impl SurfaceBuilder {
     async fn fallback(&self, failing: &Arc<ScriptSource>, snapshot: &Arc<Snapshot>) -> Option<Arc<Surface>> {
         let old = self.current.borrow().surface.clone();
         match &self.last_good {
-            Some(good) if !Arc::ptr_eq(good, failing) => build(good, snapshot).await.ok().or(old),
+            Some(good) if !Arc::ptr_eq(good, failing) => build(good, snapshot, &self.stats).await.ok().or(old),
             _ => old,
         }
     }
 }
 
-async fn build(script_source: &Arc<ScriptSource>, snapshot: &Arc<Snapshot>) -> Result<Arc<Surface>, BuildError> {
+async fn build(
+    script_source: &Arc<ScriptSource>,
+    snapshot: &Arc<Snapshot>,
+    stats: &ProxyStats,
+) -> Result<Arc<Surface>, BuildError> {
     let (script_source, snapshot) = (Arc::clone(script_source), Arc::clone(snapshot));
+    let began = Instant::now();
     let built = match tokio::task::spawn_blocking(move || script_source.build(&snapshot)).await {
         Ok(built) => built,
         Err(error) => Err(Diagnostic::error(format!("the session script crashed: {error}")).into()),
     };
+    stats.surface_built(began.elapsed());
     let surface = built?;
     for warning in &surface.warnings {
         tracing::debug!("{warning}");

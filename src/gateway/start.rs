@@ -93,6 +93,7 @@ impl Gateway {
             waiting: WaitingMemory::default(),
             test_overrides: None,
         };
+        let stats = Arc::clone(calls.dispatcher.telemetry().proxy());
         let backend_set = BackendSet::new(calls, Arc::clone(&changes));
         let installed = Installation::new(options.clone(), environment, backend_set, host_io);
         installed.apply(config, prepared);
@@ -104,11 +105,12 @@ impl Gateway {
             sender,
             config.serve.first_list,
             installed.environment.clone(),
+            Arc::clone(&stats),
         ));
         tokio::spawn(release_removed(Arc::clone(&installed.backend_set), current.clone()));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
         let required = required.map(|(name, _)| name.clone()).collect();
-        let surfaces = Surfaces::follow(current.clone());
+        let surfaces = Surfaces::follow(current.clone(), stats);
         Ok(Gateway {
             installed,
             required,

@@ -16,6 +16,9 @@ pub(super) trait StoreDriver: Send + Sync {
     /// Whether other processes can use the same store, and it outlives this one.
     fn is_shared(&self) -> bool;
 
+    /// How many operations have failed because of the store itself.
+    fn errors(&self) -> u64;
+
     /// Takes one token from each of these distinct buckets, or none.
     fn take_tokens<'a>(&'a self, limits: &'a [&'a Limit]) -> BoxFuture<'a, Outcome<TokenDecision>>;
 

@@ -85,6 +85,11 @@ impl Store {
         self.driver.name()
     }
 
+    /// How many operations have failed because the store was unavailable or refused them.
+    pub fn errors(&self) -> u64 {
+        self.driver.errors()
+    }
+
     /// Whether other processes can use the same store, and it outlives this one.
     pub fn is_shared(&self) -> bool {
         self.driver.is_shared()

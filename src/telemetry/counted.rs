@@ -8,6 +8,7 @@ use parking_lot::RwLock;
 use super::audit::AuditLog;
 use super::histogram::{Histogram, HistogramSnapshot, OVERHEAD_BOUNDS};
 use super::operations::{Operation, OperationStats, Operations};
+use super::proxy_stats::ProxyStats;
 use super::server_stats::{ServerStats, StatsByServer};
 use crate::model::{CallReader, CallRecord, RefusalReason};
 
@@ -15,6 +16,7 @@ use crate::model::{CallReader, CallRecord, RefusalReason};
 pub struct Telemetry {
     operations: Operations,
     servers: StatsByServer,
+    proxy: Arc<ProxyStats>,
     /// The time of calls that was not spent in servers.
     pub(super) overhead: Histogram,
     refused: [AtomicU64; RefusalReason::ALL.len()],
@@ -28,6 +30,7 @@ impl Default for Telemetry {
         Telemetry {
             operations: Operations::default(),
             servers: StatsByServer::default(),
+            proxy: Arc::default(),
             overhead: Histogram::new(&OVERHEAD_BOUNDS),
             refused: Default::default(),
             has_readers: AtomicBool::new(false),
@@ -51,6 +54,11 @@ impl Telemetry {
     /// The counts of a server.
     pub fn server(&self, name: &Arc<str>) -> Arc<ServerStats> {
         self.servers.of(name)
+    }
+
+    /// What is counted beside requests.
+    pub fn proxy(&self) -> &Arc<ProxyStats> {
+        &self.proxy
     }
 
     pub fn overhead(&self) -> HistogramSnapshot {

@@ -5,11 +5,13 @@ pub mod audit;
 mod counted;
 mod histogram;
 mod operations;
+mod proxy_stats;
 mod recording;
 mod server_stats;
 
 pub use counted::{CallReaderGuard, Telemetry};
 pub use histogram::{Histogram, HistogramSnapshot, OVERHEAD_BOUNDS, SECONDS_BOUNDS};
 pub use operations::{OTHER, Operation, OperationStats};
+pub use proxy_stats::{ProxyStats, QuestionAction, SessionTimer};
 pub use recording::CallRecording;
 pub use server_stats::{Counts, ServerStats};

@@ -48,6 +48,11 @@ fn check<S: Strategy>(runner: &mut TestRunner, input: &S, property: &impl Fn(S::
     }
 }
 
+/// Whether serde_json accepts the grammar of this text, whatever is in its strings.
+fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<&serde_json::value::RawValue>(bytes).is_ok()
+}
+
 /// Cuts bytes at these positions, as a network might.
 fn chunks(bytes: &[u8], cuts: &[Index]) -> Vec<Vec<u8>> {
     let mut positions: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();

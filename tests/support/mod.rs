@@ -36,6 +36,7 @@ pub mod postgres;
 pub mod program;
 pub mod programs;
 pub mod protected_server;
+pub mod prometheus;
 pub mod proxy;
 pub mod random;
 pub mod real_servers;

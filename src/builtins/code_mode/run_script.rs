@@ -94,12 +94,17 @@ fn run<'v>(
     let started = context.wait(|| host.wait_for(Workers::shared().start(job, limits, person.as_ref())))?;
     let run = match started {
         Ok(run) => Arc::new(run),
-        Err(exit_reason) => return Ok(error_result(&exit_reason.message(limits))),
+        Err(exit_reason) => {
+            let message = exit_reason.message(limits);
+            Workers::shared().count(&Err(exit_reason));
+            return Ok(error_result(&message));
+        }
     };
     let end = match serve(&run, "", tools, limits, eval)? {
         ServeOutcome::ScriptDone(last) => Ok(last),
         ServeOutcome::Exited(exit_reason) => Err(exit_reason),
         ServeOutcome::BranchDone => Err(ExitReason::Confused("the main script reported the end of a branch")),
     };
+    Workers::shared().count(&end);
     Ok(run.result(end, limits))
 }

@@ -16,6 +16,7 @@ use self::slot::SurfaceSlot;
 use super::rebuild::SharedSurface;
 use crate::model::{ClientProfile, Owner, SnapshotVariant, SurfaceCacheKey, SurfaceKey};
 use crate::surface::{BuildError, ListDigests, Surface};
+use crate::telemetry::ProxyStats;
 
 /// A surface without a handle is forgotten when it has not been used for this long.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -32,6 +33,7 @@ pub(super) struct Surfaces {
     changes: watch::Sender<u64>,
     /// Limits the concurrent script runs of rebuilds and requests together.
     run_permits: Semaphore,
+    stats: Arc<ProxyStats>,
 }
 
 /// What distinguishes the surfaces of two clients.
@@ -82,12 +84,13 @@ fn is_unheld(slot: &Arc<SurfaceSlot>) -> bool {
 
 impl Surfaces {
     /// Derives the surfaces from the shared one, and rebuilds them with it until its sender is dropped.
-    pub(super) fn follow(current: watch::Receiver<SharedSurface>) -> Arc<Self> {
+    pub(super) fn follow(current: watch::Receiver<SharedSurface>, stats: Arc<ProxyStats>) -> Arc<Self> {
         let surfaces = Arc::new(Surfaces {
             current,
             slots: Mutex::default(),
             changes: watch::channel(0).0,
             run_permits: Semaphore::new(MAX_CONCURRENT_RUNS),
+            stats,
         });
         let (weak, mut current) = (Arc::downgrade(&surfaces), surfaces.current.clone());
         tokio::spawn(async move {
@@ -125,7 +128,7 @@ impl Surfaces {
             return;
         };
         for chunk in slots.chunks(MAX_CONCURRENT_RUNS) {
-            futures::future::join_all(chunk.iter().map(|slot| slot.build(&base, &self.run_permits))).await;
+            futures::future::join_all(chunk.iter().map(|slot| slot.build(&base, &self.run_permits, &self.stats))).await;
             self.make_room();
             self.changes.send_modify(|count| *count += 1);
         }
@@ -212,7 +215,7 @@ impl Surfaces {
         if let Some(latest) = slot.latest() {
             return latest;
         }
-        let built = slot.build(&shared, &self.run_permits).await;
+        let built = slot.build(&shared, &self.run_permits, &self.stats).await;
         self.make_room();
         built
     }
@@ -234,7 +237,7 @@ impl Surfaces {
         if let Some(slot) = self.slot(&shared, handle) {
             slot.touch();
             // A failure is that of the request that follows.
-            let _ = slot.build(&shared, &self.run_permits).await;
+            let _ = slot.build(&shared, &self.run_permits, &self.stats).await;
             self.make_room();
         }
     }

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Owner, SnapshotVariant, SurfaceKey};
 use crate::surface::{BuildError, ListDigests, Surface};
+use crate::telemetry::ProxyStats;
 
 /// The last surface that was built without an error, or the error of the first run.
 pub(super) type Built = Result<Arc<Surface>, Arc<BuildError>>;
@@ -52,17 +53,21 @@ impl SurfaceSlot {
 
     /// Runs the script for this key, unless that has been done for this shared surface. After a failure the old surface
     /// stays.
-    pub(super) async fn build(&self, base: &Arc<Surface>, run_permits: &Semaphore) -> Built {
+    pub(super) async fn build(&self, base: &Arc<Surface>, run_permits: &Semaphore, stats: &Arc<ProxyStats>) -> Built {
         let _building = self.building.lock().await;
         if let Some(built) = self.built_from(base) {
             return built;
         }
         let _permit = run_permits.acquire().await;
         let (shared, key, variant) = (Arc::clone(base), self.key.clone(), self.variant.clone());
+        let stats = Arc::clone(stats);
         let run = move || match shared.personal() {
             None if variant.is_none() => Ok(shared),
             _ => {
-                let surface = shared.origin().build_for(key, variant.as_ref())?;
+                let began = Instant::now();
+                let built = shared.origin().build_for(key, variant.as_ref());
+                stats.surface_built(began.elapsed());
+                let surface = built?;
                 // Computed here, where nobody waits for a lock.
                 surface.list_digests();
                 Ok(Arc::new(surface))

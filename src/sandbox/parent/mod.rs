@@ -9,6 +9,7 @@ mod permits;
 mod reader;
 mod result;
 mod run;
+mod run_counts;
 mod tools;
 mod workers;
 

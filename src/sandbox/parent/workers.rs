@@ -10,9 +10,10 @@ use tokio::sync::oneshot;
 use super::exit_reason::ExitReason;
 use super::permits::ScriptPermits;
 use super::run::ScriptRun;
+use super::run_counts::RunCounts;
 use crate::config::CodeMode;
 use crate::model::Owner;
-use crate::sandbox::protocol::{MAX_SOURCE, ScriptJob, ToWorker};
+use crate::sandbox::protocol::{MAX_SOURCE, ScriptJob, ScriptResult, ToWorker};
 use crate::sandbox::zygote::{StartedWorker, WorkerProcess, Zygote, is_connected};
 
 pub struct Workers {
@@ -20,14 +21,29 @@ pub struct Workers {
     zygote: io::Result<Arc<Zygote>>,
     /// A worker that is ready, or being forked.
     spare: Mutex<Option<oneshot::Receiver<StartedWorker>>>,
+    counts: RunCounts,
 }
 
 impl Workers {
     /// The workers of this process.
     pub fn shared() -> &'static Workers {
-        static SHARED: LazyLock<Workers> =
-            LazyLock::new(|| Workers { permits: ScriptPermits::new(), zygote: Zygote::new(), spare: Mutex::new(None) });
+        static SHARED: LazyLock<Workers> = LazyLock::new(|| Workers {
+            permits: ScriptPermits::new(),
+            zygote: Zygote::new(),
+            spare: Mutex::new(None),
+            counts: RunCounts::default(),
+        });
         &SHARED
+    }
+
+    /// Counts a script that is over.
+    pub fn count(&self, end: &Result<ScriptResult, ExitReason>) {
+        self.counts.add(end);
+    }
+
+    /// How many scripts have ended, by how they did.
+    pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.counts.all()
     }
 
     /// Requests a spare worker if there is none, so that the next script does not wait for a fork.

@@ -16,6 +16,7 @@ use super::task_ids::TaskIds;
 use crate::backend::{Peer, Question};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Era, Owner, is_protocol_method};
+use crate::telemetry::QuestionAction;
 use crate::wire::{LoggingLevel, Revision, RpcError, encode, key, without_reserved};
 
 /// The request that currently carries the call. A stateless client sends a new request for every round of a call.
@@ -233,8 +234,13 @@ impl Peer for ClientPeer {
                     Err(error) => return refuse(error),
                 };
                 let (questions, task) = (Arc::clone(questions), self.task.get().cloned());
+                let timer = asked.timer.clone();
                 let answer = async move {
-                    let answer = questions.ask(sink, question.method, params).await?;
+                    let answer = questions.ask(sink, question.method, params).await;
+                    if let Some(timer) = timer {
+                        timer.stats().question_answered(action(answer.as_deref().ok()));
+                    }
+                    let answer = answer?;
                     Ok(task_ids::for_server(task.as_ref(), &answer).into_owned())
                 };
                 answer.boxed()
@@ -265,4 +271,11 @@ impl Peer for ClientPeer {
     fn gone(&self) -> Option<CancellationToken> {
         self.client.gone.clone()
     }
+}
+
+/// How a question was answered; `None` is an error.
+pub(crate) fn action(answer: Option<&RawRef>) -> QuestionAction {
+    let Some(answer) = answer else { return QuestionAction::Fail };
+    let action = Object::of(answer).ok().and_then(|answer| answer.string("action").map(|action| action.to_string()));
+    QuestionAction::of(action.as_deref())
 }

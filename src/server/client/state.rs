@@ -13,6 +13,7 @@ use super::subscriptions::SessionSubscriptions;
 use crate::gateway::SurfaceHandle;
 use crate::json::RawRef;
 use crate::model::{Abilities, ClientInfo, ClientProfile, Owner, Principal, SurfaceKey};
+use crate::telemetry::{ProxyStats, SessionTimer};
 use crate::wire::Revision;
 
 /// A client with a session, or the sender of one stateless request.
@@ -37,6 +38,8 @@ pub(crate) struct Client {
     pub(crate) subscriptions: Option<SessionSubscriptions>,
     /// Cancelled when the session ends.
     pub(crate) gone: Option<CancellationToken>,
+    /// Measures the session.
+    pub(crate) timer: Option<Arc<SessionTimer>>,
     /// The resource links that the client has received; `None` for anonymous requests without a session.
     pub(crate) links: Option<Arc<Links>>,
 }
@@ -68,6 +71,7 @@ impl Client {
             questions: Some(Arc::default()),
             subscriptions: None,
             gone: Some(CancellationToken::new()),
+            timer: None,
             links: Some(Arc::default()),
         }
     }
@@ -75,6 +79,11 @@ impl Client {
     /// Adds the sink for messages that do not belong to a request of the client.
     pub(crate) fn with_sink(self, sink: MessageSink) -> Self {
         Client { subscriptions: Some(SessionSubscriptions::new(sink)), ..self }
+    }
+
+    /// Measures the session from now on.
+    pub(crate) fn timed(self, stats: &Arc<ProxyStats>) -> Self {
+        Client { timer: Some(Arc::new(SessionTimer::start(stats))), ..self }
     }
 
     /// What decides which connections to servers the client uses.

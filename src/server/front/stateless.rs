@@ -116,6 +116,7 @@ pub(super) fn admit(
         questions: None,
         subscriptions: None,
         gone: None,
+        timer: None,
         links: None,
     })
 }

@@ -234,7 +234,8 @@ impl StdioFront {
         match initialize::negotiate(request) {
             Ok(handshake) => {
                 let links = Some(Arc::clone(&self.links));
-                let client = Client { links, ..handshake.client(self.principal.clone()) };
+                let client = handshake.client(self.principal.clone()).timed(self.server.telemetry.proxy());
+                let client = Client { links, ..client };
                 let client = Arc::new(client.with_sink(MessageSink::Queue(self.lines.clone())));
                 self.introduce(&client);
                 self.server.clients.add(Arc::downgrade(&client));

@@ -12,7 +12,7 @@ use crate::builtins::Handler;
 use crate::calls::{ItemCall, RequestContext};
 use crate::json::{Object, Raw, raw};
 use crate::server::Server;
-use crate::server::client::peer::{AskBy, ClientPeer};
+use crate::server::client::peer::{AskBy, ClientPeer, action};
 use crate::server::client::question_channel::QuestionSender;
 use crate::server::client::state::Client;
 use crate::surface::Surface;
@@ -35,7 +35,9 @@ pub(crate) async fn call(
     let Some(ticket) = ticket else { return begin(server, peer, request, call).await };
     let fingerprint = CallFingerprint::of(&call)?;
     let store = server.gateway.calls().store.clone();
-    match server.tickets.redeem(&store, &request.principal, &fingerprint, &ticket).await? {
+    let target = server.tickets.redeem(&store, &request.principal, &fingerprint, &ticket).await?;
+    count_answers(server, &call);
+    match target {
         TicketTarget::Call(number) => Box::pin(resume_conversation(server, peer, request, &call, number)).await,
         TicketTarget::Server { backend, name, state } => {
             let call = with_server_state(call, &request.surface, &backend, &name, &state)?;
@@ -49,6 +51,15 @@ pub(crate) async fn call(
             }
             ResumeOutcome::Result(result) => Ok(result),
         },
+    }
+}
+
+/// Counts the answers that a stateless client sends with its retry.
+fn count_answers(server: &Server, call: &ItemCall) {
+    let Ok(params) = Object::of(&call.params) else { return };
+    let answers = params.get("inputResponses").and_then(|answers| Object::of(answers).ok());
+    for (_, answer) in answers.iter().flat_map(Object::iter) {
+        server.telemetry.proxy().question_answered(action(Some(answer)));
     }
 }
 

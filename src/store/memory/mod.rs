@@ -64,6 +64,10 @@ impl StoreDriver for MemoryStore {
         "memory://"
     }
 
+    fn errors(&self) -> u64 {
+        0
+    }
+
     fn is_shared(&self) -> bool {
         false
     }

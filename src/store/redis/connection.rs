@@ -1,6 +1,7 @@
 //! The connection to Redis: opened by the first operation, reopened after a loss, with a timeout for every operation.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -29,6 +30,7 @@ pub(super) struct RedisConnection {
     name: String,
     client: Client,
     manager: Mutex<Option<ConnectionManager>>,
+    errors: AtomicU64,
 }
 
 impl RedisConnection {
@@ -45,11 +47,16 @@ impl RedisConnection {
         // With RESP3 the manager notices a lost connection immediately, and not only with the next request.
         let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
         let client = Client::open(info.set_redis_settings(settings)).map_err(wrong)?;
-        Ok(RedisConnection { name, client, manager: Mutex::default() })
+        Ok(RedisConnection { name, client, manager: Mutex::default(), errors: AtomicU64::new(0) })
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// How many operations have failed.
+    pub(super) fn errors(&self) -> u64 {
+        self.errors.load(Relaxed)
     }
 
     /// Runs an operation over the connection, within [`OPERATION_TIMEOUT`].
@@ -64,7 +71,11 @@ impl RedisConnection {
                 outcome => outcome,
             }
         };
-        match tokio::time::timeout(OPERATION_TIMEOUT, tried).await {
+        let outcome = tokio::time::timeout(OPERATION_TIMEOUT, tried).await;
+        if !matches!(outcome, Ok(Ok(_))) {
+            self.errors.fetch_add(1, Relaxed);
+        }
+        match outcome {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => {
                 if error.is_timeout() {

@@ -115,6 +115,10 @@ impl StoreDriver for RedisStore {
         self.connection.name()
     }
 
+    fn errors(&self) -> u64 {
+        self.connection.errors()
+    }
+
     fn is_shared(&self) -> bool {
         true
     }

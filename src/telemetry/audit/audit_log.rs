@@ -60,6 +60,11 @@ impl AuditLog {
         self.state.report()
     }
 
+    /// The number of the last line, and whether the log cannot be written.
+    pub fn progress(&self) -> (u64, bool) {
+        (self.state.seq(), self.state.is_failing())
+    }
+
     /// Opens the file again, after it was moved away.
     pub fn reopen(&self) {
         let _ = self.commands.send(WriterCommand::Reopen);

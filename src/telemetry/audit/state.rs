@@ -92,6 +92,11 @@ impl AuditState {
         *self.end.lock() = LogEnd { file, seq, head: head.map(str::to_owned) };
     }
 
+    /// The number of the last line.
+    pub(super) fn seq(&self) -> u64 {
+        self.end.lock().seq
+    }
+
     /// Why calls are refused; `None` if they are not.
     pub(super) fn refusal(&self) -> Option<String> {
         (self.required && self.is_failing()).then(|| format!("the audit log cannot be written: {}", self.failure()))

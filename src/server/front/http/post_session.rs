@@ -25,7 +25,8 @@ impl HttpFront {
             Ok(agreed) => agreed,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
-        let session = Arc::new(Session::new(handshake.client(principal), &self.replay_budget));
+        let client = handshake.client(principal).timed(self.server.telemetry.proxy());
+        let session = Arc::new(Session::new(client, &self.replay_budget));
         self.server.clients.add(Arc::downgrade(&session.client));
         let Some(AddedSession { id, removed }) = self.sessions.add(Arc::clone(&session)) else {
             let error =

@@ -1,18 +1,20 @@
 //! The metrics of a proxy in the text format of OpenMetrics. Everything is read when somebody asks; a call only counts.
 
-use std::borrow::Cow;
+mod series;
+
 use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::encoding::{DescriptorEncoder, text};
+use prometheus_client::registry::Registry;
 
+use self::series::{Labels, counters, error_label, histograms, label, numbers};
 use super::health::Health;
-use crate::gateway::{Gateway, ServerGauges};
+use crate::gateway::{DefinitionTokens, Gateway, ServerGauges};
+use crate::sandbox::Workers;
 use crate::server::Server;
-use crate::telemetry::{HistogramSnapshot, Telemetry};
+use crate::telemetry::Telemetry;
 
 /// The media type of [`Metrics::text`].
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -52,8 +54,6 @@ impl fmt::Debug for Metrics {
     }
 }
 
-type Labels = Vec<(&'static str, String)>;
-
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let gauges = self.gateway.gauges();
@@ -72,8 +72,11 @@ impl Collector for Metrics {
         let published = gauges.published.map(|(kind, count)| (vec![label("kind", kind.noun())], count as u64));
         numbers(&mut encoder, "proxy_published", "Published items", &published)?;
         let single = |value: u64| [(Labels::new(), value)];
+        definition_tokens(&mut encoder, &gauges.definition_tokens)?;
         let clients = self.server.clients().len() as u64;
         numbers(&mut encoder, "proxy_sessions", "Clients with a session", &single(clients))?;
+        self.proxy(&mut encoder)?;
+        counters(&mut encoder, "proxy_store_errors", "Operations that the store failed", &single(gauges.store_errors))?;
         let failed = u64::from(gauges.reload_failed);
         numbers(&mut encoder, "proxy_reload_failed", "Whether the files on disk could not be used", &single(failed))?;
         let ready = u64::from(self.health.is_ready());
@@ -99,6 +102,25 @@ impl Metrics {
             }
         }
         histograms(encoder, "mcp_server_operation_duration", "Requests of clients", &series)
+    }
+
+    /// What happens beside single requests.
+    fn proxy(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
+        let stats = self.telemetry.proxy();
+        let sessions = [(Labels::new(), stats.sessions())];
+        histograms(encoder, "mcp_server_session_duration", "Sessions that are over", &sessions)?;
+        let builds = [(Labels::new(), stats.surface_builds())];
+        histograms(encoder, "proxy_surface_build", "Runs of the session script", &builds)?;
+        let questions = stats.questions().map(|(action, count)| (vec![label("action", action.as_str())], count));
+        counters(encoder, "proxy_questions", "Questions to clients, by their answers", &questions)?;
+        let runs: Vec<_> =
+            Workers::shared().counts().map(|(outcome, count)| (vec![label("outcome", outcome)], count)).collect();
+        counters(encoder, "proxy_code_runs", "Scripts of code mode, by how they ended", &runs)?;
+        let Some(audit) = self.telemetry.audit() else { return Ok(()) };
+        let (lines, is_failing) = audit.progress();
+        numbers(encoder, "proxy_audit_seq", "The number of the last line of the audit log", &[(Labels::new(), lines)])?;
+        let failing = [(Labels::new(), u64::from(is_failing))];
+        numbers(encoder, "proxy_audit_failing", "Whether the audit log cannot be written", &failing)
     }
 
     /// The calls of servers.
@@ -134,56 +156,15 @@ fn servers(encoder: &mut DescriptorEncoder, servers: &[ServerGauges]) -> fmt::Re
     numbers(encoder, "proxy_breaker_open", "Whether the circuit breaker of a server is open", &open)
 }
 
-fn label(name: &'static str, value: &str) -> (&'static str, String) {
-    (name, value.to_owned())
-}
-
-fn error_label(error_type: Option<Cow<'static, str>>) -> Option<(&'static str, String)> {
-    error_type.map(|error_type| ("error_type", error_type.into_owned()))
-}
-
-fn numbers(encoder: &mut DescriptorEncoder, name: &str, help: &str, series: &[(Labels, u64)]) -> fmt::Result {
-    each(encoder, name, help, None, MetricType::Gauge, series, |metric, value| metric.encode_gauge(value))
-}
-
-fn counters(encoder: &mut DescriptorEncoder, name: &str, help: &str, series: &[(Labels, u64)]) -> fmt::Result {
-    each(encoder, name, help, None, MetricType::Counter, series, |metric, value| {
-        metric.encode_counter::<NoLabelSet, _, u64>(value, None)
-    })
-}
-
-fn histograms(
-    encoder: &mut DescriptorEncoder,
-    name: &str,
-    help: &str,
-    series: &[(Labels, HistogramSnapshot)],
-) -> fmt::Result {
-    each(encoder, name, help, Some(&Unit::Seconds), MetricType::Histogram, series, |metric, histogram| {
-        let buckets: Vec<(f64, u64)> = histogram.buckets().collect();
-        metric.encode_histogram::<NoLabelSet>(histogram.seconds(), histogram.count(), &buckets, None)
-    })
-}
-
-/// Writes one metric with all its series. A metric without series is left out.
-fn each<T>(
-    encoder: &mut DescriptorEncoder,
-    name: &str,
-    help: &str,
-    unit: Option<&Unit>,
-    kind: MetricType,
-    series: &[(Labels, T)],
-    write: impl Fn(&mut MetricEncoder, &T) -> fmt::Result,
-) -> fmt::Result {
-    if series.is_empty() {
-        return Ok(());
-    }
-    let mut metric = encoder.encode_descriptor(name, help, unit, kind)?;
-    for (labels, value) in series {
-        if labels.is_empty() {
-            write(&mut metric, value)?;
-        } else {
-            write(&mut metric.encode_family(labels)?, value)?;
+fn definition_tokens(encoder: &mut DescriptorEncoder, all: &[DefinitionTokens]) -> fmt::Result {
+    let mut series = Vec::new();
+    for tokens in all {
+        let server = tokens.server.iter().map(|server| label("server", server));
+        let labels = |stage| server.clone().chain([label("stage", stage)]).collect::<Labels>();
+        if tokens.server.is_some() {
+            series.push((labels("offered"), tokens.offered as u64));
         }
+        series.push((labels("published"), tokens.published as u64));
     }
-    Ok(())
+    numbers(encoder, "proxy_definition_tokens", "Estimated tokens of the definitions of tools", &series)
 }
