@@ -16,7 +16,7 @@ mod recorded_calls;
 mod report;
 mod watching;
 
-pub use api::{ControlApi, LogsProvider};
+pub use api::{ControlApi, LogsProvider, SOURCE_HEADER};
 pub use diagnostics::DiagnosticsPort;
 pub use events::{CallEvent, CallRequest, ExecRequest};
 pub use find::{FoundTool, find};

@@ -1,0 +1,37 @@
+//! The files of the page, which are part of the binary.
+
+/// A file of the page.
+#[derive(Debug)]
+pub(super) struct Asset {
+    pub(super) path: &'static str,
+    pub(super) content_type: &'static str,
+    pub(super) bytes: &'static [u8],
+}
+
+macro_rules! assets {
+    ($($path:literal: $name:literal),* $(,)?) => {
+        [$(Asset {
+            path: $path,
+            content_type: content_type($name),
+            bytes: include_bytes!(concat!("page/", $name)),
+        }),*]
+    };
+}
+
+static ASSETS: &[Asset] = &assets![
+    "/": "index.html",
+];
+
+const fn content_type(name: &str) -> &'static str {
+    match name.as_bytes() {
+        [.., b'.', b'h', b't', b'm', b'l'] => "text/html; charset=utf-8",
+        [.., b'.', b'j', b's'] => "text/javascript; charset=utf-8",
+        [.., b'.', b'c', b's', b's'] => "text/css; charset=utf-8",
+        [.., b'.', b's', b'v', b'g'] => "image/svg+xml",
+        _ => panic!("a file of the page has an unknown type"),
+    }
+}
+
+pub(super) fn find(path: &str) -> Option<&'static Asset> {
+    ASSETS.iter().find(|asset| asset.path == path)
+}
