@@ -113,6 +113,8 @@ impl ControlApi {
             (&Method::GET, ["surface"]) => self.surface(&request).await,
             (&Method::GET, ["logs"]) => self.logs(&request),
             (&Method::GET, ["find"]) => self.find(&request).await,
+            (&Method::GET, ["operations"]) => Ok(self.operations(&request).await),
+            (&Method::GET, ["script"]) => self.script(&request).await,
             (&Method::GET, ["events"]) => Ok(self.events()),
             (&Method::GET, ["calls"]) => self.calls(&request).await,
             (&Method::GET, ["calls", id]) => self.call_details(id, &request).await,
@@ -122,7 +124,10 @@ impl ControlApi {
             (&Method::POST, ["questions", id]) => self.answer(id, &request),
             (
                 _,
-                ["status" | "surface" | "logs" | "find" | "call" | "exec" | "events" | "calls"]
+                [
+                    "status" | "surface" | "logs" | "find" | "operations" | "script" | "call" | "exec" | "events"
+                    | "calls",
+                ]
                 | ["questions" | "calls", _]
                 | ["servers", _, "restart"],
             ) => Err(problem(StatusCode::METHOD_NOT_ALLOWED, "this path has another method")),
@@ -135,11 +140,15 @@ impl ControlApi {
         let capabilities = capabilities.transpose().map_err(|error| bad_request(&error))?.unwrap_or_default();
         let operator = self.operator(request.parameter("user"), Abilities::read(&capabilities)).await?;
         let (gateway, surface) = (Arc::clone(&operator.gateway), Arc::clone(&operator.surface));
-        let with_histories = request.parameter("histories") == Some("true");
+        let wants = |what| request.parameter(what) == Some("true");
+        let (with_histories, with_tokens) = (wants("histories"), wants("tokens"));
         // Thousands of definitions take a while to write, and clients must not wait for that.
         let text = tokio::task::spawn_blocking(move || {
-            let report = SurfaceReport::of(&gateway, &surface);
-            serde_json::to_string(&if with_histories { report.with_histories(&gateway, &surface) } else { report })
+            let mut report = SurfaceReport::of(&gateway, &surface);
+            if with_histories {
+                report = report.with_histories(&gateway, &surface);
+            }
+            serde_json::to_string(&if with_tokens { report.with_tokens() } else { report })
         });
         let failed = |error: &dyn std::error::Error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string());
         let text = text.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;

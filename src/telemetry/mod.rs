@@ -3,12 +3,14 @@
 
 pub mod audit;
 mod counted;
+mod duration_summary;
 mod histogram;
 mod operations;
 mod recording;
 mod server_stats;
 
 pub use counted::{CallReaderGuard, Telemetry};
+pub use duration_summary::DurationSummary;
 pub use histogram::{Histogram, HistogramSnapshot, OVERHEAD_BOUNDS, SECONDS_BOUNDS};
 pub use operations::{OTHER, Operation, OperationStats};
 pub use recording::CallRecording;
