@@ -18,7 +18,7 @@ for meta, call in backends()["fake"].tools():
 
 const NAMES: &str = r#"def rename(meta):
     unused = 1
-    return meta.with_name("my_" + meta.name)
+    return meta.replace(name = "my_" + meta.name)
 "#;
 
 async fn read(console: &Console, token: &str, path: &str) -> Value {
