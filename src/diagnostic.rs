@@ -114,6 +114,19 @@ impl Diagnostic {
         self
     }
 
+    /// The facts of a diagnostic, for programs.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "severity": self.severity.as_str(),
+            "rule": self.rule,
+            "message": self.message,
+            "file": self.place.as_ref().map(|place| place.file.clone()),
+            "line": self.place.as_ref().map(Location::line),
+            "column": self.place.as_ref().map(Location::column),
+            "hint": self.hint,
+        })
+    }
+
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

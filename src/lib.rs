@@ -98,6 +98,11 @@ pub mod admin;
 
 // Layer 11
 
+// The page of `proxy console`: a client of the control socket.
+pub mod console;
+
+// Layer 12
+
 // One file per subcommand; the only module that prints.
 pub mod cli;
 

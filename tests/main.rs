@@ -15,6 +15,7 @@ mod command_line;
 mod compare;
 mod connection_reuse;
 mod connection_shares;
+mod console;
 mod control_socket;
 mod docs;
 mod envelope;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{Method, StatusCode};
+use http::{HeaderName, Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::{UnixListener, UnixStream};
@@ -23,7 +23,7 @@ use super::report::SurfaceReport;
 use crate::control;
 use crate::gateway::{Gateway, SurfaceHandle};
 use crate::json::{Raw, valid};
-use crate::model::{Abilities, ClientProfile, Era, ItemKind, Owner, Principal, SurfaceKey};
+use crate::model::{Abilities, CallSource, ClientProfile, Era, ItemKind, Owner, Principal, SurfaceKey};
 use crate::process::ANCESTORS_VARIABLE;
 use crate::server::{Identity, Server};
 use crate::wire::http::{HttpReply, SocketRequest, SocketService, serve_socket};
@@ -49,6 +49,9 @@ pub struct ControlApi {
     folder: PathBuf,
     health: Arc<Health>,
 }
+
+/// The header by which `proxy console` says that a request is of its page.
+pub static SOURCE_HEADER: HeaderName = HeaderName::from_static("proxy-source");
 
 /// What a server wrote to stderr, or why there is nothing.
 pub type LogsProvider = Arc<dyn Fn(&str) -> Value + Send + Sync>;
@@ -99,7 +102,8 @@ impl ControlApi {
         let _ = tokio::time::timeout(STARTING_TIMEOUT, self.gateway.lists_known()).await;
         let surface = self.gateway.surface(&handle).await;
         let surface = surface.map_err(|error| problem(StatusCode::CONFLICT, &error.to_string()))?;
-        Ok(Operator { gateway: Arc::clone(&self.gateway), surface, principal, peer: None })
+        let (gateway, source) = (Arc::clone(&self.gateway), CallSource::Control);
+        Ok(Operator { gateway, surface, principal, peer: None, source })
     }
 
     async fn reply(self: Arc<Self>, request: SocketRequest) -> Result<HttpReply, Refused> {
@@ -109,6 +113,8 @@ impl ControlApi {
             (&Method::GET, ["surface"]) => self.surface(&request).await,
             (&Method::GET, ["logs"]) => self.logs(&request),
             (&Method::GET, ["find"]) => self.find(&request).await,
+            (&Method::GET, ["operations"]) => Ok(self.operations(&request).await),
+            (&Method::GET, ["script"]) => self.script(&request).await,
             (&Method::GET, ["events"]) => Ok(self.events()),
             (&Method::GET, ["calls"]) => self.calls(&request).await,
             (&Method::GET, ["calls", id]) => self.call_details(id, &request).await,
@@ -118,7 +124,10 @@ impl ControlApi {
             (&Method::POST, ["questions", id]) => self.answer(id, &request),
             (
                 _,
-                ["status" | "surface" | "logs" | "find" | "call" | "exec" | "events" | "calls"]
+                [
+                    "status" | "surface" | "logs" | "find" | "operations" | "script" | "call" | "exec" | "events"
+                    | "calls",
+                ]
                 | ["questions" | "calls", _]
                 | ["servers", _, "restart"],
             ) => Err(problem(StatusCode::METHOD_NOT_ALLOWED, "this path has another method")),
@@ -131,11 +140,15 @@ impl ControlApi {
         let capabilities = capabilities.transpose().map_err(|error| bad_request(&error))?.unwrap_or_default();
         let operator = self.operator(request.parameter("user"), Abilities::read(&capabilities)).await?;
         let (gateway, surface) = (Arc::clone(&operator.gateway), Arc::clone(&operator.surface));
-        let with_histories = request.parameter("histories") == Some("true");
+        let wants = |what| request.parameter(what) == Some("true");
+        let (with_histories, with_tokens) = (wants("histories"), wants("tokens"));
         // Thousands of definitions take a while to write, and clients must not wait for that.
         let text = tokio::task::spawn_blocking(move || {
-            let report = SurfaceReport::of(&gateway, &surface);
-            serde_json::to_string(&if with_histories { report.with_histories(&gateway, &surface) } else { report })
+            let mut report = SurfaceReport::of(&gateway, &surface);
+            if with_histories {
+                report = report.with_histories(&gateway, &surface);
+            }
+            serde_json::to_string(&if with_tokens { report.with_tokens() } else { report })
         });
         let failed = |error: &dyn std::error::Error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string());
         let text = text.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
@@ -175,6 +188,7 @@ impl ControlApi {
         };
         let (user, capabilities) = (call.user.as_deref(), &call.capabilities);
         let (operator, frames, stream) = self.caller(user, capabilities, Some((kind, &call.key))).await?;
+        let operator = Operator { source: source(request), ..operator };
         tokio::spawn(async move {
             let outcome = until_gone(&frames, operator.use_item(kind, &call.key, call.params)).await;
             finish(frames, operator, outcome).await;
@@ -271,6 +285,14 @@ async fn finish(frames: mpsc::Sender<OutboundMessage>, operator: Operator, outco
         Some(Err(UseError::Failed(message))) => CallEvent::Error { message, unknown: false },
     };
     let _ = frames.send(OutboundMessage::uncounted(frame(&event))).await;
+}
+
+/// Whether the request is of a command or of the page of `proxy console`.
+fn source(request: &SocketRequest) -> CallSource {
+    match request.headers.get(&SOURCE_HEADER) {
+        Some(source) if source == CallSource::Console.as_str() => CallSource::Console,
+        _ => CallSource::Control,
+    }
 }
 
 fn body<'a, T: Deserialize<'a>>(request: &'a SocketRequest) -> Result<T, Refused> {

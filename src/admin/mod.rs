@@ -10,13 +10,15 @@ mod find;
 mod health;
 mod live_events;
 mod metrics;
+mod operations_report;
 mod operator;
 mod questions;
 mod recorded_calls;
 mod report;
+mod script_report;
 mod watching;
 
-pub use api::{ControlApi, LogsProvider};
+pub use api::{ControlApi, LogsProvider, SOURCE_HEADER};
 pub use diagnostics::DiagnosticsPort;
 pub use events::{CallEvent, CallRequest, ExecRequest};
 pub use find::{FoundTool, find};

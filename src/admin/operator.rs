@@ -18,6 +18,8 @@ pub struct Operator {
     pub principal: Principal,
     /// Receives progress and questions. `None` if there is nobody to notify or ask.
     pub peer: Option<Arc<dyn Peer>>,
+    /// How the audit log names where the calls come from.
+    pub source: CallSource,
 }
 
 /// Why an item could not be used.
@@ -64,7 +66,7 @@ impl Operator {
             params: Some(&params),
             principal: &self.principal,
             client: &local,
-            source: CallSource::Control,
+            source: self.source,
         };
         let recorded = RecordedRequest::begin(calls.dispatcher.telemetry(), origin);
         let request = RequestContext {

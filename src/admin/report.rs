@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::gateway::Gateway;
 use crate::json::Raw;
 use crate::model::{Definition, ItemKind, UriTemplate};
+use crate::search::estimate_tokens;
 use crate::surface::{ItemHistory, Surface, histories};
 
 /// An item and the server that it comes from.
@@ -17,6 +18,8 @@ pub struct ReportedItem {
     /// Empty if a script defines the item.
     pub server: String,
     pub definition: Arc<Definition>,
+    /// The number of tokens of the definition, estimated; only if it was asked for.
+    pub tokens: Option<usize>,
 }
 
 /// The body of `GET /surface`.
@@ -41,7 +44,7 @@ impl SurfaceReport {
         let snapshot = gateway.snapshot();
         let published = ItemKind::ALL.into_iter().flat_map(|kind| surface.entries(kind)).map(|entry| {
             let server = entry.source().map(|item| item.backend.to_string()).unwrap_or_default();
-            ReportedItem { kind: entry.kind, server, definition: Arc::clone(&entry.definition) }
+            ReportedItem { kind: entry.kind, server, definition: Arc::clone(&entry.definition), tokens: None }
         });
         let offered = snapshot.backends.iter().flat_map(|backend| {
             ItemKind::ALL.into_iter().flat_map(move |kind| {
@@ -49,6 +52,7 @@ impl SurfaceReport {
                     kind,
                     server: backend.name.to_string(),
                     definition: Arc::clone(definition),
+                    tokens: None,
                 })
             })
         });
@@ -64,6 +68,14 @@ impl SurfaceReport {
     /// This report with what became of each item. Blocks until the search indexes of the script are built.
     pub fn with_histories(mut self, gateway: &Gateway, surface: &Surface) -> Self {
         self.histories = histories(surface, &gateway.snapshot());
+        self
+    }
+
+    /// This report with the tokens of each definition. Takes a while for thousands.
+    pub fn with_tokens(mut self) -> Self {
+        for item in self.published.iter_mut().chain(&mut self.offered) {
+            item.tokens = Some(estimate_tokens(item.definition.raw().get()));
+        }
         self
     }
 
@@ -89,12 +101,15 @@ struct EncodedItem {
     kind: String,
     server: String,
     definition: Raw,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokens: Option<usize>,
 }
 
 impl Serialize for ReportedItem {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let definition = Raw::clone(self.definition.shared_raw());
-        EncodedItem { kind: self.kind.noun().to_owned(), server: self.server.clone(), definition }.serialize(serializer)
+        let (kind, server, tokens) = (self.kind.noun().to_owned(), self.server.clone(), self.tokens);
+        EncodedItem { kind, server, definition, tokens }.serialize(serializer)
     }
 }
 
@@ -106,6 +121,6 @@ impl<'a> Deserialize<'a> for ReportedItem {
         let kind = kind.ok_or_else(|| D::Error::custom(format!("unknown kind `{}`", item.kind)))?;
         let definition =
             Definition::parse(kind, item.definition).map_err(|error| D::Error::custom(error.to_string()))?;
-        Ok(ReportedItem { kind, server: item.server, definition: Arc::new(definition) })
+        Ok(ReportedItem { kind, server: item.server, definition: Arc::new(definition), tokens: item.tokens })
     }
 }

@@ -54,7 +54,7 @@ impl ControlApi {
     }
 
     /// A reply that counts toward what waits for the local user.
-    async fn counted(&self, text: String, request: &SocketRequest) -> HttpReply {
+    pub(super) async fn counted(&self, text: String, request: &SocketRequest) -> HttpReply {
         let outlet = request.connection.outlet(Owner::of_share(&self.local));
         HttpReply::json(StatusCode::OK, text).within(&outlet).await
     }

@@ -121,7 +121,11 @@ fn log(record: &CallRecord, duration: Duration) {
     let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let what = format!("{method} {name}");
     let what = what.trim_end();
-    let by = if record.source == CallSource::Control { ", over the control socket" } else { "" };
+    let by = match record.source {
+        CallSource::Control => ", over the control socket",
+        CallSource::Console => ", by the console",
+        CallSource::Stdio | CallSource::Http => "",
+    };
     match record.item.as_ref().and_then(|item| item.origin.as_ref()) {
         Some((server, _)) => {
             tracing::debug!(target: "request", %server, method, name, ms, outcome, "{what}: {outcome} in {ms} ms{by}")

@@ -8,7 +8,7 @@ use clap::Command;
 /// Every subcommand, by group, in the order of `proxy --help`. Each line has a command and others that are like it, so that
 /// all fit on one screen.
 const GROUPS: [(&str, &[&[&str]]); 5] = [
-    ("Serve", &[&["serve"], &["status", "logs", "calls", "restart", "audit"], &["login", "logout"]]),
+    ("Serve", &[&["serve"], &["status", "logs", "calls", "console", "restart", "audit"], &["login", "logout"]]),
     ("Inspect", &[&["list-servers"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]]),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
     ("Scripts", &[&["check", "explain"], &["test"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
@@ -55,7 +55,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// What people do with each subcommand.
-const EXAMPLES: [(&str, &[&str]); 29] = [
+const EXAMPLES: [(&str, &[&str]); 30] = [
     (
         "serve",
         &[
@@ -74,6 +74,7 @@ const EXAMPLES: [(&str, &[&str]); 29] = [
             "proxy calls 9c1d4f3a",
         ],
     ),
+    ("console", &["proxy console", "proxy console --no-browser --port 8088"]),
     ("restart", &["proxy restart github"]),
     ("audit", &["proxy audit verify audit.jsonl", "proxy audit verify audit*.jsonl --head sha256:9f86d0…"]),
     ("login", &["proxy login linear", "proxy login linear --no-browser", "proxy login --list"]),

@@ -34,6 +34,8 @@ pub(super) struct Edition {
 pub struct SharedSurface {
     /// The last surface that was built without an error.
     pub surface: Option<Arc<Surface>>,
+    /// The script that built it.
+    pub script: Option<Arc<ScriptSource>>,
     /// The error of the last run, if it failed.
     pub error: Option<Arc<BuildError>>,
     /// The version of the snapshot that the last run used.
@@ -173,8 +175,9 @@ impl SurfaceBuilder {
         self.lists_are_due |= snapshot.is_settled();
         let snapshot = self.order.sorted(&snapshot);
         let has_first_lists = self.lists_are_due;
-        let outcome = |surface, error| SharedSurface {
+        let outcome = |surface, script, error| SharedSurface {
             surface,
+            script,
             error,
             snapshot: snapshot.version,
             edition: edition.number,
@@ -187,8 +190,8 @@ impl SurfaceBuilder {
                     self.order.record(&snapshot);
                 }
                 self.published = Arc::clone(&snapshot);
-                self.last_good = Some(script_source);
-                self.current.send_replace(outcome(Some(surface), None));
+                self.last_good = Some(Arc::clone(&script_source));
+                self.current.send_replace(outcome(Some(surface), Some(script_source), None));
                 true
             }
             (Err(error), Some(awaited)) => {
@@ -202,7 +205,8 @@ impl SurfaceBuilder {
                 if fallback.is_some() {
                     tracing::error!("the session script failed, so the old surface stays:\n{error}");
                 }
-                self.current.send_replace(outcome(fallback, Some(Arc::new(error))));
+                let script = self.last_good.clone();
+                self.current.send_replace(outcome(fallback, script, Some(Arc::new(error))));
                 false
             }
         }

@@ -10,6 +10,7 @@ use crate::config::CodeMode;
 use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, ItemKind};
 use crate::sandbox::jail_state;
+use crate::telemetry::DurationSummary;
 
 impl Gateway {
     /// Notes where clients reach the proxy, for the status. Only the first call has an effect.
@@ -98,6 +99,9 @@ impl Gateway {
         let calls = self.calls();
         let stats = calls.dispatcher.telemetry().server(&backend.name);
         let mut status = backend.to_json();
+        let load = self.installed.load(&backend.name).unwrap_or_default();
+        (status["running"], status["waiting"]) = (load.running.into(), load.waiting.into());
+        status["breakerOpen"] = load.breaker_open.into();
         status["restarts"] = self.installed.restarts(&backend.name).into();
         let processes = self.installed.processes(&backend.name).into_iter();
         status["processes"] =
@@ -105,6 +109,9 @@ impl Gateway {
         let (all, minute) = (stats.all(), stats.last_minute());
         status["calls"] = all.calls.into();
         status["failedCalls"] = all.failures.into();
+        let durations = DurationSummary::of(stats.by_method().map(|(_, stats)| stats));
+        status["errors"] = durations.errors.into();
+        (status["p50Ms"], status["p95Ms"]) = (durations.p50_ms.into(), durations.p95_ms.into());
         status["lastMinute"] = json!({"calls": minute.calls, "failedCalls": minute.failures});
         status
     }

@@ -55,6 +55,8 @@ pub enum CallSource {
     Http,
     /// The control socket: a command of the local user.
     Control,
+    /// The page of `proxy console`, over the control socket.
+    Console,
 }
 
 impl CallSource {
@@ -63,6 +65,7 @@ impl CallSource {
             CallSource::Stdio => "stdio",
             CallSource::Http => "http",
             CallSource::Control => "control",
+            CallSource::Console => "console",
         }
     }
 }

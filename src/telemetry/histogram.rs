@@ -84,6 +84,31 @@ impl HistogramSnapshot {
         seconds(self.nanoseconds)
     }
 
+    /// The sum of two histograms with the same bounds.
+    pub(super) fn plus(mut self, other: &Self) -> Self {
+        for (bucket, more) in self.buckets.iter_mut().zip(other.buckets) {
+            *bucket += more;
+        }
+        self.nanoseconds += other.nanoseconds;
+        self
+    }
+
+    /// What this share of the durations did not exceed, in seconds: an estimate, as if those of a bucket were spread evenly.
+    /// Durations above all bounds count as the highest bound. `None` if there are none.
+    pub(super) fn quantile(&self, share: f64) -> Option<f64> {
+        let wanted = share * self.count() as f64;
+        let (mut below, mut lower) = (0.0, 0.0);
+        for (bound, count) in self.buckets().filter(|_| self.count() > 0) {
+            let count = count as f64;
+            if below + count >= wanted {
+                let within = if count > 0.0 { (wanted - below) / count } else { 0.0 };
+                return Some(if bound.is_finite() { lower + (bound - lower) * within } else { lower });
+            }
+            (below, lower) = (below + count, bound);
+        }
+        None
+    }
+
     /// The upper bounds in seconds, each with the count of its own bucket. The last bound is infinite.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let bounds = self.bounds.iter().map(|bound| seconds(*bound)).chain([f64::INFINITY]);
@@ -109,5 +134,18 @@ mod tests {
         let counted: Vec<(f64, u64)> = snapshot.buckets().filter(|(_, count)| *count > 0).collect();
         assert_eq!(counted, [(0.01, 2), (0.02, 1), (f64::INFINITY, 1)]);
         assert_eq!((snapshot.count(), snapshot.seconds()), (4, 301.021));
+    }
+
+    #[test]
+    fn a_quantile_is_estimated_within_its_bucket() {
+        let histogram = Histogram::new(&SECONDS_BOUNDS);
+        assert_eq!(histogram.snapshot().quantile(0.5), None);
+        for milliseconds in [15, 15, 15, 15] {
+            histogram.record(Duration::from_millis(milliseconds));
+        }
+        let snapshot = histogram.snapshot();
+        assert_eq!((snapshot.quantile(0.5), snapshot.quantile(1.0)), (Some(0.015), Some(0.02)));
+        histogram.record(Duration::from_secs(1000));
+        assert_eq!(histogram.snapshot().quantile(1.0), Some(300.0), "the highest bound");
     }
 }

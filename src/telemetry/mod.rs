@@ -3,6 +3,7 @@
 
 pub mod audit;
 mod counted;
+mod duration_summary;
 mod histogram;
 mod operations;
 mod proxy_stats;
@@ -10,6 +11,7 @@ mod recording;
 mod server_stats;
 
 pub use counted::{CallReaderGuard, Telemetry};
+pub use duration_summary::DurationSummary;
 pub use histogram::{Histogram, HistogramSnapshot, OVERHEAD_BOUNDS, SECONDS_BOUNDS};
 pub use operations::{OTHER, Operation, OperationStats};
 pub use proxy_stats::{ProxyStats, QuestionAction, SessionTimer};

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module uses lower layers only, and modules of one layer do not use each other.
-const LAYERS: [&[&str]; 12] = [
+const LAYERS: [&[&str]; 13] = [
     &["backoff", "control", "diagnostic", "foreign_text", "json", "memory", "process", "seal", "watch"],
     &["fiber", "model"],
     &["store", "host_io"],
@@ -19,6 +19,7 @@ const LAYERS: [&[&str]; 12] = [
     &["gateway"],
     &["server", "author"],
     &["admin"],
+    &["console"],
     &["cli"],
 ];
 

@@ -19,6 +19,8 @@ const PYTHON_PACKAGES: [&str; 3] = ["mcp-server-time==2026.10.19", "mcp-server-g
 
 const OIDC_PROVIDER: [&str; 1] = ["oidc-provider@9.13.3"];
 
+const BROWSER_DRIVER: [&str; 2] = ["playwright-core@1.65.0", "axe-core@4.14.0"];
+
 const TYPESCRIPT: [&str; 1] = ["typescript@5.9.3"];
 
 /// The compiler of TypeScript.
@@ -28,6 +30,12 @@ pub fn typescript_compiler() -> Option<Command> {
     let mut command = Command::new("node");
     command.arg(folder.join("node_modules/typescript/bin/tsc"));
     Some(command)
+}
+
+/// What drives a browser, and what finds out whether everybody can use a page: a folder with these packages.
+pub fn browser_driver() -> Option<PathBuf> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    INSTALLED.get_or_init(|| install("browser-driver", &BROWSER_DRIVER, install_with_npm)).clone()
 }
 
 /// Every feature of the protocol, on stdio.

@@ -27,7 +27,7 @@ pub struct CallSummary {
     pub user: String,
     /// Name and version of the client; empty for commands.
     pub client: String,
-    /// `stdio`, `http` or `control`.
+    /// `stdio`, `http`, `control` or `console`.
     pub source: String,
     /// `ok`, `tool_error`, `error`, `timeout`, `failed`, `cancelled`, `asked` or `refused`.
     pub outcome: String,

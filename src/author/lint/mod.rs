@@ -46,6 +46,16 @@ pub fn with_known(source: &Source, role: Role, root: Option<&Path>, seen: &mut H
     on_big_stack(check).unwrap_or_else(as_problem)
 }
 
+/// A script and the files that it loads, directly or not: the script first, and a file before those that only it loads.
+pub fn loaded_files(source: &Source, role: Role, root: Option<&Path>) -> Vec<Source> {
+    let files = on_big_stack(|| {
+        let mut graph = LoadGraph::new(root, role.paths());
+        graph.add(source);
+        graph.files.into_iter().rev().map(|file| file.source).collect()
+    });
+    files.unwrap_or_else(|_| vec![source.clone()])
+}
+
 /// Checks one file without the files it loads.
 pub fn alone(source: &Source, role: Role) -> Vec<Diagnostic> {
     on_big_stack(|| check_file(source, &parse(source), role, &HashMap::new()).0).unwrap_or_else(as_problem)

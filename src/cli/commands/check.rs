@@ -13,7 +13,7 @@ use crate::author::published::{PublishedChanges, PublishedFile};
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, query, table};
-use crate::diagnostic::{Diagnostic, Location, Severity};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::extension;
 use crate::gateway::{self, Offline};
 use crate::host_io::HostIo;
@@ -256,21 +256,7 @@ fn show_changes(changes: &PublishedChanges) {
 }
 
 fn as_json(report: &CheckReport) -> Value {
-    let problems: Vec<Value> = report
-        .problems
-        .iter()
-        .map(|problem| {
-            json!({
-                "severity": problem.severity.as_str(),
-                "rule": problem.rule,
-                "message": problem.message,
-                "file": problem.place.as_ref().map(|place| place.file.clone()),
-                "line": problem.place.as_ref().map(Location::line),
-                "column": problem.place.as_ref().map(Location::column),
-                "hint": problem.hint,
-            })
-        })
-        .collect();
+    let problems: Vec<Value> = report.problems.iter().map(Diagnostic::to_json).collect();
     let servers: Vec<Value> =
         report.servers.iter().map(|server| json!({"name": server.name, "state": server.text})).collect();
     let mut all = Map::new();

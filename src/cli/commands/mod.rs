@@ -1,11 +1,13 @@
 //! The subcommands.
 
 mod audit;
+mod browser;
 mod call;
 mod calls;
 mod check;
 mod completions;
 mod config_schema;
+mod console;
 mod explain;
 mod init;
 mod inspect;
@@ -40,6 +42,8 @@ pub(super) enum Command {
     Logs(logs::LogsArgs),
     /// Show the calls of a running proxy, as they happen or in detail
     Calls(calls::CallsArgs),
+    /// Open a page in the browser that shows a running proxy
+    Console(console::ConsoleArgs),
     /// Restart a server of a running proxy
     Restart(restart::RestartArgs),
     /// Check an audit log
@@ -109,6 +113,7 @@ impl Command {
             Command::Status(args) => status::run(&args),
             Command::Logs(args) => logs::run(&args),
             Command::Calls(args) => calls::run(&args),
+            Command::Console(args) => console::run(&args),
             Command::Restart(args) => restart::run(&args),
             Command::Audit(args) => audit::run(&args),
             Command::Login(args) => login::run(&args),

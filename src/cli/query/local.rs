@@ -13,7 +13,7 @@ use crate::cli::{output, spinner, terminal};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, GatewayOptions, SurfaceHandle};
-use crate::model::{BackendView, ClientProfile, ItemKind, ItemRef, Status, SurfaceKey};
+use crate::model::{BackendView, CallSource, ClientProfile, ItemKind, ItemRef, Status, SurfaceKey};
 use crate::sandbox::Workers;
 use crate::surface::Surface;
 
@@ -47,7 +47,8 @@ pub(super) async fn run<T>(
         Ok(surface) => {
             output::diagnostics(&missing_tools(&query.loaded.config, &surface));
             let peer = terminal::user().map(|user| user as Arc<dyn Peer>);
-            work(Operator { gateway: Arc::clone(&gateway), surface, principal: query.principal(), peer }).await
+            let (principal, source) = (query.principal(), CallSource::Control);
+            work(Operator { gateway: Arc::clone(&gateway), surface, principal, peer, source }).await
         }
         Err(failure) => Err(failure),
     };

@@ -135,6 +135,7 @@ fn of_call(record: &CallRecord, options: &LineOptions) -> Value {
         CallSource::Http => "network",
         CallSource::Stdio => "stdio",
         CallSource::Control => "control",
+        CallSource::Console => "console",
     };
     let mut line = json!({
         "id": record.id, "at": timestamp(record.began),

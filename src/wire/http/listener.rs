@@ -46,6 +46,11 @@ pub enum Body {
     Json(OutboundMessage),
     /// A sentence for a person with a browser.
     Text(&'static str),
+    /// A file of a page.
+    File {
+        content_type: &'static str,
+        bytes: &'static [u8],
+    },
     Events(Frames),
 }
 
@@ -225,6 +230,9 @@ pub(super) fn into_response(
         Body::Empty => Response::new(ReplyBody::text(Bytes::new(), connection)),
         Body::Text(text) => {
             with_type(ReplyBody::text(Bytes::from_static(text.as_bytes()), connection), "text/plain; charset=utf-8")
+        }
+        Body::File { content_type, bytes } => {
+            with_type(ReplyBody::text(Bytes::from_static(bytes), connection), content_type)
         }
         Body::Json(text) => with_type(ReplyBody::text(text.into_bytes(), connection), "application/json"),
         Body::Events(frames) => {

@@ -11,6 +11,7 @@ mod reply_body;
 mod socket;
 mod text_port;
 mod watched_stream;
+mod web_port;
 
 pub use client::{EventStream, HttpAnswer, HttpClient, HttpError, HttpPool};
 pub use fetch::{FetchError, Fetcher, Reach};
@@ -18,3 +19,4 @@ pub use guard::{Guard, GuardError};
 pub use listener::{Body, Frames, HttpReply, HttpRequest, HttpService, Listener, is_browser};
 pub use socket::{SocketClient, SocketRequest, SocketService, serve_socket};
 pub use text_port::{TextReply, TextService, serve_text};
+pub use web_port::{WebRequest, WebService, serve_web};

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::browser::Browser;
 use super::callback::{CallbackPort, ResultPage, Verdict};
 use super::probe::{self, Demand};
 use super::redirect::Redirect;
 use super::wait::{self, LogInAnswer};
 use super::{LoginArgs, failure, say, source};
 use crate::cli::age::age;
+use crate::cli::commands::browser::Browser;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, spinner};
 use crate::config::{AuthConfig, ServerConfig, duration, is_scope};

@@ -1,7 +1,6 @@
 //! `proxy login` and `proxy logout`: the log-ins of the proxy at servers.
 
 mod attempt;
-mod browser;
 mod callback;
 mod list;
 mod log_out;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::browser::Browser;
 use super::callback::{Callback, CallbackEvent, Callbacks};
 use super::paste::Pasted;
 use super::redirect::Redirect;
+use crate::cli::commands::browser::Browser;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::diagnostic::Diagnostic;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HOST, HeaderValue};
+use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use http::{Method, Request};
 use http_body_util::Full;
 use hyper::client::conn::http1;
@@ -22,12 +22,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct SocketClient {
     socket: PathBuf,
     max_bytes: usize,
+    /// Sent with every request.
+    header: Option<(HeaderName, HeaderValue)>,
 }
 
 impl SocketClient {
     /// `max_bytes` is the maximum size of an answer or of an event.
     pub fn new(socket: &Path, max_bytes: usize) -> Self {
-        SocketClient { socket: socket.to_owned(), max_bytes }
+        SocketClient { socket: socket.to_owned(), max_bytes, header: None }
+    }
+
+    /// This client with a header that it sends with every request.
+    pub fn with_header(self, name: HeaderName, value: HeaderValue) -> Self {
+        SocketClient { header: Some((name, value)), ..self }
     }
 
     pub async fn get(&self, target: &str) -> Result<HttpAnswer, HttpError> {
@@ -38,7 +45,7 @@ impl SocketClient {
         self.send(Method::POST, target, body.into()).await
     }
 
-    async fn send(&self, method: Method, target: &str, body: Bytes) -> Result<HttpAnswer, HttpError> {
+    pub async fn send(&self, method: Method, target: &str, body: Bytes) -> Result<HttpAnswer, HttpError> {
         let refused = |reason: String| HttpError::Connect(reason);
         let stream = match tokio::time::timeout(CONNECT_TIMEOUT, UnixStream::connect(&self.socket)).await {
             Ok(opened) => opened.map_err(|error| refused(error.to_string()))?,
@@ -57,6 +64,9 @@ impl SocketClient {
             target.parse().map_err(|error: http::uri::InvalidUri| HttpError::Broken(error.to_string()))?;
         request.headers_mut().insert(HOST, HeaderValue::from_static("localhost"));
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some((name, value)) = &self.header {
+            request.headers_mut().insert(name, value.clone());
+        }
         let response = requests.send_request(request).await.map_err(broken)?;
         Ok(HttpAnswer::from_socket(response, driver, self.max_bytes))
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -33,6 +33,7 @@ pub struct SocketRequest {
     pub path: String,
     /// The parameters of the query, decoded.
     pub query: Vec<(String, String)>,
+    pub headers: HeaderMap,
     pub body: Bytes,
     /// The connection that takes the reply.
     pub connection: Arc<OutboundConnection>,
@@ -122,7 +123,8 @@ async fn reply<S: SocketService>(
     let query = parts.uri.query().unwrap_or_default();
     let query = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     let path = parts.uri.path().to_owned();
-    service.handle(SocketRequest { method: parts.method, path, query, body, connection: Arc::clone(connection) }).await
+    let (method, headers, connection) = (parts.method, parts.headers, Arc::clone(connection));
+    service.handle(SocketRequest { method, path, query, headers, body, connection }).await
 }
 
 /// A reply that says what is wrong.

@@ -1,4 +1,4 @@
-//! Opens the authorization URL in a browser. It never passes through a shell: the URL comes from a server.
+//! Opens a URL in a browser. It never passes through a shell: the URL of a log-in comes from a server.
 
 use std::io;
 use std::process::Stdio;

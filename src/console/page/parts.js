@@ -1,0 +1,105 @@
+// Small parts that several views share.
+
+import { html, useEffect, useRef, useState } from './preact.js';
+import { live, viewAs } from './live.js';
+import { Text } from './text.js';
+
+const TONES = {
+  ready: 'good', ok: 'good', published: 'good', same: 'good',
+  starting: 'wait', cached: 'wait', login: 'wait', asked: 'wait', cancelled: 'wait', searchable: 'wait', warning: 'wait',
+  failed: 'bad', removed: 'bad', error: 'bad', tool_error: 'bad', timeout: 'bad', refused: 'bad',
+  renamed: 'info', rewritten: 'info', wrapped: 'info', made: 'info',
+};
+
+/** A state in one word, with a colour that repeats it. */
+export const Badge = ({ word, children }) => html`<span class="badge ${TONES[word] ?? 'plain'}">${children ?? word.replace('_', ' ')}</span>`;
+
+/** What went wrong, as the API says it. */
+export const Problem = ({ error }) => html`<div class="problem" role="alert">
+  <p><${Text} value=${error.message} /></p>
+  ${error.hint && html`<p class="hint"><${Text} value=${error.hint} /></p>`}
+</div>`;
+
+/** Names and values. Values that are missing are left out. */
+export const Facts = ({ items }) => html`<dl class="facts">
+  ${items.filter(([, value]) => value !== null && value !== undefined && value !== '').map(([name, value]) =>
+    html`<div key=${name}><dt>${name}</dt><dd>${typeof value === 'string' ? html`<${Text} value=${value} />` : value}</dd></div>`)}
+</dl>`;
+
+/** Copies a text, and says so for a moment. */
+export function CopyButton({ text, children, disabled, title }) {
+  const [said, setSaid] = useState('');
+  useEffect(() => {
+    if (!said) return undefined;
+    const timer = setTimeout(() => setSaid(''), 2000);
+    return () => clearTimeout(timer);
+  }, [said]);
+  const copy = () => navigator.clipboard.writeText(text()).then(() => setSaid('Copied'), () => setSaid('Not copied: the browser refused'));
+  return html`<button type="button" class="quiet" disabled=${disabled} title=${title} onClick=${copy}>
+    ${children}<span class="said" role="status">${said}</span></button>`;
+}
+
+/** The field that `/` leads to. */
+export const SearchField = ({ label, value, onChange, placeholder }) => html`<input type="search" class="search" data-search
+  aria-label=${label} placeholder=${placeholder} value=${value} spellcheck=${false} autocomplete="off"
+  onInput=${(event) => onChange(event.target.value)}
+  onKeyDown=${(event) => {
+    if (event.key !== 'Escape' || !value) return;
+    event.stopPropagation();
+    onChange('');
+  }} />`;
+
+/** Whose tools are shown. */
+export function UserField() {
+  const [user, setUser] = useState(live.user);
+  const apply = (event) => {
+    event.preventDefault();
+    if (user.trim() !== live.user) viewAs(user.trim());
+  };
+  return html`<form class="user" onSubmit=${apply}>
+    <label>As user <input type="text" value=${user} placeholder="yourself" spellcheck=${false} autocomplete="off"
+      onInput=${(event) => setUser(event.target.value)} onBlur=${apply} /></label>
+  </form>`;
+}
+
+/** The panel beside a list that shows one of its rows. Escape closes it. */
+export function Panel({ label, title, actions, onClose, children, name }) {
+  const heading = useRef(null);
+  useEffect(() => {
+    // Where the panel covers the list, the focus must not stay below it.
+    if (matchMedia('(max-width: 64rem)').matches) heading.current?.focus();
+  }, [name]);
+  useEffect(() => {
+    const onKey = (event) => {
+      if (event.key !== 'Escape' || document.querySelector('dialog[open]')) return;
+      // What was typed must not be lost by the first Escape.
+      if (event.target.closest?.('input, textarea, select')) event.target.blur();
+      else onClose();
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  });
+  return html`<aside class="panel" role="region" aria-label=${label}>
+    <header>
+      <h2 ref=${heading} tabindex="-1">${title}</h2>
+      <div class="actions">${actions}<button type="button" class="quiet close" aria-label="Close" onClick=${onClose}>✕</button></div>
+    </header>
+    <div class="content">${children}</div>
+  </aside>`;
+}
+
+/** A question that must be answered before something happens. */
+export function Confirm({ title, action, onConfirm, onClose, children }) {
+  const dialog = useRef(null);
+  useEffect(() => {
+    dialog.current.showModal();
+  }, []);
+  return html`<dialog ref=${dialog} aria-labelledby="confirm" onClose=${onClose}>
+    <h2 id="confirm">${title}</h2>
+    ${children}
+    <div class="buttons">
+      <button type="button" onClick=${() => dialog.current.close()}>Cancel</button>
+      <button type="button" class="primary" onClick=${() => { dialog.current.close(); onConfirm(); }}>${action}</button>
+    </div>
+  </dialog>`;
+}

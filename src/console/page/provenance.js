@@ -1,0 +1,50 @@
+// What became of an item that a server offers, in words: a view of its history.
+
+import { html } from './preact.js';
+import { address } from './navigation.js';
+import { Text } from './text.js';
+
+/** What was decided about an item: one or more of `same`, `renamed`, `rewritten`, `wrapped`, `made`, `searchable`, `hidden`. */
+export function decisions(history) {
+  if (history.became === 'made' || history.became === 'hidden' || history.became === 'searchable') return [history.became];
+  const found = [];
+  if (history.became === 'wrapped') found.push('wrapped');
+  if (history.publishedAs !== null && history.publishedAs !== history.name) found.push('renamed');
+  if (history.changed.length) found.push('rewritten');
+  return found.length ? found : ['same'];
+}
+
+export const WORDS = { made: 'made by script' };
+
+/** Why an item is hidden. */
+export const reasonOf = (history) => history.why ?? (history.became === 'hidden' ? 'no `publish` mentions it' : '');
+
+/** Where the script decided: where it published the item, or where it said why not. */
+export const siteOf = (history) => history.publishedAt ?? history.skippedAt ?? null;
+
+/** `policy.star:12`, which leads to the line. */
+export function Site({ site }) {
+  if (!site?.length) return null;
+  // The lines that call a library are more telling than those in it.
+  return html`<span class="site">${site.map((line, at) => html`${at > 0 && ' ← '}<a key=${at} href=${address('script', `${line.file}:${line.line}`)}>
+    <${Text} value=${`${line.file}:${line.line}`} /></a>`)}</span>`;
+}
+
+/** The line that matters most: the innermost one outside the libraries of the proxy. */
+export const mainLine = (site) => site?.find((line) => !line.file.startsWith('@proxy//')) ?? site?.[0];
+
+export const nameOf = (item) => item.definition.name && item.kind !== 'resource' && item.kind !== 'resource template'
+  ? item.definition.name
+  : item.definition.uri ?? item.definition.uriTemplate ?? item.definition.name;
+
+/** Every history with the definitions before and after. */
+export function joined(surface) {
+  const offered = new Map(surface.offered.map((item) => [JSON.stringify([item.kind, item.server, nameOf(item)]), item]));
+  const published = new Map(surface.published.map((item) => [JSON.stringify([item.kind, nameOf(item)]), item]));
+  return surface.histories.map((history) => ({
+    key: JSON.stringify([history.kind, history.server, history.name, history.publishedAs]),
+    history,
+    before: offered.get(JSON.stringify([history.kind, history.server, history.name])),
+    after: history.publishedAs === null ? undefined : published.get(JSON.stringify([history.kind, history.publishedAs])),
+  }));
+}

@@ -1,0 +1,127 @@
+//! Checks the head of a request, against web pages that a person has open beside the console: they can make the browser
+//! send requests to any port, and some names lead to this machine (DNS rebinding).
+
+use http::header::{self, HeaderMap};
+use http::request::Parts;
+use http::{Method, StatusCode};
+
+use super::sessions::Sessions;
+use crate::wire::http::{Guard, GuardError};
+
+/// What the path of every request of the API begins with.
+pub(super) const API: &str = "/api/";
+/// The only request of the API without a token.
+pub(super) const SESSION: &str = "/api/session";
+
+/// Why a request is refused.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum RequestRefusal {
+    #[error("unknown host in the `Host` header: open the address that `proxy console` printed")]
+    Host,
+    #[error("the header `Host` and the authority of the request differ")]
+    Authority,
+    #[error("another web page sent this request (`Origin`)")]
+    Origin,
+    #[error("another web page led here (`Sec-Fetch-Site`): open the address that `proxy console` printed")]
+    Site,
+    #[error("this path has another method")]
+    Method,
+    #[error("the header `Content-Type` must be `application/json`")]
+    ContentType,
+    #[error("the header `Authorization` has no valid token")]
+    Token,
+}
+
+impl RequestRefusal {
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            RequestRefusal::Authority => StatusCode::BAD_REQUEST,
+            RequestRefusal::Host | RequestRefusal::Origin | RequestRefusal::Site => StatusCode::FORBIDDEN,
+            RequestRefusal::Method => StatusCode::METHOD_NOT_ALLOWED,
+            RequestRefusal::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            RequestRefusal::Token => StatusCode::UNAUTHORIZED,
+        }
+    }
+}
+
+/// Checks where a request comes from, its form, and its token.
+pub(super) fn check(guard: &Guard, sessions: &Sessions, head: &Parts) -> Result<(), RequestRefusal> {
+    guard.check(&head.uri, &head.headers).map_err(|error| match error {
+        GuardError::Host => RequestRefusal::Host,
+        GuardError::Authority => RequestRefusal::Authority,
+        GuardError::Origin => RequestRefusal::Origin,
+    })?;
+    // Browsers send it, and no page can change it. `none`: a person typed the address or opened a bookmark.
+    let mut sites = head.headers.get_all("sec-fetch-site").iter();
+    if !sites.all(|site| site == "same-origin" || site == "none") {
+        return Err(RequestRefusal::Site);
+    }
+    let (path, reads) = (head.uri.path(), [Method::GET, Method::HEAD].contains(&head.method));
+    if !path.starts_with(API) {
+        return if reads { Ok(()) } else { Err(RequestRefusal::Method) };
+    }
+    // A form of another page cannot send this type without asking first, which is refused.
+    if !reads && !is_json(&head.headers) {
+        return Err(RequestRefusal::ContentType);
+    }
+    if path != SESSION && !bearer(&head.headers).is_some_and(|token| sessions.is_token(token)) {
+        return Err(RequestRefusal::Token);
+    }
+    Ok(())
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_of_the_page_itself_and_brings_a_token() {
+        let guard = Guard::new("127.0.0.1:80".parse().unwrap(), &[]);
+        let sessions = Sessions::default();
+        let token = format!("Bearer {}", sessions.redeem(&sessions.new_code().unwrap()).unwrap());
+        let verdict = |method: &str, path: &str, headers: &[(&str, &str)]| {
+            let mut request = Request::builder().method(method).uri(path).header("host", "127.0.0.1:80");
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            check(&guard, &sessions, &request.body(()).unwrap().into_parts().0)
+        };
+        let (own, json) = (("authorization", token.as_str()), ("content-type", "application/json; charset=utf-8"));
+        assert_eq!(verdict("GET", "/", &[("sec-fetch-site", "none")]), Ok(()));
+        assert_eq!(verdict("GET", "/x.js", &[("sec-fetch-site", "same-origin")]), Ok(()));
+        for other in ["cross-site", "same-site", ""] {
+            let site = ("sec-fetch-site", other);
+            assert_eq!(verdict("GET", "/", &[site]), Err(RequestRefusal::Site));
+            assert_eq!(verdict("GET", "/api/status", &[own, site]), Err(RequestRefusal::Site));
+            assert_eq!(verdict("GET", "/", &[("sec-fetch-site", "none"), site]), Err(RequestRefusal::Site));
+        }
+        assert_eq!(verdict("POST", "/", &[json]), Err(RequestRefusal::Method));
+        assert_eq!(verdict("GET", "/", &[("origin", "http://127.0.0.1:81")]), Err(RequestRefusal::Origin));
+        assert_eq!(verdict("GET", "/", &[("origin", "null")]), Err(RequestRefusal::Origin));
+        assert_eq!(verdict("GET", "/", &[("host", "127.0.0.1:80")]), Err(RequestRefusal::Host), "twice");
+        assert_eq!(verdict("GET", "/api/status", &[]), Err(RequestRefusal::Token));
+        assert_eq!(verdict("GET", "/api/status", &[("authorization", "Bearer ")]), Err(RequestRefusal::Token));
+        assert_eq!(verdict("GET", "/api/status", &[own]), Ok(()));
+        assert_eq!(verdict("POST", "/api/call", &[own]), Err(RequestRefusal::ContentType));
+        let form = ("content-type", "application/x-www-form-urlencoded");
+        assert_eq!(verdict("DELETE", "/api/call", &[own, form]), Err(RequestRefusal::ContentType));
+        assert_eq!(verdict("POST", "/api/call", &[json]), Err(RequestRefusal::Token));
+        assert_eq!(verdict("POST", "/api/call", &[own, json]), Ok(()));
+        assert_eq!(verdict("POST", "/api/session", &[json]), Ok(()));
+        assert_eq!(verdict("POST", "/api/session", &[]), Err(RequestRefusal::ContentType));
+        assert_eq!(verdict("POST", "/api/session/", &[json]), Err(RequestRefusal::Token));
+    }
+}

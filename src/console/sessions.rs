@@ -1,0 +1,146 @@
+//! Who may use the API of the page: whoever brings a code that the command has printed gets a token.
+//!
+//! There are no cookies: browsers send them to every port of a host, and with requests that other pages make.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use subtle::ConstantTimeEq;
+
+use crate::json::hex;
+
+/// How long a code can be used.
+pub const CODE_LIFETIME: Duration = Duration::from_secs(60);
+/// A code is useless after so many wrong ones.
+const MAX_WRONG: u32 = 5;
+/// The maximum number of pages with a token. The oldest token is forgotten.
+const MAX_TOKENS: usize = 16;
+
+/// The newest code, and the tokens that were given for codes.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    code: Option<Code>,
+    tokens: VecDeque<String>,
+}
+
+#[derive(Debug)]
+struct Code {
+    text: String,
+    made: Instant,
+    is_used: bool,
+    wrong: u32,
+}
+
+/// Why there is no token for a code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum CodeError {
+    #[error("this code is wrong")]
+    Wrong,
+    #[error("this code was used already; if not by you, end `proxy console`")]
+    Used,
+    #[error("this code is older than 60 seconds")]
+    Old,
+    #[error("the code is no longer valid: too many wrong ones were tried")]
+    Tried,
+}
+
+impl Sessions {
+    /// A new code. The one before it cannot be used any more.
+    pub(super) fn new_code(&self) -> Result<String, getrandom::Error> {
+        let text = secret::<16>()?;
+        let code = Code { text: text.clone(), made: Instant::now(), is_used: false, wrong: 0 };
+        self.0.lock().code = Some(code);
+        Ok(text)
+    }
+
+    /// A token for a code, once.
+    pub(super) fn redeem(&self, code: &str) -> Result<String, CodeError> {
+        self.redeem_at(code, Instant::now())
+    }
+
+    fn redeem_at(&self, code: &str, now: Instant) -> Result<String, CodeError> {
+        let mut state = self.0.lock();
+        let Some(known) = &mut state.code else { return Err(CodeError::Wrong) };
+        if known.wrong >= MAX_WRONG {
+            return Err(CodeError::Tried);
+        }
+        if !is_same(&known.text, code) {
+            known.wrong += 1;
+            return Err(CodeError::Wrong);
+        }
+        if known.is_used {
+            return Err(CodeError::Used);
+        }
+        if now.saturating_duration_since(known.made) > CODE_LIFETIME {
+            return Err(CodeError::Old);
+        }
+        let token = secret::<32>().map_err(|_| CodeError::Wrong)?;
+        known.is_used = true;
+        if state.tokens.len() >= MAX_TOKENS {
+            state.tokens.pop_front();
+        }
+        state.tokens.push_back(token.clone());
+        Ok(token)
+    }
+
+    pub(super) fn is_token(&self, presented: &str) -> bool {
+        // Every token is compared, so that the duration reveals nothing about them.
+        let state = self.0.lock();
+        state.tokens.iter().fold(false, |found, token| found | is_same(token, presented))
+    }
+}
+
+fn is_same(known: &str, presented: &str) -> bool {
+    bool::from(known.as_bytes().ct_eq(presented.as_bytes()))
+}
+
+/// Random bytes as text.
+fn secret<const BYTES: usize>() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes)?;
+    Ok(hex(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_worth_one_token_within_its_time() {
+        let sessions = Sessions::default();
+        assert_eq!(sessions.redeem(""), Err(CodeError::Wrong), "there is none yet");
+        let code = sessions.new_code().unwrap();
+        let token = sessions.redeem(&code).unwrap();
+        assert!(sessions.is_token(&token) && !sessions.is_token(&code) && !sessions.is_token(""));
+        assert_eq!(sessions.redeem(&code), Err(CodeError::Used));
+        let second = sessions.new_code().unwrap();
+        assert_ne!(second, code);
+        let late = Instant::now() + CODE_LIFETIME + Duration::from_millis(1);
+        assert_eq!(sessions.redeem_at(&second, late), Err(CodeError::Old));
+        assert!(sessions.is_token(&token), "pages that have a token keep it");
+    }
+
+    #[test]
+    fn a_code_cannot_be_guessed_for_long() {
+        let sessions = Sessions::default();
+        let code = sessions.new_code().unwrap();
+        for _ in 0..MAX_WRONG {
+            assert_eq!(sessions.redeem("0123"), Err(CodeError::Wrong));
+        }
+        assert_eq!(sessions.redeem(&code), Err(CodeError::Tried));
+        let code = sessions.new_code().unwrap();
+        assert!(sessions.redeem(&code).is_ok());
+    }
+
+    #[test]
+    fn the_oldest_of_many_tokens_is_forgotten() {
+        let sessions = Sessions::default();
+        let tokens: Vec<String> =
+            (0..=MAX_TOKENS).map(|_| sessions.redeem(&sessions.new_code().unwrap()).unwrap()).collect();
+        assert!(!sessions.is_token(&tokens[0]) && tokens[1..].iter().all(|token| sessions.is_token(token)));
+    }
+}
