@@ -5,8 +5,8 @@ import { live, viewAs } from './live.js';
 import { Text } from './text.js';
 
 const TONES = {
-  ready: 'good', ok: 'good', published: 'good', same: 'good',
-  starting: 'wait', cached: 'wait', login: 'wait', asked: 'wait', cancelled: 'wait', searchable: 'wait', warning: 'wait',
+  ready: 'good', ok: 'good', published: 'good',
+  starting: 'wait', cached: 'wait', login: 'wait', asked: 'wait', cancelled: 'wait', searchable: 'wait', warning: 'wait', hidden: 'wait',
   failed: 'bad', removed: 'bad', error: 'bad', tool_error: 'bad', timeout: 'bad', refused: 'bad',
   renamed: 'info', rewritten: 'info', wrapped: 'info', made: 'info',
 };

@@ -4,7 +4,7 @@ import { html, useMemo, useState } from '../preact.js';
 import { parse, pretty } from '../json.js';
 import { plain } from '../text.js';
 import { Field } from './fields.js';
-import { fieldOf } from './schema.js';
+import { rootField } from './schema.js';
 import { encode, initialState, stateOf } from './state.js';
 
 /**
@@ -12,7 +12,7 @@ import { encode, initialState, stateOf } from './state.js';
  * `[{path, message}]`; those that no field shows are shown at the top.
  */
 export function SchemaForm({ schema, onSubmit, errors = [], prefix, children }) {
-  const field = useMemo(() => ({ ...fieldOf(schema), label: '', title: '', description: '', required: true, nullable: false }), [schema]);
+  const field = useMemo(() => rootField(schema), [schema]);
   const canShow = field.type === 'object';
   const [state, setState] = useState(() => (canShow ? initialState(field) : undefined));
   const [raw, setRaw] = useState(canShow ? null : '{}');

@@ -134,6 +134,6 @@ function command({ call, params }) {
   const given = params?.json?.arguments;
   const words = ['proxy', 'call', shellWord(call.name ?? '')];
   if (given && Object.keys(given).length) words.push('--args', shellWord(visibleJson(stringify(given))));
-  if (call.user && call.source === 'http') words.push('--as-user', shellWord(call.user));
+  if (call.user && !['local', 'anonymous'].includes(call.user)) words.push('--as-user', shellWord(call.user));
   return words.join(' ');
 }
