@@ -51,7 +51,7 @@ export function SchemaForm({ schema, onSubmit, errors = [], prefix, children }) 
     ${canShow && html`<label class="check toggle"><input type="checkbox" checked=${raw !== null} onChange=${toggle} /> Raw JSON</label>`}
     ${general.length > 0 && html`<p class="wrong" role="alert">${general.map((error) => plain(error.path ? `${error.path}: ${error.message}` : error.message)).join('. ')}</p>`}
     ${raw !== null
-      ? html`<div class="field"><label for=${rawId}>Arguments <span class="type">JSON object</span></label>
+      ? html`<div class="field"><p class="caption"><label for=${rawId}>Arguments</label><span class="type">JSON object</span></p>
           <textarea id=${rawId} class="code" rows="8" spellcheck=${false} value=${raw} onInput=${(event) => setRaw(event.target.value)} /></div>`
       : field.fields.length === 0
         ? html`<p class="empty">No arguments</p>`
