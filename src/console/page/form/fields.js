@@ -28,8 +28,9 @@ export function Field({ field, state, onChange, errors, path = '', prefix }) {
   </div>`;
 }
 
-const Kind = ({ field }) => html`${field.title && field.title.toLowerCase() !== field.label.toLowerCase() && html` <span class="type"><${Text} value=${field.title} limit=${80} /></span>`}
-  <span class="type">${TYPES[field.type] ?? field.type}</span>${field.required && html`<span class="required">required</span>`}`;
+const Kind = ({ field }) => html`${field.title && field.title.toLowerCase() !== field.label.toLowerCase() && html`${' '}<span class="type"><${Text} value=${field.title} limit=${80} /></span>`}
+  ${(TYPES[field.type] ?? field.type) && html`${' '}<span class="type">${TYPES[field.type] ?? field.type}</span>`}
+  ${field.required && html`${' '}<span class="required">required</span>`}`;
 
 const TYPES = { object: '', choice: 'one of', list: 'list', set: 'any of', enum: '', json: 'JSON', const: 'fixed' };
 
