@@ -1,5 +1,5 @@
-// What the page knows of the proxy. Events arrive all the time; the page is drawn at most once per frame, and not at all
-// while it is hidden.
+// What the page knows of the proxy. Events arrive all the time; the page is drawn in animation frames, a few times a second,
+// and not at all while it is hidden.
 
 import { useEffect, useState } from './preact.js';
 import { follow, get } from './api.js';
@@ -9,6 +9,8 @@ const MAX_CALLS = 500;
 const RETRY_MS = 2000;
 const REFRESH_MS = 5000;
 const SETTLE_MS = 300;
+/** The time between two drawings: a person reads no faster. */
+const DRAW_MS = 120;
 
 /** The state of the page. It is replaced as a whole after each connection. */
 export const live = {
@@ -28,20 +30,31 @@ export const live = {
   dropped: 0,
   /** Whose surface is shown; empty for the user who runs the proxy. */
   user: '',
+  /** Whether the surface is that of a client that can be asked questions: some servers have more tools for it. */
+  canBeAsked: false,
 };
 
+/** What this page can be asked, as capabilities of an MCP client. */
+export const CAPABILITIES = '{"elicitation":{"form":{},"url":{}}}';
+
 const listeners = new Set();
-let frame = 0;
+let isWaiting = false;
+let drawn = 0;
 let arrived = [];
 
-/** Draws what has changed, in the next frame. */
+/** Draws what has changed, in one of the next frames. */
 export function changed() {
-  if (frame || document.hidden) return;
-  frame = requestAnimationFrame(() => {
-    frame = 0;
+  if (isWaiting || document.hidden) return;
+  isWaiting = true;
+  const draw = () => requestAnimationFrame(() => {
+    isWaiting = false;
+    drawn = performance.now();
     takeArrived();
     listeners.forEach((listener) => listener({}));
   });
+  const wait = drawn + DRAW_MS - performance.now();
+  if (wait > 0) setTimeout(draw, wait);
+  else draw();
 }
 
 /** Draws a component whenever something has changed. */
@@ -97,7 +110,7 @@ let wanted = 0;
 export async function loadSurface() {
   const number = ++wanted;
   try {
-    const surface = await get('surface', { histories: 'true', tokens: 'true', user: live.user });
+    const surface = await get('surface', { histories: 'true', tokens: 'true', user: live.user, capabilities: live.canBeAsked && CAPABILITIES });
     if (number === wanted) Object.assign(live, { surface, surfaceError: null });
   } catch (error) {
     if (number === wanted) Object.assign(live, { surface: null, surfaceError: error });
@@ -115,9 +128,9 @@ export async function loadScript() {
   changed();
 }
 
-/** Shows the surface of another user. */
-export function viewAs(user) {
-  Object.assign(live, { user, surface: null, surfaceError: null });
+/** Shows the surface of another user, or of another kind of client. */
+export function viewAs(visitor) {
+  Object.assign(live, { ...visitor, surface: null, surfaceError: null });
   changed();
   return loadSurface();
 }
@@ -127,6 +140,7 @@ async function loadCalls() {
   takeArrived();
   const later = live.calls.filter((call) => !calls.some((kept) => kept.id === call.id));
   live.calls = [...later, ...calls.reverse()].slice(0, MAX_CALLS);
+  Object.assign(live, { seen: live.calls.length, failed: live.calls.filter(hasFailed).length });
   changed();
 }
 
