@@ -28,7 +28,12 @@ export const live = {
   dropped: 0,
   /** Whose surface is shown; empty for the user who runs the proxy. */
   user: '',
+  /** Whether the surface is that of a client that can be asked questions: some servers have more tools for it. */
+  canBeAsked: false,
 };
+
+/** What this page can be asked, as capabilities of an MCP client. */
+export const CAPABILITIES = '{"elicitation":{"form":{},"url":{}}}';
 
 const listeners = new Set();
 let frame = 0;
@@ -97,7 +102,7 @@ let wanted = 0;
 export async function loadSurface() {
   const number = ++wanted;
   try {
-    const surface = await get('surface', { histories: 'true', tokens: 'true', user: live.user });
+    const surface = await get('surface', { histories: 'true', tokens: 'true', user: live.user, capabilities: live.canBeAsked && CAPABILITIES });
     if (number === wanted) Object.assign(live, { surface, surfaceError: null });
   } catch (error) {
     if (number === wanted) Object.assign(live, { surface: null, surfaceError: error });
@@ -115,9 +120,9 @@ export async function loadScript() {
   changed();
 }
 
-/** Shows the surface of another user. */
-export function viewAs(user) {
-  Object.assign(live, { user, surface: null, surfaceError: null });
+/** Shows the surface of another user, or of another kind of client. */
+export function viewAs(visitor) {
+  Object.assign(live, { ...visitor, surface: null, surfaceError: null });
   changed();
   return loadSurface();
 }

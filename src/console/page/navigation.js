@@ -18,6 +18,11 @@ export const go = (view, item) => {
   location.hash = address(view, item);
 };
 
+/** Leaves the thing that is open in a view, unless somebody has gone elsewhere already. */
+export const leave = (view) => {
+  if (current().view === view) go(view);
+};
+
 /** The view and the thing that the address names. */
 export function usePlace() {
   const [place, setPlace] = useState(current);

@@ -5,8 +5,8 @@ import { live, viewAs } from './live.js';
 import { Text } from './text.js';
 
 const TONES = {
-  ready: 'good', ok: 'good', published: 'good', same: 'good',
-  starting: 'wait', cached: 'wait', login: 'wait', asked: 'wait', cancelled: 'wait', searchable: 'wait', warning: 'wait',
+  ready: 'good', ok: 'good', published: 'good',
+  starting: 'wait', cached: 'wait', login: 'wait', asked: 'wait', cancelled: 'wait', searchable: 'wait', warning: 'wait', hidden: 'wait',
   failed: 'bad', removed: 'bad', error: 'bad', tool_error: 'bad', timeout: 'bad', refused: 'bad',
   renamed: 'info', rewritten: 'info', wrapped: 'info', made: 'info',
 };
@@ -50,15 +50,17 @@ export const SearchField = ({ label, value, onChange, placeholder }) => html`<in
   }} />`;
 
 /** Whose tools are shown. */
-export function UserField() {
+export function VisitorFields() {
   const [user, setUser] = useState(live.user);
   const apply = (event) => {
     event.preventDefault();
-    if (user.trim() !== live.user) viewAs(user.trim());
+    if (user.trim() !== live.user) viewAs({ user: user.trim() });
   };
   return html`<form class="user" onSubmit=${apply}>
     <label>As user <input type="text" value=${user} placeholder="yourself" spellcheck=${false} autocomplete="off"
       onInput=${(event) => setUser(event.target.value)} onBlur=${apply} /></label>
+    <label class="check" title="Some servers have more tools for clients that can be asked. To list them, such a server may be started once more.">
+      <input type="checkbox" checked=${live.canBeAsked} onChange=${(event) => viewAs({ canBeAsked: event.target.checked })} /> Answers questions</label>
   </form>`;
 }
 

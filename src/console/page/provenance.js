@@ -4,9 +4,12 @@ import { html } from './preact.js';
 import { address } from './navigation.js';
 import { Text } from './text.js';
 
-/** What was decided about an item: one or more of `same`, `renamed`, `rewritten`, `wrapped`, `made`, `searchable`, `hidden`. */
+/**
+ * What was decided about an item: one or more of `same`, `renamed`, `rewritten`, `wrapped`, `made`, `searchable`, `hidden`,
+ * and `published` if nothing more is known.
+ */
 export function decisions(history) {
-  if (history.became === 'made' || history.became === 'hidden' || history.became === 'searchable') return [history.became];
+  if (['made', 'hidden', 'searchable', 'published'].includes(history.became)) return [history.became];
   const found = [];
   if (history.became === 'wrapped') found.push('wrapped');
   if (history.publishedAs !== null && history.publishedAs !== history.name) found.push('renamed');
@@ -39,12 +42,19 @@ export const nameOf = (item) => item.definition.name && item.kind !== 'resource'
 
 /** Every history with the definitions before and after. */
 export function joined(surface) {
-  const offered = new Map(surface.offered.map((item) => [JSON.stringify([item.kind, item.server, nameOf(item)]), item]));
-  const published = new Map(surface.published.map((item) => [JSON.stringify([item.kind, nameOf(item)]), item]));
-  return surface.histories.map((history) => ({
-    key: JSON.stringify([history.kind, history.server, history.name, history.publishedAs]),
+  const keyOf = (...parts) => JSON.stringify(parts);
+  const offered = new Map(surface.offered.map((item) => [keyOf(item.kind, item.server, nameOf(item)), item]));
+  const published = new Map(surface.published.map((item) => [keyOf(item.kind, nameOf(item)), item]));
+  const found = new Set(surface.histories.map((history) => keyOf(history.kind, history.publishedAs)));
+  // What a server offers only to clients that can be asked has no history.
+  const others = surface.published.filter((item) => !found.has(keyOf(item.kind, nameOf(item)))).map((item) => ({
+    kind: item.kind, server: item.server, name: nameOf(item), became: 'published', publishedAs: nameOf(item), changed: [], edits: [],
+    publishedAt: null, handler: null, why: null, skippedAt: null,
+  }));
+  return [...surface.histories, ...others].map((history) => ({
+    key: keyOf(history.kind, history.server, history.name, history.publishedAs),
     history,
-    before: offered.get(JSON.stringify([history.kind, history.server, history.name])),
-    after: history.publishedAs === null ? undefined : published.get(JSON.stringify([history.kind, history.publishedAs])),
+    before: offered.get(keyOf(history.kind, history.server, history.name)),
+    after: history.publishedAs === null ? undefined : published.get(keyOf(history.kind, history.publishedAs)),
   }));
 }

@@ -7,9 +7,11 @@ const ANSI = '\\u001b(?:\\[[0-9;?]*[ -/]*[@-~]|\\][^\\u0007\\u001b]*(?:\\u0007|\
 const TAGS = '[\\u{E0000}-\\u{E007F}]+';
 /** Variation selectors and the joiner are ordinary in emoji. */
 const EMOJI = '\\p{Extended_Pictographic}[\\u{1F3FB}-\\u{1F3FF}]?(?:\\uFE0F?\\u200D\\p{Extended_Pictographic}[\\u{1F3FB}-\\u{1F3FF}]?)*\\uFE0F?';
+/** Variation selectors in a row stand for bytes. */
+const SELECTORS = '[\\uFE00-\\uFE0F\\u{E0100}-\\u{E01EF}]{2,}';
 const STACK = '\\p{M}{9,}';
 const HIDDEN = '(?![\\n\\t])[\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}\\p{Default_Ignorable_Code_Point}\\u2028\\u2029\\u2800]';
-const PATTERN = new RegExp(`${ANSI}|${TAGS}|${EMOJI}|${STACK}|${HIDDEN}`, 'gu');
+const PATTERN = new RegExp(`${ANSI}|${TAGS}|${EMOJI}|${SELECTORS}|${STACK}|${HIDDEN}`, 'gu');
 const IS_EMOJI = new RegExp(`^${EMOJI}$`, 'u');
 
 const NAMES = {
@@ -27,6 +29,15 @@ const codeOf = (character) => {
   return { code, label: `U+${code.toString(16).toUpperCase().padStart(4, '0')}` };
 };
 
+const isSelector = (code) => (code >= 0xfe00 && code <= 0xfe0f) || (code >= 0xe0100 && code <= 0xe01ef);
+
+/** A mark with the text that invisible characters spell. */
+function spelled(what, hidden, byteOf, title) {
+  const said = [...hidden].map((character) => byteOf(character.codePointAt(0)));
+  const text = said.map((byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '')).join('');
+  return { label: text ? `${what}: ${text}` : `${codeOf(hidden).label} × ${said.length}`, title };
+}
+
 function markOf(hidden) {
   const { code, label } = codeOf(hidden);
   if (code === 0x1b && hidden.length > 1) {
@@ -34,11 +45,12 @@ function markOf(hidden) {
     return { label: `ESC${sequence}`, title: 'terminal escape sequence' };
   }
   if (code >= 0xe0000 && code <= 0xe007f) {
-    const said = [...hidden].map((tag) => tag.codePointAt(0) - 0xe0000);
-    const text = said.map((ascii) => (ascii >= 0x20 && ascii < 0x7f ? String.fromCharCode(ascii) : '')).join('');
-    return { label: text ? `tags: ${text}` : `${label} × ${said.length}`, title: 'invisible tag characters, which a model can read' };
+    return spelled('tags', hidden, (tag) => tag - 0xe0000, 'invisible tag characters, which a model can read');
   }
-  if (/^\p{M}/u.test(hidden)) return { label: `${[...hidden].length} combining marks`, title: 'a stack of combining marks' };
+  if (isSelector(code)) {
+    return spelled('selectors', hidden, (selector) => (selector < 0xe0100 ? selector - 0xfe00 : selector - 0xe0100 + 16), 'invisible variation selectors, which can spell a text');
+  }
+  if (hidden.length > 2) return { label: `${[...hidden].length} combining marks`, title: 'a stack of combining marks' };
   return { label, title: NAMES[code] ?? (code >= 0xd800 && code < 0xe000 ? 'half of a character' : 'invisible character') };
 }
 

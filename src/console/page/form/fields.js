@@ -15,21 +15,22 @@ export function Field({ field, state, onChange, errors, path = '', prefix }) {
   const props = { field, state, onChange, errors, path, prefix, id };
   const described = [field.description && `${id}-about`, own.length && `${id}-error`].filter(Boolean).join(' ') || undefined;
   if (field.type === 'object' || field.type === 'choice' || field.type === 'list' || field.type === 'set') {
-    return html`<fieldset aria-describedby=${described} class=${field.type}>
-      ${field.label && html`<legend><${Label} field=${field} /></legend>`}
+    return html`<fieldset aria-labelledby=${field.label ? `${id}-name` : undefined} aria-describedby=${described} class=${field.type}>
+      ${field.label && html`<legend><span id="${id}-name"><${Text} value=${field.label} /></span><${Kind} field=${field} /></legend>`}
       <${About} field=${field} id=${id} own=${own} />
       <${GROUPS[field.type]} ...${props} />
     </fieldset>`;
   }
   return html`<div class="field">
-    ${field.label && html`<label for=${id}><${Label} field=${field} /></label>`}
+    ${field.label && html`<p class="caption"><label for=${id}><${Text} value=${field.label} /></label><${Kind} field=${field} /></p>`}
     <${Input} ...${props} described=${described} invalid=${own.length > 0} />
     <${About} field=${field} id=${id} own=${own} />
   </div>`;
 }
 
-const Label = ({ field }) => html`<${Text} value=${field.label} />${field.title && field.title.toLowerCase() !== field.label.toLowerCase() && html` <span class="type"><${Text} value=${field.title} limit=${80} /></span>`}
-  <span class="type">${TYPES[field.type] ?? field.type}</span>${field.required && html`<span class="required"> required</span>`}`;
+const Kind = ({ field }) => html`${field.title && field.title.toLowerCase() !== field.label.toLowerCase() && html`${' '}<span class="type"><${Text} value=${field.title} limit=${80} /></span>`}
+  ${(TYPES[field.type] ?? field.type) && html`${' '}<span class="type">${TYPES[field.type] ?? field.type}</span>`}
+  ${field.required && html`${' '}<span class="required">required</span>`}`;
 
 const TYPES = { object: '', choice: 'one of', list: 'list', set: 'any of', enum: '', json: 'JSON', const: 'fixed' };
 

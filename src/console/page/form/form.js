@@ -4,7 +4,7 @@ import { html, useMemo, useState } from '../preact.js';
 import { parse, pretty } from '../json.js';
 import { plain } from '../text.js';
 import { Field } from './fields.js';
-import { fieldOf } from './schema.js';
+import { rootField } from './schema.js';
 import { encode, initialState, stateOf } from './state.js';
 
 /**
@@ -12,7 +12,7 @@ import { encode, initialState, stateOf } from './state.js';
  * `[{path, message}]`; those that no field shows are shown at the top.
  */
 export function SchemaForm({ schema, onSubmit, errors = [], prefix, children }) {
-  const field = useMemo(() => ({ ...fieldOf(schema), label: '', title: '', description: '', required: true, nullable: false }), [schema]);
+  const field = useMemo(() => rootField(schema), [schema]);
   const canShow = field.type === 'object';
   const [state, setState] = useState(() => (canShow ? initialState(field) : undefined));
   const [raw, setRaw] = useState(canShow ? null : '{}');
@@ -51,7 +51,7 @@ export function SchemaForm({ schema, onSubmit, errors = [], prefix, children }) 
     ${canShow && html`<label class="check toggle"><input type="checkbox" checked=${raw !== null} onChange=${toggle} /> Raw JSON</label>`}
     ${general.length > 0 && html`<p class="wrong" role="alert">${general.map((error) => plain(error.path ? `${error.path}: ${error.message}` : error.message)).join('. ')}</p>`}
     ${raw !== null
-      ? html`<div class="field"><label for=${rawId}>Arguments <span class="type">JSON object</span></label>
+      ? html`<div class="field"><p class="caption"><label for=${rawId}>Arguments</label><span class="type">JSON object</span></p>
           <textarea id=${rawId} class="code" rows="8" spellcheck=${false} value=${raw} onInput=${(event) => setRaw(event.target.value)} /></div>`
       : field.fields.length === 0
         ? html`<p class="empty">No arguments</p>`

@@ -14,7 +14,7 @@ const SCALARS = ['string', 'number', 'integer', 'boolean'];
  * `item`), `object` (with `fields`), `choice` (one of `choices`) and `json`.
  */
 export function fieldOf(schema, root = schema, { label = '', required = true, depth = 0 } = {}) {
-  let { schema: own, nullable } = simplified(schema, root);
+  const { schema: own, nullable } = simplified(schema, root);
   const common = {
     label: label || text(own.title),
     title: label ? text(own.title) : '',
@@ -26,6 +26,15 @@ export function fieldOf(schema, root = schema, { label = '', required = true, de
   };
   const kind = depth > MAX_DEPTH ? { type: 'json' } : kindOf(own, root, depth);
   return { ...common, ...kind };
+}
+
+/** The field for the arguments of a tool, or for an answer: always an object, which may have no members. */
+export function rootField(schema) {
+  const field = { ...fieldOf(schema), label: '', title: '', description: '', required: true, nullable: false, initial: undefined };
+  const others = ['oneOf', 'anyOf', 'allOf', '$ref', 'patternProperties', 'properties'];
+  const isEmpty = isObject(schema) && !isObject(schema.additionalProperties) && schema.additionalProperties !== true
+    && !others.some((key) => Object.hasOwn(schema, key));
+  return isEmpty ? { ...field, type: 'object', fields: [] } : field;
 }
 
 const text = (value) => (typeof value === 'string' ? value : '');

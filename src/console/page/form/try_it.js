@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from '../preact.js';
 import { follow, post } from '../api.js';
 import { bytes, milliseconds } from '../format.js';
-import { live } from '../live.js';
+import { CAPABILITIES, live } from '../live.js';
 import { Badge, CopyButton, Problem } from '../parts.js';
 import { Text } from '../text.js';
 import { ToolResult } from '../value.js';
@@ -11,7 +11,6 @@ import { stringify } from '../json.js';
 import { SchemaForm } from './form.js';
 import { namedField } from './state.js';
 
-const CAPABILITIES = '{"elicitation":{"form":{},"url":{}}}';
 const MAX_LOGS = 20;
 const IDLE = { phase: 'idle', progress: null, logs: [], questions: [], errors: [] };
 

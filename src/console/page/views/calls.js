@@ -6,7 +6,7 @@ import { callFilter, hasFailed } from '../filter.js';
 import { bytes, clock, count, milliseconds, plural } from '../format.js';
 import { stringify } from '../json.js';
 import { useLive } from '../live.js';
-import { address, go } from '../navigation.js';
+import { address, go, leave } from '../navigation.js';
 import { Badge, CopyButton, Facts, Panel, Problem, SearchField } from '../parts.js';
 import { Table } from '../table.js';
 import { Text, plain, shellWord, visibleJson } from '../text.js';
@@ -79,7 +79,7 @@ function Call({ id, summary }) {
   }, [id, secrets]);
   const call = details?.call ?? summary;
   const title = call ? html`<${Text} value=${call.name ?? call.method} limit=${200} />` : 'Call';
-  return html`<${Panel} label="Call" name=${id} title=${title} onClose=${() => go('calls')}
+  return html`<${Panel} label="Call" name=${id} title=${title} onClose=${() => leave('calls')}
     actions=${details && html`<${CopyButton} text=${() => command(details)} disabled=${call.method !== 'tools/call'}
       title=${details.redacted ? 'Secrets are replaced in it' : undefined}>Copy as command<//>`}>
     ${call && html`<p><${Badge} word=${call.outcome} /> ${milliseconds(call.ms)}</p>
@@ -134,6 +134,6 @@ function command({ call, params }) {
   const given = params?.json?.arguments;
   const words = ['proxy', 'call', shellWord(call.name ?? '')];
   if (given && Object.keys(given).length) words.push('--args', shellWord(visibleJson(stringify(given))));
-  if (call.user && call.source === 'http') words.push('--as-user', shellWord(call.user));
+  if (call.user && !['local', 'anonymous'].includes(call.user)) words.push('--as-user', shellWord(call.user));
   return words.join(' ');
 }

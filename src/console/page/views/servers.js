@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useState } from '../preact.js';
 import { get, post } from '../api.js';
 import { age, count, milliseconds, plural } from '../format.js';
 import { loadStatus, useLive } from '../live.js';
-import { go } from '../navigation.js';
+import { go, leave } from '../navigation.js';
 import { Badge, Confirm, Facts, Panel, Problem } from '../parts.js';
 import { Table } from '../table.js';
 import { Text, plain } from '../text.js';
@@ -42,7 +42,7 @@ export function Servers({ item }) {
   const rows = useMemo(() => status?.servers ?? [], [status]);
   if (!status) return html`<h1>Servers</h1><p class="empty">Loading</p>`;
   const server = rows.find((row) => row.name === item);
-  const close = () => go('servers');
+  const close = () => leave('servers');
   return html`<div class="main">
       <header class="head"><h1>Servers</h1><p class="summary" aria-live="polite">${summary(status)}</p></header>
       <${Notices} status=${status} />

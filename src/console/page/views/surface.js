@@ -6,14 +6,14 @@ import { wordFilter } from '../filter.js';
 import { count, plural } from '../format.js';
 import { pretty } from '../json.js';
 import { useLive } from '../live.js';
-import { address, go } from '../navigation.js';
-import { Badge, Facts, Panel, Problem, SearchField, UserField } from '../parts.js';
+import { address, go, leave } from '../navigation.js';
+import { Badge, Facts, Panel, Problem, SearchField, VisitorFields } from '../parts.js';
 import { Site, WORDS, decisions, joined, mainLine, reasonOf, siteOf } from '../provenance.js';
 import { Table } from '../table.js';
 import { Text } from '../text.js';
 import { Json, Lazy } from '../value.js';
 
-const ORDER = ['same', 'renamed', 'rewritten', 'wrapped', 'made', 'searchable', 'hidden'];
+const ORDER = ['same', 'renamed', 'rewritten', 'wrapped', 'made', 'searchable', 'hidden', 'published'];
 
 function Where({ history }) {
   const line = mainLine(siteOf(history));
@@ -24,9 +24,7 @@ function Where({ history }) {
 
 const COLUMNS = [
   { key: 'offered', title: 'Offered', value: (row) => row.history.name,
-    cell: (row) => row.before
-      ? html`<span class="from"><${Text} value=${row.history.server} limit=${40} /></span><${Text} value=${row.history.name} limit=${100} />`
-      : html`<span class="from">script</span><${Text} value=${row.history.name} limit=${100} />` },
+    cell: (row) => html`<span class="from"><${Text} value=${row.history.server || 'script'} limit=${40} /></span><${Text} value=${row.history.name} limit=${100} />` },
   { key: 'decision', title: 'Decision', value: (row) => ORDER.indexOf(row.decisions[0]),
     cell: (row) => row.decisions.map((word) => html`<${Badge} key=${word} word=${word}>${WORDS[word] ?? word}<//>`) },
   { key: 'published', title: 'Published', className: 'name', value: (row) => row.history.publishedAs,
@@ -59,7 +57,7 @@ export function SurfaceView({ item }) {
         <${SearchField} label="Search the surface" placeholder="Search   /" value=${search} onChange=${setSearch} />
         <label>Kind <select value=${kind} onChange=${(event) => setKind(event.target.value)}>
           <option value="">all</option>${kinds.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>
-        <${UserField} />
+        <${VisitorFields} />
       </div>
       <div class="chips" role="group" aria-label="Decision">
         ${ORDER.map((word) => [word, ofKind.filter((row) => row.decisions.includes(word)).length]).filter(([, number]) => number)
@@ -77,7 +75,7 @@ export function SurfaceView({ item }) {
 
 function Item({ row }) {
   const { history, before, after } = row;
-  return html`<${Panel} label="Item" name=${row.key} title=${html`<${Text} value=${history.name} />`} onClose=${() => go('surface')}>
+  return html`<${Panel} label="Item" name=${row.key} title=${html`<${Text} value=${history.name} />`} onClose=${() => leave('surface')}>
     <p>${row.decisions.map((word) => html`<${Badge} word=${word}>${WORDS[word] ?? word}<//> `)}
       ${history.kind === 'tool' && html`<a href=${address('tools', row.key)}>Open the tool</a>`}</p>
     <${Facts} items=${[

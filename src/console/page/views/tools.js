@@ -4,8 +4,8 @@ import { html, useMemo, useState } from '../preact.js';
 import { wordFilter } from '../filter.js';
 import { count, milliseconds, plural } from '../format.js';
 import { useLive } from '../live.js';
-import { address, go } from '../navigation.js';
-import { Badge, Facts, Panel, Problem, SearchField, UserField } from '../parts.js';
+import { address, go, leave } from '../navigation.js';
+import { Badge, Facts, Panel, Problem, SearchField, VisitorFields } from '../parts.js';
 import { WORDS, decisions, joined, reasonOf } from '../provenance.js';
 import { Table } from '../table.js';
 import { Text, hiddenIn } from '../text.js';
@@ -63,7 +63,7 @@ export function Tools({ item }) {
       <div class="toolbar">
         <${SearchField} label="Search tools" placeholder="Search   /" value=${search} onChange=${setSearch} />
         <label class="check"><input type="checkbox" checked=${isAll} onChange=${(event) => setAll(event.target.checked)} /> Also ${count(hidden)} hidden</label>
-        <${UserField} />
+        <${VisitorFields} />
       </div>
       ${surfaceError ? html`<${Problem} error=${surfaceError} />`
         : !surface ? html`<p class="empty">Loading</p>`
@@ -72,7 +72,7 @@ export function Tools({ item }) {
     </div>
     ${item !== undefined && surface && (open
       ? html`<${Tool} key=${`${open.key} ${user}`} row=${open} />`
-      : html`<${Panel} label="Tool" title="Tool" onClose=${() => go('tools')}><p class="empty">There is no such tool for this user.</p><//>`)}`;
+      : html`<${Panel} label="Tool" title="Tool" onClose=${() => leave('tools')}><p class="empty">There is no such tool for this user.</p><//>`)}`;
 }
 
 const HINTS = [['readOnlyHint', 'reads only'], ['destructiveHint', 'destructive'], ['idempotentHint', 'idempotent'], ['openWorldHint', 'open world']];
@@ -82,7 +82,7 @@ function Tool({ row }) {
   const schema = useMemo(() => definition.inputSchema ?? { type: 'object' }, [JSON.stringify(definition.inputSchema)]);
   const invisible = hiddenIn(`${row.name}${definition.title ?? ''}${row.description}`);
   const hints = HINTS.filter(([hint]) => definition.annotations?.[hint] === true);
-  return html`<${Panel} label="Tool" name=${row.key} title=${html`<${Text} value=${row.name} />`} onClose=${() => go('tools')}>
+  return html`<${Panel} label="Tool" name=${row.key} title=${html`<${Text} value=${row.name} />`} onClose=${() => leave('tools')}>
     <p>${row.decisions.map((word) => html`<${Badge} word=${word}>${WORDS[word] ?? word}<//> `)}
       ${hints.map(([, word]) => html`<${Badge} word="plain">${word}<//> `)}
       <a href=${address('surface', row.key)}>What became of it</a></p>
