@@ -59,12 +59,14 @@ fn hostile_results() -> String {
     json!({"add": {"content": content}}).to_string()
 }
 
+fn chromium() -> Option<&'static str> {
+    let places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+    places.into_iter().find(|path| Path::new(path).exists()).or_else(|| missing("Chromium is not installed"))
+}
+
 #[tokio::test]
 async fn a_person_uses_every_view_of_the_page() {
-    let chromium = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-    let Some(chromium) = chromium.into_iter().find(|path| Path::new(path).exists()) else {
-        return missing("chromium is not installed").unwrap_or_default();
-    };
+    let Some(chromium) = chromium() else { return };
     let Some(driver) = browser_driver() else { return };
     let poison = fake_backend(["--tools", "tools.json", "--results", "results.json"]);
     let config = Config::new()
@@ -86,4 +88,13 @@ async fn a_person_uses_every_view_of_the_page() {
     Finished::run(command).await.expect(0);
     // What was called from the page went through the policy of the proxy, which still serves its client.
     assert!(proxy.tools().await.contains(&"shout".to_owned()));
+}
+
+#[tokio::test]
+async fn forms_filters_and_hostile_text_work_as_their_unit_tests_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/console/page");
+    let tests = std::fs::read_dir(&folder).expect("the tests of the page").map(|entry| entry.expect("a file").path());
+    let mut command = Command::new("node");
+    command.arg("--test").args(tests.filter(|path| path.extension().is_some_and(|extension| extension == "mjs")));
+    Finished::run(command).await.expect(0);
 }

@@ -5,6 +5,7 @@ use tokio::io::AsyncReadExt;
 
 use super::{Console, get, post, read_until, serving, with_token};
 use crate::support::config::Config;
+use crate::support::http_request::HttpRequest;
 use crate::support::patience::within;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
@@ -26,10 +27,8 @@ async fn calls_and_questions_go_through_and_are_audited() {
     assert!(head.contains("text/event-stream") && head.contains("cache-control: no-store\r\n"), "{head}");
     // A number that JavaScript would round.
     let exact = r#"{"kind":"tool","key":"echo","params":{"arguments":{"n":9007199254740993}},"user":"ann"}"#;
-    let call = with_token(post(&Value::Null), &token);
-    let called =
-        console.ask(&crate::support::http_request::HttpRequest { body: Some(exact.into()), ..call }, "/api/call");
-    let called = called.await;
+    let call = HttpRequest { body: Some(exact.into()), ..with_token(post(&Value::Null), &token) };
+    let called = console.ask(&call, "/api/call").await;
     assert!(called.body.contains(r#"data: {"result":{"#) && called.body.contains("9007199254740993"), "{called:?}");
     let event = within("the call", &proxy.client.program.stderr, read_until(&mut events, "\n\n")).await;
     assert!(event.contains(r#""name":"echo""#) && event.contains(r#""user":"ann""#), "{event}");
