@@ -13,6 +13,7 @@ mod metrics;
 mod operator;
 mod questions;
 mod recorded_calls;
+mod recording;
 mod report;
 mod watching;
 

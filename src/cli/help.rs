@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
     ("Serve", &[&["serve"], &["status", "logs", "calls", "restart", "audit"], &["login", "logout"]]),
     ("Inspect", &[&["list-servers"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]]),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
-    ("Scripts", &[&["check", "explain"], &["test"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
+    ("Scripts", &[&["check", "explain"], &["test", "backtest"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
     ("Setup", &[&["init"], &["completions", "config-schema"]]),
 ];
 
@@ -55,7 +55,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// What people do with each subcommand.
-const EXAMPLES: [(&str, &[&str]); 29] = [
+const EXAMPLES: [(&str, &[&str]); 30] = [
     (
         "serve",
         &[
@@ -72,6 +72,8 @@ const EXAMPLES: [(&str, &[&str]); 29] = [
             "proxy calls --follow",
             "proxy calls --follow --filter server=github --filter 'ms>500'",
             "proxy calls 9c1d4f3a",
+            "proxy calls --record calls.jsonl",
+            "proxy calls --as-test 9c1d4f3a > policy_test.star",
         ],
     ),
     ("restart", &["proxy restart github"]),
@@ -92,6 +94,7 @@ const EXAMPLES: [(&str, &[&str]); 29] = [
     ("check", &["proxy check", "proxy check --live", "proxy check policy.star"]),
     ("explain", &["proxy explain create_issue", "proxy explain github/search --as-user ann"]),
     ("test", &["proxy test", "proxy test policy_test.star --filter refuses"]),
+    ("backtest", &["proxy backtest calls.jsonl --script new.star", "proxy backtest calls.jsonl --json"]),
     ("new", &["proxy new extension weather"]),
     ("list-presets", &["proxy list-presets", "proxy list-presets --json"]),
     ("show-preset", &["proxy show-preset default > policy.star"]),

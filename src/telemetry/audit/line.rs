@@ -298,7 +298,7 @@ fn timestamp(at: SystemTime) -> String {
 mod tests {
     use super::*;
     use crate::json::raw;
-    use crate::model::CallRefusal;
+    use crate::model::{CallRefusal, ReplayFacts};
 
     fn record(outcome: CallOutcome, refusal: Option<RefusalReason>) -> CallRecord {
         let refusal = refusal.map(|reason| CallRefusal { reason, at: Some("policy.star:41".into()), why: "no".into() });
@@ -318,6 +318,7 @@ mod tests {
             result: None,
             server_calls: Vec::new(),
             more_server_calls: 0,
+            replay: ReplayFacts::default(),
         }
     }
 
