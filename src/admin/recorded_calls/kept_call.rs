@@ -66,7 +66,15 @@ impl KeptCall {
             && record.server_calls.len() <= MAX_SERVER_CALLS;
         let whole = is_whole.then(|| Arc::clone(record));
         let size = summary.size() * 2 + MAX_TEXTS - room;
-        KeptCall { summary, policy: record.policy.as_deref().map(str::to_owned), params, result, server_calls, whole, size }
+        KeptCall {
+            summary,
+            policy: record.policy.as_deref().map(str::to_owned),
+            params,
+            result,
+            server_calls,
+            whole,
+            size,
+        }
     }
 
     /// The whole record; `None` if it is too large to be kept.

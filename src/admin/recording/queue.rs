@@ -78,9 +78,10 @@ impl RecordQueue {
 
 fn size(record: &CallRecord) -> usize {
     let texts = record.params.iter().chain(&record.result).map(|text| text.get().len()).sum::<usize>();
-    let calls = record.server_calls.iter().map(|call| {
-        200 + call.params.get().len() + call.result.as_ref().map_or(0, |result| result.get().len())
-    });
+    let calls = record
+        .server_calls
+        .iter()
+        .map(|call| 200 + call.params.get().len() + call.result.as_ref().map_or(0, |result| result.get().len()));
     1000 + texts + calls.sum::<usize>()
 }
 

@@ -6,7 +6,5 @@ mod recording;
 mod replay;
 
 pub use as_test::{TestSource, as_test};
-pub use recording::{
-    CallLine, CatalogLine, RecordingError, RecordingFile, RecordingLine, SingleRecording, StartLine,
-};
+pub use recording::{CallLine, CatalogLine, RecordingError, RecordingFile, RecordingLine, SingleRecording, StartLine};
 pub use replay::{BacktestDifference, BacktestReport, BacktestVerdict, backtest};

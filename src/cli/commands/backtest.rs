@@ -79,11 +79,12 @@ fn read(path: &Path) -> Result<RecordingFile, CommandFailure> {
 fn warnings(path: &Path, recording: &RecordingFile) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     if let Some(line) = recording.cut_off {
-        let whole = calls(recording.calls.len());
-        warnings.push(Diagnostic::warning(format!(
-            "`{}` is cut off in line {line}: only the {whole} before that count",
-            path.display()
-        )));
+        let whole = match recording.calls.len() {
+            1 => "1 call before that counts".to_owned(),
+            number => format!("{} before that count", calls(number)),
+        };
+        let file = path.display();
+        warnings.push(Diagnostic::warning(format!("`{file}` is cut off in line {line}: only the {whole}")));
     }
     if recording.dropped > 0 {
         let dropped = count(usize::try_from(recording.dropped).unwrap_or(usize::MAX));

@@ -54,9 +54,7 @@ fn item(kind: ItemKind, definition: &Raw, server: &OfferedServer, call: &CallLin
     let definition: Value = serde_json::from_str(definition.get()).unwrap_or_default();
     let key = definition[kind.key_member()].as_str().unwrap_or_default();
     let (function, takes): (_, &[&str]) = match kind {
-        ItemKind::Tool => {
-            ("tool", &["title", "description", "inputSchema", "outputSchema", "annotations", "_meta"])
-        }
+        ItemKind::Tool => ("tool", &["title", "description", "inputSchema", "outputSchema", "annotations", "_meta"]),
         ItemKind::Resource | ItemKind::ResourceTemplate => ("resource", &["name", "description", "mimeType"]),
         ItemKind::Prompt => ("prompt", &["description", "arguments"]),
     };
@@ -79,7 +77,8 @@ fn answers<'a>(kind: ItemKind, key: &str, server: &OfferedServer, call: &'a Call
             && called.item().is_some_and(|(used_kind, used)| match kind {
                 ItemKind::ResourceTemplate => {
                     let template = UriTemplate::parse(key);
-                    used_kind == ItemKind::Resource && template.is_some_and(|template| template.variables(&used).is_some())
+                    used_kind == ItemKind::Resource
+                        && template.is_some_and(|template| template.variables(&used).is_some())
                 }
                 kind => kind == used_kind && key == used,
             })
@@ -109,9 +108,7 @@ fn reply(kind: ItemKind, calls: &[&ServerCallLine], indent: usize) -> Option<Str
             });
             let pairs: String = pairs.collect();
             let margin = " ".repeat(indent);
-            Some(format!(
-                "returns = lambda args: [answer for sent, answer in [\n{pairs}{margin}] if sent == args][0]"
-            ))
+            Some(format!("returns = lambda args: [answer for sent, answer in [\n{pairs}{margin}] if sent == args][0]"))
         }
     }
 }

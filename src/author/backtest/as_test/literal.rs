@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::foreign_text::visible;
 
 /// A value that is longer is written over several lines.
-const MAX_LINE: usize = 90;
+const MAX_LINE: usize = 110;
 
 /// A string literal. What nobody would see is written as an escape.
 pub(super) fn string(text: &str) -> String {
@@ -72,7 +72,7 @@ mod tests {
     fn values_are_starlark_and_hide_nothing() {
         let all = json!({"a": [true, false, null, -1.5], "b": "x\"\\\n\u{1b}\u{202e}é"});
         assert_eq!(value(&all, 0), r#"{"a": [True, False, None, -1.5], "b": "x\"\\\n\U0000001b\U0000202eé"}"#);
-        let long = json!({"a": "x".repeat(100)});
-        assert_eq!(value(&long, 4), format!("{{\n        \"a\": \"{}\",\n    }}", "x".repeat(100)));
+        let long = json!({"a": "x".repeat(120)});
+        assert_eq!(value(&long, 4), format!("{{\n        \"a\": \"{}\",\n    }}", "x".repeat(120)));
     }
 }

@@ -36,7 +36,9 @@ pub async fn as_test(
 ) -> Result<String, Diagnostic> {
     let call = &recorded.call;
     if !call.ended || call.outcome == CallOutcome::Cancelled {
-        return Err(Diagnostic::error("this call has no outcome that a test could expect: it was cancelled or interrupted"));
+        return Err(Diagnostic::error(
+            "this call has no outcome that a test could expect: it was cancelled or interrupted",
+        ));
     }
     if call.more_server_calls > 0 {
         return Err(Diagnostic::error("this call called more servers than a record holds"));
@@ -56,9 +58,10 @@ async fn difference(catalog: &CatalogLine, recorded: &SingleRecording, script: &
     let single = RecordingFile::of_call(catalog.clone(), recorded.call.clone());
     match backtest(&single, script.clone()).await {
         Ok(report) if report.is_same() => None,
-        Ok(report) => report.differences.first().map(|difference| {
-            format!("on its own, this call ends differently: {}", difference.verdict.describe())
-        }),
+        Ok(report) => report
+            .differences
+            .first()
+            .map(|difference| format!("on its own, this call ends differently: {}", difference.verdict.describe())),
         Err(problems) => problems.first().map(|problem| format!("the script fails: {}", problem.message)),
     }
 }

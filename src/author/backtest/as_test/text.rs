@@ -17,7 +17,11 @@ pub(super) fn test(catalog: &CatalogLine, call: &CallLine, source: &TestSource, 
         text.push_str(&format!("# Note: {}\n", comment(note)));
     }
     text.push_str(&format!("def {}():\n    s = testing.session(\n", name(call)));
-    text.push_str(&format!("        {} = {},\n        backends = {{\n", source.argument, literal::string(&source.value)));
+    text.push_str(&format!(
+        "        {} = {},\n        backends = {{\n",
+        source.argument,
+        literal::string(&source.value)
+    ));
     for server in &catalog.servers {
         let backend = fake_server::expression(server, call, 12);
         text.push_str(&format!("            {}: {backend},\n", literal::string(&server.name)));
@@ -58,7 +62,8 @@ fn arguments(call: &CallLine, source: &TestSource) -> Vec<(&'static str, Value)>
     if !call.headers.is_empty() {
         let names: Vec<&str> = call.headers.iter().map(|(name, _)| name.as_str()).collect();
         config.insert("serve".to_owned(), json!({ "requestHeaders": names }));
-        let headers: Map<String, Value> = call.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        let headers: Map<String, Value> =
+            call.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
         arguments.push(("headers", headers.into()));
     }
     if !config.is_empty() {

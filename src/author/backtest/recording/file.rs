@@ -86,7 +86,8 @@ fn reason(error: &serde_json::Error) -> String {
 mod tests {
     use super::*;
 
-    const START: &str = r#"{"start":{"version":1,"proxy":"1.0.0","catalog":{"at":"2026-01-01T00:00:00Z","script":null,"servers":[]}}}"#;
+    const START: &str =
+        r#"{"start":{"version":1,"proxy":"1.0.0","catalog":{"at":"2026-01-01T00:00:00Z","script":null,"servers":[]}}}"#;
 
     fn read(text: &str) -> Result<RecordingFile, String> {
         RecordingFile::read(text.as_bytes()).map_err(|error| error.to_string())

@@ -18,17 +18,29 @@ pub enum BacktestVerdict {
         why: String,
     },
     /// It was refused or failed, and now it is not.
-    Allowed { why: String },
+    Allowed {
+        why: String,
+    },
     /// It needed no answer, and now the user is asked this.
-    Asks { question: String },
+    Asks {
+        question: String,
+    },
     /// The user was asked, and now is not.
-    AsksNoLonger { why: String },
+    AsksNoLonger {
+        why: String,
+    },
     /// It has another result, or calls other servers.
-    Changed { why: String },
+    Changed {
+        why: String,
+    },
     /// It calls a server whose answer is not known.
-    Calls { what: String },
+    Calls {
+        what: String,
+    },
     /// It cannot be compared.
-    Skipped { why: String },
+    Skipped {
+        why: String,
+    },
 }
 
 /// How a call ended in the backtest.
@@ -38,6 +50,8 @@ pub(super) struct CallNow {
     /// The first question without a recorded answer.
     pub(super) open_question: Option<String>,
     pub(super) asked: bool,
+    /// Whether the recording has answers for the call.
+    pub(super) has_answers: bool,
     pub(super) left: LeftAnswers,
 }
 
@@ -111,7 +125,8 @@ pub(super) fn compare(before: &CallLine, now: &CallNow) -> BacktestVerdict {
             _ => BacktestVerdict::Calls { what },
         };
     }
-    if fails && !failed {
+    // A refusal counts even if a server has refused the call before.
+    if fails && (!failed || (now.refusal.is_some() && before.refusal.is_none())) {
         let text = || error_text(&now.handled).unwrap_or_else(|| "it fails".to_owned());
         let (at, why) = match &now.refusal {
             Some(refusal) => (refusal.at.clone(), refusal.why.clone()),
@@ -119,7 +134,7 @@ pub(super) fn compare(before: &CallLine, now: &CallNow) -> BacktestVerdict {
         };
         return BacktestVerdict::Refused { at, why };
     }
-    if was_asked || (!now.asked && !before.questions.is_empty()) {
+    if was_asked || (!now.asked && now.has_answers) {
         return BacktestVerdict::AsksNoLonger { why: "nobody is asked".to_owned() };
     }
     if failed && !fails {
@@ -136,7 +151,8 @@ pub(super) fn compare(before: &CallLine, now: &CallNow) -> BacktestVerdict {
         _ => {}
     }
     let result = before.result.as_deref();
-    match same_result(result, now.handled.result.as_deref()) && before.outcome.message() == now.handled.outcome.message()
+    match same_result(result, now.handled.result.as_deref())
+        && before.outcome.message() == now.handled.outcome.message()
     {
         true => BacktestVerdict::Same,
         false => BacktestVerdict::Changed { why: "the result differs".to_owned() },

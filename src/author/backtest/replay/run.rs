@@ -117,7 +117,7 @@ impl BacktestRun {
         let earlier = state.and_then(|state| self.open.remove(&state)).unwrap_or_default();
         let mut answers: VecDeque<AnsweredQuestion> = call.questions.iter().cloned().collect();
         answers.extend(sent_answers(call, &earlier.messages));
-        let item = ItemCall { journal: None, ..item_call(call, surface) };
+        let (item, has_answers) = (item_call(call, surface), !answers.is_empty());
         let (asked, open) = self.answered(&request, item, earlier.journal, &mut answers).await;
         let noted = recording.details().map(|details| details.noted.lock().clone()).unwrap_or_default();
         let missing = HandledCall { outcome: CallOutcome::Cancelled, result: None };
@@ -126,6 +126,7 @@ impl BacktestRun {
             refusal: noted.refusal,
             open_question: open.as_ref().and_then(first_question),
             asked,
+            has_answers,
             left: self.answers.left(),
         };
         self.keep_open(call, open);

@@ -58,7 +58,8 @@ fn test_source(config: &Config, script: &ScriptSource, show_secrets: bool) -> Re
         remove_nulls(&mut section);
         sections.insert(name.clone(), section);
     }
-    if !show_secrets && let Ok(hidden) = serde_json::from_str(&redacted_json(&Value::Object(sections.clone()).to_string()))
+    if !show_secrets
+        && let Ok(hidden) = serde_json::from_str(&redacted_json(&Value::Object(sections.clone()).to_string()))
     {
         sections = hidden;
     }
