@@ -88,7 +88,7 @@ pub mod gateway;
 
 // The MCP server that clients connect to.
 pub mod server;
-// Tools for script authors: lints, checks, tests, language server, prompt.
+// Tools for script authors: lints, checks, tests, backtests, language server, prompt.
 pub mod author;
 
 // Layer 10

@@ -7,6 +7,7 @@ mod attack;
 mod audit;
 mod author;
 mod backends_that_fail;
+mod backtest;
 mod bad_clients;
 mod both_eras;
 mod caching;

@@ -118,6 +118,8 @@ impl ControlApi {
             (&Method::GET, ["events"]) => Ok(self.events()),
             (&Method::GET, ["calls"]) => self.calls(&request).await,
             (&Method::GET, ["calls", id]) => self.call_details(id, &request).await,
+            (&Method::GET, ["calls", id, "recording"]) => self.single_recording(id, &request).await,
+            (&Method::GET, ["recording"]) => Ok(self.recording()),
             (&Method::POST, ["servers", name, "restart"]) => self.restart(name).await,
             (&Method::POST, ["call"]) => self.call(&request).await,
             (&Method::POST, ["exec"]) => self.exec(&request).await,
@@ -126,9 +128,10 @@ impl ControlApi {
                 _,
                 [
                     "status" | "surface" | "logs" | "find" | "operations" | "script" | "call" | "exec" | "events"
-                    | "calls",
+                    | "calls" | "recording",
                 ]
                 | ["questions" | "calls", _]
+                | ["calls", _, "recording"]
                 | ["servers", _, "restart"],
             ) => Err(problem(StatusCode::METHOD_NOT_ALLOWED, "this path has another method")),
             _ => Err(problem(StatusCode::NOT_FOUND, "unknown path")),

@@ -14,6 +14,7 @@ mod operations_report;
 mod operator;
 mod questions;
 mod recorded_calls;
+mod recording;
 mod report;
 mod script_report;
 mod watching;

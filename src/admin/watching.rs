@@ -9,7 +9,9 @@ use tokio::sync::mpsc;
 
 use super::api::{ControlApi, MAX_WAITING_EVENTS, Refused, problem};
 use super::live_events::send_events;
-use super::recorded_calls::{CallDetails, FindError};
+use super::recorded_calls::{CallDetails, FindError, KeptCall};
+use super::recording::{catalog_now, send_recording};
+use crate::author::backtest::{CallLine, SingleRecording};
 use crate::backend::RestartOutcome;
 use crate::diagnostic::nearest;
 use crate::model::Owner;
@@ -34,23 +36,50 @@ impl ControlApi {
     }
 
     pub(super) async fn call_details(&self, id: &str, request: &SocketRequest) -> Result<HttpReply, Refused> {
-        let show_secrets = match request.parameter("secrets") {
-            None => false,
-            Some("show") => true,
-            Some(_) => return Err(problem(StatusCode::BAD_REQUEST, "`secrets` must be `show` or missing")),
-        };
-        let call = self.recorder.find(id).map_err(|error| match error {
-            FindError::Unknown => problem(
-                StatusCode::NOT_FOUND,
-                "no such call is kept: calls are recorded while somebody follows them, the last 500",
-            ),
-            FindError::Ambiguous => problem(StatusCode::CONFLICT, "several calls have an id that ends like this"),
-        })?;
+        let show_secrets = shows_secrets(request)?;
+        let call = self.find_call(id)?;
         // To look for secrets in a megabyte takes a while, and clients must not wait for that.
         let text =
             tokio::task::spawn_blocking(move || serde_json::to_string(&CallDetails::of(&call, show_secrets))).await;
         let text = text.ok().and_then(Result::ok).unwrap_or_default();
         Ok(self.counted(text, request).await)
+    }
+
+    /// A call as a recording has it, with what the servers offer now.
+    pub(super) async fn single_recording(&self, id: &str, request: &SocketRequest) -> Result<HttpReply, Refused> {
+        let show_secrets = shows_secrets(request)?;
+        let call = self.find_call(id)?;
+        let call = call.whole().ok_or_else(|| {
+            let hint = "`proxy calls --record FILE` writes whole calls to a file";
+            refusal(StatusCode::CONFLICT, "the call is kept in part only: it is too large", Some(hint.to_owned()))
+        })?;
+        let catalog = catalog_now(&self.gateway);
+        let text = tokio::task::spawn_blocking(move || {
+            let call = CallLine::of(&call)?;
+            let call = if show_secrets { call } else { call.redacted() };
+            serde_json::to_string(&SingleRecording { catalog, call }).ok()
+        });
+        let none = || problem(StatusCode::CONFLICT, "this request is not a call of a tool, a resource or a prompt");
+        let text = text.await.ok().flatten().ok_or_else(none)?;
+        Ok(self.counted(text, request).await)
+    }
+
+    /// Whole calls, with everything in them, from the moment of the reply until the reader is gone.
+    pub(super) fn recording(&self) -> HttpReply {
+        let (frames, stream) = mpsc::channel(MAX_WAITING_EVENTS);
+        let gateway = Arc::clone(&self.gateway);
+        tokio::spawn(async move { send_recording(&gateway, frames).await });
+        HttpReply::events(stream)
+    }
+
+    fn find_call(&self, id: &str) -> Result<Arc<KeptCall>, Refused> {
+        self.recorder.find(id).map_err(|error| match error {
+            FindError::Unknown => problem(
+                StatusCode::NOT_FOUND,
+                "no such call is kept: calls are recorded while somebody follows them, the last 500",
+            ),
+            FindError::Ambiguous => problem(StatusCode::CONFLICT, "several calls have an id that ends like this"),
+        })
     }
 
     /// A reply that counts toward what waits for the local user.
@@ -92,6 +121,14 @@ impl ControlApi {
         let near = nearest(name, snapshot.backends.iter().map(|server| server.name.as_ref()));
         let hint = near.map(|near| format!("did you mean `{near}`?"));
         refusal(StatusCode::NOT_FOUND, &format!("there is no server `{name}`"), hint)
+    }
+}
+
+fn shows_secrets(request: &SocketRequest) -> Result<bool, Refused> {
+    match request.parameter("secrets") {
+        None => Ok(false),
+        Some("show") => Ok(true),
+        Some(_) => Err(problem(StatusCode::BAD_REQUEST, "`secrets` must be `show` or missing")),
     }
 }
 

@@ -1,6 +1,7 @@
-//! Tools for authors of scripts: `proxy check` and its lints, the test runner, the reference of the built-ins, the
-//! language server, and the interactive prompt.
+//! Tools for authors of scripts: `proxy check` and its lints, the test runner, backtests of recorded calls, the reference of
+//! the built-ins, the language server, and the interactive prompt.
 
+pub mod backtest;
 pub mod check;
 pub mod lint;
 pub mod lsp;

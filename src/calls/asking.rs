@@ -14,7 +14,7 @@ use crate::backend;
 use crate::backend::CallError;
 use crate::backend::Peer;
 use crate::json::{Raw, raw};
-use crate::model::checked_answer;
+use crate::model::{AnsweredQuestion, checked_answer};
 use crate::script::{JournalSnapshot, Question};
 
 /// How long a person may take to answer. Tickets expire after the same time.
@@ -105,9 +105,19 @@ pub(super) async fn answered(
             answers = answers => answers,
         };
         for (key, answer) in answers {
+            if let Some(recording) = &request.recording {
+                recording.note(|noted| noted.replay.questions.extend(answered_question(&journal, &key, &answer)));
+            }
             take_answer(&mut journal, &key, Some(&answer)).map_err(failed)?;
         }
     }
+}
+
+/// An open question of the journal with its answer.
+fn answered_question(journal: &JournalSnapshot, key: &str, answer: &Raw) -> Option<AnsweredQuestion> {
+    let questions = journal.questions();
+    let (_, question) = questions.iter().find(|(open, _)| open == key)?;
+    Some(AnsweredQuestion { message: question.message.clone(), answer: Raw::clone(answer) })
 }
 
 /// Asks one question. A timeout and an error response both count as the answer `cancel`.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::asking::{self, WaitingMemory};
+use super::call_outcome;
 use super::context::{ItemCall, RequestContext};
 use super::dispatch::Dispatcher;
 use super::handler_run::{HandlerRun, HandlerWork, ambiguous, failed, malformed};
@@ -18,7 +19,7 @@ use crate::backend::{BackendCall, CallError, Cancellation, Peer};
 use crate::builtins::Handler;
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, check_unique_keys, raw};
-use crate::model::{ItemKind, Principal, RefusalReason, RequestInfo};
+use crate::model::{HandledCall, ItemKind, Principal, RefusalReason, RequestInfo};
 use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
 use crate::store::Store;
 use crate::surface::PublishedItem;
@@ -53,6 +54,17 @@ pub struct Calls {
 impl Calls {
     /// Calls a tool, reads a resource or gets a prompt.
     pub async fn item(&self, request: &RequestContext, call: ItemCall) -> Result<Raw, CallError> {
+        let outcome = self.checked_item(request, call).await;
+        if let Some(recording) = &request.recording {
+            recording.note(|noted| {
+                let (counted, result) = (call_outcome::of_call(outcome.as_ref()), outcome.as_ref().ok().cloned());
+                noted.replay.handled = Some(HandledCall { outcome: counted, result });
+            });
+        }
+        outcome
+    }
+
+    async fn checked_item(&self, request: &RequestContext, call: ItemCall) -> Result<Raw, CallError> {
         if let Err(reason) = self.audit_gate(request) {
             return failed(call.kind, reason, None);
         }

@@ -62,6 +62,11 @@ impl RequestContext {
         let Some(details) = recording.details() else { return };
         let mut noted = details.noted.lock();
         noted.policy = Some(Arc::clone(self.surface.policy()));
+        noted.replay.headers = Arc::clone(&self.headers);
+        noted.replay.session = match self.owner() {
+            Some(Owner::Session(number)) => Some(*number),
+            _ => None,
+        };
         noted.item = Some(RecordedItem {
             kind,
             name: key.to_owned(),

@@ -223,6 +223,12 @@ impl RequestScope for RequestHost {
         }
         Some(&self.store)
     }
+
+    fn note_state_read(&self) {
+        if let Some(recording) = &self.recording {
+            recording.note(|noted| noted.replay.reads_state = true);
+        }
+    }
 }
 
 impl Clock for RequestHost {

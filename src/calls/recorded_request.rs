@@ -101,6 +101,7 @@ impl Drop for RecordedRequest<'_> {
             result,
             server_calls: noted.server_calls,
             more_server_calls: noted.more_server_calls,
+            replay: noted.replay,
         };
         log(&record, duration);
         self.recording.telemetry().read(&Arc::new(record));

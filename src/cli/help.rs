@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
     ("Serve", &[&["serve"], &["status", "logs", "calls", "console", "restart", "audit"], &["login", "logout"]]),
     ("Inspect", &[&["list-servers"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]]),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
-    ("Scripts", &[&["check", "explain"], &["test"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
+    ("Scripts", &[&["check", "explain"], &["test", "backtest"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
     ("Setup", &[&["init"], &["completions", "config-schema"]]),
 ];
 
@@ -72,6 +72,8 @@ const EXAMPLES: [(&str, &[&str]); 30] = [
             "proxy calls --follow",
             "proxy calls --follow --filter server=github --filter 'ms>500'",
             "proxy calls 9c1d4f3a",
+            "proxy calls --record calls.jsonl",
+            "proxy calls --as-test 9c1d4f3a > policy_test.star",
         ],
     ),
     ("console", &["proxy console", "proxy console --no-browser --port 8088"]),
@@ -93,6 +95,7 @@ const EXAMPLES: [(&str, &[&str]); 30] = [
     ("check", &["proxy check", "proxy check --live", "proxy check policy.star"]),
     ("explain", &["proxy explain create_issue", "proxy explain github/search --as-user ann"]),
     ("test", &["proxy test", "proxy test policy_test.star --filter refuses"]),
+    ("backtest", &["proxy backtest calls.jsonl --script new.star", "proxy backtest calls.jsonl --json"]),
     ("new", &["proxy new extension weather"]),
     ("list-presets", &["proxy list-presets", "proxy list-presets --json"]),
     ("show-preset", &["proxy show-preset default > policy.star"]),

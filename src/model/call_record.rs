@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 use super::{ClientInfo, Definition, ItemKind, Principal};
 use crate::json::Raw;
 
@@ -34,6 +36,37 @@ pub struct CallRecord {
     pub server_calls: Vec<ServerCallRecord>,
     /// How many more there were than a record holds.
     pub more_server_calls: usize,
+    pub replay: ReplayFacts,
+}
+
+/// What a backtest needs of a request beside its params and results.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayFacts {
+    /// The request headers that scripts see.
+    pub headers: Arc<[(String, String)]>,
+    /// The number of the session in this process. It owns the stored values of an anonymous client.
+    pub session: Option<u64>,
+    /// The questions of the script that were answered while the request ran, in this order.
+    pub questions: Vec<AnsweredQuestion>,
+    /// How the call of the item ended, before its outcome was encoded for the revision of the client. `None` if it did not
+    /// end within this request.
+    pub handled: Option<HandledCall>,
+    /// Whether the script read values that earlier calls may have stored.
+    pub reads_state: bool,
+}
+
+/// A question of the script and its answer, which need not be valid.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AnsweredQuestion {
+    pub message: String,
+    pub answer: Raw,
+}
+
+/// The outcome of the call of an item, in the form that no revision has changed.
+#[derive(Clone, Debug)]
+pub struct HandledCall {
+    pub outcome: CallOutcome,
+    pub result: Option<Raw>,
 }
 
 /// The published item of a request.
@@ -71,7 +104,8 @@ impl CallSource {
 }
 
 /// How a request, or a call of a server, ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallOutcome {
     Ok,
     /// The result of a tool with `isError`.
@@ -125,7 +159,7 @@ fn is_known(code: i64) -> bool {
 }
 
 /// Why the proxy or its script refused a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRefusal {
     pub reason: RefusalReason,
     /// The line of the script that refused, such as `policy.star:41`.
@@ -134,7 +168,8 @@ pub struct CallRefusal {
 }
 
 /// Who refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RefusalReason {
     /// `fail()` in `on_request` or `on_other_request`.
     OnRequest,

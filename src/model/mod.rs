@@ -26,7 +26,8 @@ pub use backend::{
     problem,
 };
 pub use call_record::{
-    CallOutcome, CallReader, CallRecord, CallRefusal, CallSource, RecordedItem, RefusalReason, ServerCallRecord,
+    AnsweredQuestion, CallOutcome, CallReader, CallRecord, CallRefusal, CallSource, HandledCall, RecordedItem,
+    RefusalReason, ReplayFacts, ServerCallRecord,
 };
 pub use catalog::{Snapshot, SnapshotVariant};
 pub use credentials::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};

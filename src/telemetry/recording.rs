@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::counted::Telemetry;
 use super::operations::OperationStats;
-use crate::model::{CallOutcome, CallRefusal, RecordedItem, RefusalReason, ServerCallRecord};
+use crate::model::{CallOutcome, CallRefusal, RecordedItem, RefusalReason, ReplayFacts, ServerCallRecord};
 
 /// The maximum number of calls of servers in one record. A handler may make any number of calls, and their texts are in
 /// memory until the request is over.
@@ -44,6 +44,7 @@ pub struct NotedDetails {
     server_bytes: usize,
     /// How many more there were.
     pub more_server_calls: usize,
+    pub replay: ReplayFacts,
 }
 
 impl NotedDetails {
@@ -78,6 +79,13 @@ impl CallRecording {
 
     pub fn details(&self) -> Option<&Details> {
         self.details.as_deref()
+    }
+
+    /// Notes something if somebody reads records.
+    pub fn note(&self, note: impl FnOnce(&mut NotedDetails)) {
+        if let Some(details) = &self.details {
+            note(&mut details.noted.lock());
+        }
     }
 
     /// The published item that the request is about.

@@ -64,7 +64,7 @@ mod tests {
     use crate::admin::recorded_calls::call_details::CallDetails;
     use crate::admin::recorded_calls::kept_call::MAX_SHOWN;
     use crate::json::{Raw, raw};
-    use crate::model::{CallOutcome, CallRecord, CallSource, Principal, ServerCallRecord};
+    use crate::model::{CallOutcome, CallRecord, CallSource, Principal, ReplayFacts, ServerCallRecord};
 
     fn record(id: &str, result: Raw) -> CallRecord {
         CallRecord {
@@ -83,11 +83,12 @@ mod tests {
             result: Some(result),
             server_calls: Vec::new(),
             more_server_calls: 0,
+            replay: ReplayFacts::default(),
         }
     }
 
     fn pushed(ring: &mut CallRing, record: &CallRecord) {
-        ring.push(Arc::new(KeptCall::of(record)));
+        ring.push(Arc::new(KeptCall::of(&Arc::new(record.clone()))));
     }
 
     #[test]
@@ -126,7 +127,7 @@ mod tests {
         let mut text = "x ".repeat(MAX_SHOWN / 2 - 100);
         text.push_str("ghp_0123456789012345678901234567890123456789");
         text.push_str(&" y".repeat(MAX_SHOWN));
-        let kept = KeptCall::of(&record("1-abcd", raw(&text)));
+        let kept = KeptCall::of(&Arc::new(record("1-abcd", raw(&text))));
         let shown = CallDetails::of(&kept, false).result.unwrap();
         let head = shown.head.unwrap();
         assert!(shown.json.is_none() && shown.bytes > 2 * MAX_SHOWN && head.len() <= MAX_SHOWN, "{}", head.len());
@@ -148,7 +149,7 @@ mod tests {
             outcome: CallOutcome::Ok,
         };
         many.server_calls = vec![call; 1000];
-        let kept = KeptCall::of(&many);
+        let kept = KeptCall::of(&Arc::new(many));
         assert!(kept.size() < 2 << 20, "{}", kept.size());
         let details = CallDetails::of(&kept, false);
         assert_eq!((details.call.server_calls.len(), details.call.more_server_calls), (100, 900));

@@ -1,5 +1,7 @@
 //! A call as it is kept in memory: its facts, and what was sent, within limits.
 
+use std::sync::Arc;
+
 use super::call_summary::{CallSummary, MAX_SERVER_CALLS, ServerCallSummary};
 use crate::json::Raw;
 use crate::model::CallRecord;
@@ -20,6 +22,8 @@ pub(in crate::admin) struct KeptCall {
     pub(super) params: Option<KeptText>,
     pub(super) result: Option<KeptText>,
     pub(super) server_calls: Vec<KeptServerCall>,
+    /// The record itself, if no part of it is left out above. It shares its texts.
+    whole: Option<Arc<CallRecord>>,
     size: usize,
 }
 
@@ -42,7 +46,7 @@ pub(super) enum KeptText {
 }
 
 impl KeptCall {
-    pub(super) fn of(record: &CallRecord) -> Self {
+    pub(super) fn of(record: &Arc<CallRecord>) -> Self {
         let summary = CallSummary::of(record);
         let mut room = MAX_TEXTS;
         let params = record.params.as_ref().map(|text| KeptText::within(&mut room, text));
@@ -52,9 +56,30 @@ impl KeptCall {
             params: KeptText::within(&mut room, &call.params),
             result: call.result.as_ref().map(|text| KeptText::within(&mut room, text)),
         });
-        let server_calls = server_calls.collect();
+        let server_calls: Vec<KeptServerCall> = server_calls.collect();
+        let handled = record.replay.handled.as_ref().and_then(|handled| handled.result.as_ref());
+        let is_shared = |text: &&Raw| record.result.as_ref().is_some_and(|result| Arc::ptr_eq(result, text));
+        let handled = handled.filter(|text| !is_shared(text)).map(|text| KeptText::within(&mut room, text));
+        let texts = params.iter().chain(&result).chain(&handled);
+        let called = server_calls.iter().flat_map(|call| std::iter::once(&call.params).chain(&call.result));
+        let is_whole = texts.chain(called).all(|text| matches!(text, KeptText::Whole(_)))
+            && record.server_calls.len() <= MAX_SERVER_CALLS;
+        let whole = is_whole.then(|| Arc::clone(record));
         let size = summary.size() * 2 + MAX_TEXTS - room;
-        KeptCall { summary, policy: record.policy.as_deref().map(str::to_owned), params, result, server_calls, size }
+        KeptCall {
+            summary,
+            policy: record.policy.as_deref().map(str::to_owned),
+            params,
+            result,
+            server_calls,
+            whole,
+            size,
+        }
+    }
+
+    /// The whole record; `None` if it is too large to be kept.
+    pub(in crate::admin) fn whole(&self) -> Option<Arc<CallRecord>> {
+        self.whole.clone()
     }
 
     /// How many bytes it takes in memory, roughly.

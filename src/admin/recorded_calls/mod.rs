@@ -9,4 +9,5 @@ mod recorder;
 pub use call_details::{CallDetails, ServerCallDetails, ShownText};
 pub(super) use call_ring::FindError;
 pub use call_summary::{CallSummary, RefusalSummary, ServerCallSummary};
+pub(super) use kept_call::KeptCall;
 pub(super) use recorder::{CallRecorder, Followed, Following};

@@ -134,7 +134,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::model::{CallOutcome, CallSource, Principal};
+    use crate::model::{CallOutcome, CallSource, Principal, ReplayFacts};
 
     fn record(number: usize) -> Arc<CallRecord> {
         Arc::new(CallRecord {
@@ -153,6 +153,7 @@ mod tests {
             result: None,
             server_calls: Vec::new(),
             more_server_calls: 0,
+            replay: ReplayFacts::default(),
         })
     }
 

@@ -8,3 +8,4 @@ mod world;
 
 pub use language::{globals, types};
 pub use runner::{TestOptions, TestReport, TestResult, find, junit, run};
+pub(in crate::author) use world::ScriptedUser;

@@ -59,6 +59,7 @@ impl ResultCache {
     ) -> starlark::Result<Raw> {
         let context = Context::of(eval)?;
         let found = context.effect("cached", &[key], |host| {
+            host.scope.note_state_read();
             let found = host.store().and_then(|store| store.cache().get(self.number, &owner_key(host, key)));
             // An empty list stands for no result, so that a remembered `null` differs from it.
             Ok(valid(format!("[{}]", found.as_deref().unwrap_or_default())).map_err(|error| error.to_string()))

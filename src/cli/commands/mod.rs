@@ -1,6 +1,7 @@
 //! The subcommands.
 
 mod audit;
+mod backtest;
 mod browser;
 mod call;
 mod calls;
@@ -80,6 +81,8 @@ pub(super) enum Command {
     Explain(explain::ExplainArgs),
     /// Run the tests in *_test.star files
     Test(test::TestArgs),
+    /// Run recorded calls through another version of the script
+    Backtest(backtest::BacktestArgs),
     /// Scaffold a policy, an extension or a test
     New(new::NewArgs),
     /// List the built-in session scripts
@@ -132,6 +135,7 @@ impl Command {
             Command::Check(args) => check::run(&args),
             Command::Explain(args) => explain::run(&args),
             Command::Test(args) => test::run(&args),
+            Command::Backtest(args) => backtest::run(&args),
             Command::New(args) => new::run(&args),
             Command::ListPresets(args) => list_presets::run(&args),
             Command::ShowPreset(args) => show_preset::run(&args),

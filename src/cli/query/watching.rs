@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::running::RunningProxy;
 use crate::admin::{CallDetails, CallSummary, LiveEvent};
+use crate::author::backtest::SingleRecording;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{setup, spinner};
 use crate::control::Instance;
@@ -35,15 +36,47 @@ pub(in crate::cli) fn call_details(
     setup::runtime()?.block_on(running.read(&format!("/calls/{id}{secrets}")))
 }
 
+/// A recorded call as a recording has it. Blocking.
+pub(in crate::cli) fn single_recording(
+    instance: &Instance,
+    id: &str,
+    show_secrets: bool,
+) -> Result<SingleRecording, CommandFailure> {
+    let running = RunningProxy::of(instance, None);
+    let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
+    let secrets = if show_secrets { "?secrets=show" } else { "" };
+    setup::runtime()?.block_on(running.read(&format!("/calls/{id}/recording{secrets}")))
+}
+
 /// Follows what happens until `on_event` returns false or Ctrl-C is pressed. Calls are recorded once `begun` is called.
 pub(in crate::cli) fn follow(
     instance: &Instance,
     begun: impl FnOnce(),
     mut on_event: impl FnMut(LiveEvent) -> bool,
 ) -> Result<(), CommandFailure> {
+    // A newer version may know more events.
+    let on_data = |data: &str| Ok(serde_json::from_str::<LiveEvent>(data).map_or(true, &mut on_event));
+    events(instance, "/events", begun, on_data)
+}
+
+/// Hands over the lines of a recording until Ctrl-C is pressed.
+pub(in crate::cli) fn record(
+    instance: &Instance,
+    mut on_line: impl FnMut(&str) -> Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
+    events(instance, "/recording", || {}, |line| on_line(line).map(|()| true))
+}
+
+/// Reads events until `on_data` returns false or fails, or Ctrl-C is pressed.
+fn events(
+    instance: &Instance,
+    target: &str,
+    begun: impl FnOnce(),
+    mut on_data: impl FnMut(&str) -> Result<bool, CommandFailure>,
+) -> Result<(), CommandFailure> {
     let running = RunningProxy::of(instance, None);
     setup::runtime()?.block_on(async {
-        let mut events = running.answered(running.client.get("/events").await).await?.events();
+        let mut events = running.answered(running.client.get(target).await).await?.events();
         begun();
         loop {
             let event = tokio::select! {
@@ -55,9 +88,7 @@ pub(in crate::cli) fn follow(
                 Ok(None) => return Err(running.gone(&HttpError::Broken("the connection was closed".to_owned()))),
                 Err(error) => return Err(running.gone(&error)),
             };
-            // A newer version may know more events.
-            let Ok(event) = serde_json::from_str::<LiveEvent>(&data) else { continue };
-            if !on_event(event) {
+            if !on_data(&data)? {
                 return Ok(());
             }
         }

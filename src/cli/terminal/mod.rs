@@ -1,6 +1,7 @@
 //! The user at the terminal as the peer of a call: shows progress and asks questions.
 
 mod dialog;
+mod line_prompt;
 mod progress;
 
 use std::io::IsTerminal;
@@ -17,6 +18,7 @@ use crate::json::{Raw, RawRef, raw};
 use crate::model::{Abilities, ClientProfile, Era, Owner};
 use crate::wire::{LoggingLevel, RpcError};
 use dialog::Dialog;
+pub(super) use line_prompt::asked;
 use progress::ProgressLine;
 
 /// The user at the terminal as the only client. Servers list for this client whatever can be asked now.

@@ -94,6 +94,9 @@ pub trait RequestScope: Send + Sync {
 
     /// Where values are stored that outlive the call. None if there is no store.
     fn store(&self) -> Option<&Store>;
+
+    /// Notes that the script reads a value that an earlier call may have stored.
+    fn note_state_read(&self);
 }
 
 /// The time of day as a script sees it.

@@ -64,6 +64,8 @@ impl RequestScope for OutsideRequest {
     fn store(&self) -> Option<&Store> {
         None
     }
+
+    fn note_state_read(&self) {}
 }
 
 impl Clock for OutsideRequest {

@@ -299,7 +299,7 @@ fn timestamp(at: SystemTime) -> String {
 mod tests {
     use super::*;
     use crate::json::raw;
-    use crate::model::CallRefusal;
+    use crate::model::{CallRefusal, ReplayFacts};
 
     fn record(outcome: CallOutcome, refusal: Option<RefusalReason>) -> CallRecord {
         let refusal = refusal.map(|reason| CallRefusal { reason, at: Some("policy.star:41".into()), why: "no".into() });
@@ -319,6 +319,7 @@ mod tests {
             result: None,
             server_calls: Vec::new(),
             more_server_calls: 0,
+            replay: ReplayFacts::default(),
         }
     }
 

@@ -88,6 +88,8 @@ impl RequestScope for TestHost {
     fn store(&self) -> Option<&Store> {
         Some(&self.world.store)
     }
+
+    fn note_state_read(&self) {}
 }
 
 impl Clock for TestHost {

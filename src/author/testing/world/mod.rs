@@ -10,6 +10,6 @@ mod test_world;
 
 pub(super) use host::{TestHost, current_world, format_log_line};
 pub(super) use mocks::{MockReply, MockedEffect, ReplySequence};
-pub(super) use scripted_user::ScriptedUser;
+pub(in crate::author) use scripted_user::ScriptedUser;
 pub(super) use test_case::TestCase;
 pub(super) use test_world::TestWorld;

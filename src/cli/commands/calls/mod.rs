@@ -1,8 +1,13 @@
-//! `proxy calls`: shows the calls of a running proxy as they happen, and one of them in detail.
+//! `proxy calls`: shows the calls of a running proxy as they happen and one of them in detail or as a test, and records whole
+//! calls in a file.
 
+mod as_test;
 mod details;
 mod filter;
 mod line;
+mod record;
+
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -16,7 +21,7 @@ use filter::CallFilter;
 #[derive(Debug, Args)]
 pub(crate) struct CallsArgs {
     /// Id of a call, or the end of it: show the call in detail
-    #[arg(value_name = "ID", conflicts_with_all = ["follow", "filter"])]
+    #[arg(value_name = "ID", group = "one_call", conflicts_with_all = ["follow", "filter"])]
     id: Option<String>,
     /// Record calls and show each one as soon as it is over, until Ctrl-C
     #[arg(long, short)]
@@ -24,9 +29,18 @@ pub(crate) struct CallsArgs {
     /// Only calls with this server, name, user, client, method, outcome or ms; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = filter::parse)]
     filter: Vec<CallFilter>,
+    /// Print a call as a test function for `proxy test`
+    #[arg(long, value_name = "ID", group = "one_call", conflicts_with_all = ["follow", "filter", "json"])]
+    as_test: Option<String>,
     /// With an id: show personal data and secrets in what was sent
-    #[arg(long, requires = "id")]
+    #[arg(long, requires = "one_call")]
     show_secrets: bool,
+    /// Write whole calls to a new file for `proxy backtest`, until Ctrl-C
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["one_call", "follow", "filter", "json"])]
+    record: Option<PathBuf>,
+    /// With --record: do not ask for confirmation
+    #[arg(long, requires = "record")]
+    yes: bool,
     /// Process id, if several proxies are running
     #[arg(long)]
     pid: Option<u32>,
@@ -37,6 +51,12 @@ pub(crate) struct CallsArgs {
 
 pub(super) fn run(args: &CallsArgs) -> Result<(), CommandFailure> {
     let running = instance::one(args.pid)?;
+    if let Some(file) = &args.record {
+        return record::run(&running, file, args.yes);
+    }
+    if let Some(id) = &args.as_test {
+        return as_test::run(&running, id, args.show_secrets);
+    }
     match &args.id {
         Some(id) => {
             let details = query::call_details(&running, id, args.show_secrets)?;

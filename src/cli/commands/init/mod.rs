@@ -11,6 +11,7 @@ use clap::Args;
 use super::inspect::list_servers::{self, ListServersArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
+use crate::cli::terminal::asked;
 use crate::config::{self, import};
 use crate::diagnostic::Diagnostic;
 
@@ -113,15 +114,4 @@ fn confirmed() -> Result<bool, CommandFailure> {
         return Err(CommandFailure::usage("standard input is not a terminal: pass --yes to accept these commands"));
     }
     Ok(matches!(asked("write the config? [y/N] ")?.as_str(), "y" | "Y" | "yes"))
-}
-
-/// What the user types after the question.
-fn asked(question: &str) -> Result<String, CommandFailure> {
-    let _ = write!(std::io::stderr(), "{question}");
-    let mut answer = String::new();
-    if std::io::stdin().read_line(&mut answer)? == 0 {
-        // The end of the input is not the empty answer, which stands for the default.
-        return Ok("n".to_owned());
-    }
-    Ok(answer.trim().to_owned())
 }

@@ -1,0 +1,130 @@
+//! The calls that wait for somebody who records them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::author::backtest::CallLine;
+use crate::model::{CallReader, CallRecord};
+
+/// How much waits for a reader that is slow, in bytes of what was sent. A single larger call still fits.
+const MAX_BYTES: usize = 32 << 20;
+const MAX_CALLS: usize = 4096;
+
+#[derive(Default)]
+pub(super) struct RecordQueue {
+    waiting: Mutex<WaitingCalls>,
+    added: Notify,
+}
+
+#[derive(Default)]
+struct WaitingCalls {
+    calls: VecDeque<Arc<CallRecord>>,
+    bytes: usize,
+    dropped: u64,
+}
+
+/// What a recording gets next.
+#[derive(Debug)]
+pub(super) enum QueuedCall {
+    Call(Box<CallLine>),
+    /// So many calls were not read in time.
+    Dropped(u64),
+}
+
+impl CallReader for RecordQueue {
+    fn read(&self, record: &Arc<CallRecord>) {
+        if record.item.is_none() {
+            return;
+        }
+        let mut waiting = self.waiting.lock();
+        let size = size(record);
+        if !waiting.calls.is_empty() && (waiting.calls.len() >= MAX_CALLS || waiting.bytes + size > MAX_BYTES) {
+            waiting.dropped += 1;
+            return;
+        }
+        waiting.bytes += size;
+        waiting.calls.push_back(Arc::clone(record));
+        drop(waiting);
+        self.added.notify_one();
+    }
+}
+
+impl RecordQueue {
+    pub(super) async fn next(&self) -> QueuedCall {
+        loop {
+            if let Some(next) = self.take() {
+                return next;
+            }
+            self.added.notified().await;
+        }
+    }
+
+    /// What waits now. Calls that were dropped are told of when there is room again: behind those that came before them.
+    pub(super) fn take(&self) -> Option<QueuedCall> {
+        let mut waiting = self.waiting.lock();
+        while let Some(record) = waiting.calls.pop_front() {
+            waiting.bytes -= size(&record);
+            if let Some(line) = CallLine::of(&record) {
+                return Some(QueuedCall::Call(Box::new(line)));
+            }
+        }
+        let dropped = std::mem::take(&mut waiting.dropped);
+        (dropped > 0).then_some(QueuedCall::Dropped(dropped))
+    }
+}
+
+fn size(record: &CallRecord) -> usize {
+    let texts = record.params.iter().chain(&record.result).map(|text| text.get().len()).sum::<usize>();
+    let calls = record
+        .server_calls
+        .iter()
+        .map(|call| 200 + call.params.get().len() + call.result.as_ref().map_or(0, |result| result.get().len()));
+    1000 + texts + calls.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::json::raw;
+    use crate::model::{CallOutcome, CallSource, ItemKind, Principal, RecordedItem, ReplayFacts};
+
+    fn record(bytes: usize) -> Arc<CallRecord> {
+        let item = RecordedItem { kind: ItemKind::Tool, name: "t".to_owned(), origin: None, definition: None };
+        Arc::new(CallRecord {
+            id: "1".to_owned(),
+            began: SystemTime::UNIX_EPOCH,
+            duration: Duration::ZERO,
+            method: "tools/call".into(),
+            item: Some(item),
+            principal: Principal::anonymous(),
+            client: Arc::default(),
+            source: CallSource::Http,
+            policy: None,
+            outcome: CallOutcome::Ok,
+            refusal: None,
+            params: Some(raw(&"x".repeat(bytes))),
+            result: None,
+            server_calls: Vec::new(),
+            more_server_calls: 0,
+            replay: ReplayFacts::default(),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_slow_is_told_how_many_calls_it_missed() {
+        let queue = RecordQueue::default();
+        queue.read(&record(2 * MAX_BYTES));
+        queue.read(&record(1));
+        queue.read(&record(1));
+        assert!(matches!(queue.next().await, QueuedCall::Call(_)), "the first one fits, however large it is");
+        assert!(matches!(queue.next().await, QueuedCall::Dropped(2)));
+        queue.read(&record(1));
+        assert!(matches!(queue.next().await, QueuedCall::Call(_)));
+        assert!(queue.take().is_none());
+    }
+}
