@@ -55,7 +55,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// What people do with each subcommand.
-const EXAMPLES: [(&str, &[&str]); 30] = [
+const EXAMPLES: [(&str, &[&str]); 31] = [
     (
         "serve",
         &[
