@@ -19,6 +19,7 @@ mod restart;
 mod start;
 mod status;
 mod surfaces;
+mod traces;
 
 pub use gauges::{Gauges, ServerGauges};
 pub use installation::script_source;

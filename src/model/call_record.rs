@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::{ClientInfo, Definition, ItemKind, Principal};
+use super::{ClientInfo, Definition, ItemKind, Principal, RequestTrace, SpanId};
 use crate::json::Raw;
 
 /// A request that is over.
@@ -16,6 +16,10 @@ pub struct CallRecord {
     pub began: SystemTime,
     pub duration: Duration,
     pub method: Cow<'static, str>,
+    /// The id that the client gave the request. `None` for commands.
+    pub request_id: Option<String>,
+    /// The revision of the protocol that the client speaks.
+    pub protocol: Option<&'static str>,
     /// The published item that the request was about.
     pub item: Option<RecordedItem>,
     pub principal: Principal,
@@ -34,6 +38,8 @@ pub struct CallRecord {
     pub server_calls: Vec<ServerCallRecord>,
     /// How many more there were than a record holds.
     pub more_server_calls: usize,
+    /// Its span, if it is traced.
+    pub trace: Option<Arc<RequestTrace>>,
 }
 
 /// The published item of a request.
@@ -169,6 +175,10 @@ pub struct ServerCallRecord {
     pub params: Raw,
     pub result: Option<Raw>,
     pub outcome: CallOutcome,
+    /// Whether it ran in this process.
+    pub is_local: bool,
+    /// Its span, if the request is traced.
+    pub span: Option<SpanId>,
 }
 
 /// Reads every record as soon as its request is over. Called on the task of the request: it must not block.

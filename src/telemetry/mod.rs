@@ -7,6 +7,7 @@ mod histogram;
 mod operations;
 mod recording;
 mod server_stats;
+pub mod traces;
 
 pub use counted::{CallReaderGuard, Telemetry};
 pub use histogram::{Histogram, HistogramSnapshot, OVERHEAD_BOUNDS, SECONDS_BOUNDS};

@@ -83,6 +83,9 @@ mod tests {
             result: Some(result),
             server_calls: Vec::new(),
             more_server_calls: 0,
+            request_id: None,
+            protocol: None,
+            trace: None,
         }
     }
 
@@ -146,6 +149,8 @@ mod tests {
             params: raw(&"x".repeat(50_000)),
             result: None,
             outcome: CallOutcome::Ok,
+            is_local: false,
+            span: None,
         };
         many.server_calls = vec![call; 1000];
         let kept = KeptCall::of(&many);

@@ -153,6 +153,9 @@ mod tests {
             result: None,
             server_calls: Vec::new(),
             more_server_calls: 0,
+            request_id: None,
+            protocol: None,
+            trace: None,
         })
     }
 
