@@ -68,6 +68,7 @@ mod supply_chain;
 mod support;
 mod tasks;
 mod testing;
+mod traces;
 mod trial;
 mod unread_messages;
 mod use_cases;

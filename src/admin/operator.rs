@@ -63,10 +63,13 @@ impl Operator {
         let params = own_params(kind, key, &params)?;
         let origin = RequestOrigin {
             method: kind.use_method(),
+            id: None,
+            revision: None,
             params: Some(&params),
             principal: &self.principal,
             client: &local,
             source: self.source,
+            ambient: None,
         };
         let recorded = RecordedRequest::begin(calls.dispatcher.telemetry(), origin);
         let request = RequestContext {

@@ -13,7 +13,7 @@ use super::call_outcome;
 use super::logged_call::LoggedCall;
 use crate::backend::{Answer, Backend, BackendCall, CallError, Listener, Subscriber, Subscription};
 use crate::json::Raw;
-use crate::model::{Owner, ServerCallRecord};
+use crate::model::{Owner, ServerCallRecord, SpanId};
 use crate::telemetry::{CallRecording, ServerStats, Telemetry};
 
 /// The configured backends by name, with their call statistics. A reload creates a new dispatcher.
@@ -54,11 +54,12 @@ impl Dispatcher {
     pub async fn call(
         &self,
         backend: &Arc<str>,
-        call: BackendCall,
+        mut call: BackendCall,
         recording: Option<&CallRecording>,
     ) -> Result<Answer, CallError> {
         let target = self.find(backend)?;
-        let counted = CountedCall::begin(backend, &call, &target.stats, recording);
+        let span = self.span(target, &mut call, recording);
+        let counted = CountedCall::begin(backend, &call, target, recording, span);
         let outcome = target.backend.call(call).await;
         counted.end(&outcome);
         outcome
@@ -83,13 +84,14 @@ impl Dispatcher {
     pub fn call_blocking(
         &self,
         backend: &Arc<str>,
-        call: BackendCall,
+        mut call: BackendCall,
         runtime: &Handle,
         recording: Option<&CallRecording>,
     ) -> Result<Answer, CallError> {
         let target = self.find(backend)?;
+        let span = self.span(target, &mut call, recording);
         let logged = LoggedCall::begin(backend, &call);
-        let counted = CountedCall::begin(backend, &call, &target.stats, recording);
+        let counted = CountedCall::begin(backend, &call, target, recording, span);
         let outcome = target.backend.call_blocking(call, runtime);
         counted.end(&outcome);
         if let Some(logged) = logged {
@@ -98,13 +100,31 @@ impl Dispatcher {
         outcome
     }
 
+    /// The span of a call, which a server gets to know as the parent of its own; `None` if the request is not traced.
+    fn span(
+        &self,
+        target: &DispatchTarget,
+        call: &mut BackendCall,
+        recording: Option<&CallRecording>,
+    ) -> Option<SpanId> {
+        let tracer = self.telemetry.tracer()?;
+        let trace = recording.and_then(|recording| recording.trace());
+        if target.backend.is_in_process() {
+            return trace.and_then(|_| SpanId::random());
+        }
+        tracer.propagate(&mut call.params, trace.map(Arc::as_ref))
+    }
+
     /// Whether calls of a backend run in this process, as a part of the handler that makes them.
     pub fn is_in_process(&self, backend: &Arc<str>) -> bool {
         self.find(backend).is_ok_and(|target| target.backend.is_in_process())
     }
 
     /// Sends a notification to a backend.
-    pub async fn notify(&self, backend: &Arc<str>, method: String, params: Option<Raw>) {
+    pub async fn notify(&self, backend: &Arc<str>, method: String, mut params: Option<Raw>) {
+        if let (Some(tracer), Some(params)) = (self.telemetry.tracer(), &mut params) {
+            tracer.propagate(params, None);
+        }
         if let Some(server) = self.find(backend).ok().and_then(|target| target.backend.connected()) {
             server.notify(method, params).await;
         }
@@ -138,20 +158,28 @@ struct CallDetails {
     server: Arc<str>,
     began: SystemTime,
     params: Raw,
+    is_local: bool,
+    span: Option<SpanId>,
 }
 
 impl<'a> CountedCall<'a> {
     fn begin(
         server: &Arc<str>,
         call: &BackendCall,
-        stats: &'a ServerStats,
+        target: &'a DispatchTarget,
         recording: Option<&'a CallRecording>,
+        span: Option<SpanId>,
     ) -> Self {
         let is_read = recording.is_some_and(|recording| recording.details().is_some());
-        let details =
-            || CallDetails { server: Arc::clone(server), began: SystemTime::now(), params: Raw::clone(&call.params) };
+        let details = || CallDetails {
+            server: Arc::clone(server),
+            began: SystemTime::now(),
+            params: Raw::clone(&call.params),
+            is_local: target.backend.is_in_process(),
+            span,
+        };
         let (began, method) = (Instant::now(), call.method.clone());
-        CountedCall { began, method, stats, recording, details: is_read.then(details) }
+        CountedCall { began, method, stats: &target.stats, recording, details: is_read.then(details) }
     }
 
     fn end(self, outcome: &Result<Answer, CallError>) {
@@ -168,6 +196,8 @@ impl<'a> CountedCall<'a> {
             params: details.params,
             result: result.ok().cloned(),
             outcome: counted,
+            is_local: details.is_local,
+            span: details.span,
         });
         recording.server_called(duration, record);
     }

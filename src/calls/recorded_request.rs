@@ -9,9 +9,10 @@ use uuid::Uuid;
 use super::call_outcome;
 use crate::backend::CallError;
 use crate::json::Raw;
-use crate::model::{CallOutcome, CallRecord, CallSource, ClientInfo, Principal};
+use crate::model::{CallOutcome, CallRecord, CallSource, ClientInfo, Principal, TraceContext};
+use crate::telemetry::traces::SentContext;
 use crate::telemetry::{CallRecording, OTHER, Telemetry};
-use crate::wire::RpcError;
+use crate::wire::{Id, Revision, RpcError};
 
 /// The methods that are counted by name. A client may send any other text.
 const METHODS: [&str; 19] = [
@@ -40,10 +41,23 @@ const METHODS: [&str; 19] = [
 #[derive(Clone, Copy)]
 pub struct RequestOrigin<'a> {
     pub method: &'a str,
+    /// `None` for a command.
+    pub id: Option<&'a Id>,
+    pub revision: Option<Revision>,
     pub params: Option<&'a Raw>,
     pub principal: &'a Principal,
     pub client: &'a Arc<ClientInfo>,
     pub source: CallSource,
+    /// The trace context of the HTTP request.
+    pub ambient: Option<TraceContext>,
+}
+
+impl RequestOrigin<'_> {
+    /// What the client sent about its trace.
+    fn sent_context(&self) -> SentContext<'_> {
+        let is_trusted = self.principal.local || !self.principal.anonymous;
+        SentContext { params: self.params, ambient: self.ambient, is_trusted }
+    }
 }
 
 /// A request that is being answered. One that is dropped before it has an outcome was cancelled.
@@ -56,7 +70,8 @@ pub struct RecordedRequest<'a> {
 impl<'a> RecordedRequest<'a> {
     pub fn begin(telemetry: &Arc<Telemetry>, origin: RequestOrigin<'a>) -> Self {
         let is_logged = tracing::enabled!(target: "request", Level::DEBUG, server);
-        RecordedRequest { origin, recording: CallRecording::begin(telemetry, is_logged), outcome: None }
+        let trace = telemetry.tracer().and_then(|tracer| tracer.begin(&origin.sent_context()));
+        RecordedRequest { origin, recording: CallRecording::begin(telemetry, is_logged, trace), outcome: None }
     }
 
     pub fn recording(&self) -> &Arc<CallRecording> {
@@ -90,6 +105,8 @@ impl Drop for RecordedRequest<'_> {
             began: details.began,
             duration,
             method: if method == OTHER { self.origin.method.to_owned().into() } else { method.into() },
+            request_id: self.origin.id.map(Id::text),
+            protocol: self.origin.revision.map(Revision::as_str),
             item: noted.item,
             principal: self.origin.principal.clone(),
             client: Arc::clone(self.origin.client),
@@ -102,6 +119,7 @@ impl Drop for RecordedRequest<'_> {
             server_calls: noted.server_calls,
             more_server_calls: noted.more_server_calls,
             replay: noted.replay,
+            trace: self.recording.trace().cloned(),
         };
         log(&record, duration);
         self.recording.telemetry().read(&Arc::new(record));

@@ -37,7 +37,7 @@ pub use sections::server::{
 };
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::StoreAddress;
-pub use sections::telemetry::TelemetrySettings;
+pub use sections::telemetry::{OtlpSettings, TRACE_SAMPLERS, TelemetrySettings, TraceSampler, parse_endpoint};
 pub use sections::token::Token;
 pub use syntax::reader::BlockPosition;
 pub use syntax::substitute::Environment;

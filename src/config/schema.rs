@@ -79,6 +79,9 @@ fn of_shape(shape: &Shape) -> Map<String, Value> {
         Shape::Text => json!({"type": ["string", "number", "boolean"]}),
         Shape::Boolean => json!({"type": "boolean"}),
         Shape::Integer(least) => json!({"type": "integer", "minimum": least}),
+        Shape::Fraction => {
+            json!({"type": ["number", "string"], "minimum": 0, "maximum": 1, "pattern": VARIABLE})
+        }
         Shape::Duration => {
             json!({"type": "string", "pattern": format!(r"^[0-9]+ *(ms|s|m|h)$|{VARIABLE}")})
         }

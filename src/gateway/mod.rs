@@ -20,6 +20,7 @@ mod script_versions;
 mod start;
 mod status;
 mod surfaces;
+mod traces;
 
 pub use gauges::{DefinitionTokens, Gauges, ServerGauges};
 pub use installation::script_source;

@@ -169,6 +169,9 @@ impl Gateway {
         self.installed.backend_set.stop().await;
         // The answer to a renewal must be saved: the old log-in may be spent.
         self.log_ins.drain().await;
+        if let Some(tracer) = self.calls().dispatcher.telemetry().tracer() {
+            tracer.close().await;
+        }
         if let Some(audit) = self.calls().dispatcher.telemetry().audit() {
             audit.close().await;
         }

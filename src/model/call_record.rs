@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClientInfo, Definition, ItemKind, Principal};
+use super::{ClientInfo, Definition, ItemKind, Principal, RequestTrace, SpanId};
 use crate::json::Raw;
 
 /// A request that is over.
@@ -18,6 +18,10 @@ pub struct CallRecord {
     pub began: SystemTime,
     pub duration: Duration,
     pub method: Cow<'static, str>,
+    /// The id that the client gave the request. `None` for commands.
+    pub request_id: Option<String>,
+    /// The revision of the protocol that the client speaks.
+    pub protocol: Option<&'static str>,
     /// The published item that the request was about.
     pub item: Option<RecordedItem>,
     pub principal: Principal,
@@ -37,6 +41,8 @@ pub struct CallRecord {
     /// How many more there were than a record holds.
     pub more_server_calls: usize,
     pub replay: ReplayFacts,
+    /// Its span, if it is traced.
+    pub trace: Option<Arc<RequestTrace>>,
 }
 
 /// What a backtest needs of a request beside its params and results.
@@ -207,6 +213,10 @@ pub struct ServerCallRecord {
     pub params: Raw,
     pub result: Option<Raw>,
     pub outcome: CallOutcome,
+    /// Whether it ran in this process.
+    pub is_local: bool,
+    /// Its span, if the request is traced.
+    pub span: Option<SpanId>,
 }
 
 /// Reads every record as soon as its request is over. Called on the task of the request: it must not block.

@@ -18,6 +18,7 @@ mod surface_key;
 mod template;
 mod tool_checks;
 mod tool_schema;
+mod trace_context;
 mod withheld;
 
 pub use abilities::Abilities;
@@ -44,3 +45,4 @@ pub use surface_key::{SurfaceCacheKey, SurfaceKey};
 pub use template::UriTemplate;
 pub use tool_checks::{ToolChecks, check_output};
 pub use tool_schema::ToolSchema;
+pub use trace_context::{RequestTrace, SpanId, TraceContext, TraceId};

@@ -10,6 +10,7 @@ use super::histogram::{Histogram, HistogramSnapshot, OVERHEAD_BOUNDS};
 use super::operations::{Operation, OperationStats, Operations};
 use super::proxy_stats::ProxyStats;
 use super::server_stats::{ServerStats, StatsByServer};
+use super::traces::Tracer;
 use crate::model::{CallReader, CallRecord, RefusalReason};
 
 /// The counts of one process. They survive reloads.
@@ -23,6 +24,7 @@ pub struct Telemetry {
     has_readers: AtomicBool,
     readers: RwLock<Vec<Arc<dyn CallReader>>>,
     audit: OnceLock<Arc<AuditLog>>,
+    tracer: OnceLock<Arc<Tracer>>,
 }
 
 impl Default for Telemetry {
@@ -36,6 +38,7 @@ impl Default for Telemetry {
             has_readers: AtomicBool::new(false),
             readers: RwLock::default(),
             audit: OnceLock::new(),
+            tracer: OnceLock::new(),
         }
     }
 }
@@ -99,10 +102,23 @@ impl Telemetry {
         self.audit.get()
     }
 
+    /// Traces requests from now on. Only the first call has an effect.
+    pub fn set_tracer(&self, tracer: Arc<Tracer>) {
+        let _ = self.tracer.set(tracer);
+    }
+
+    /// `None` if there are no traces.
+    pub fn tracer(&self) -> Option<&Arc<Tracer>> {
+        self.tracer.get()
+    }
+
     /// Hands a record to all readers.
     pub fn read(&self, record: &Arc<CallRecord>) {
         for reader in self.readers.read().iter() {
             reader.read(record);
+        }
+        if let Some(tracer) = self.tracer() {
+            tracer.read(record);
         }
     }
 }

@@ -9,6 +9,7 @@ mod operations;
 mod proxy_stats;
 mod recording;
 mod server_stats;
+pub mod traces;
 
 pub use counted::{CallReaderGuard, Telemetry};
 pub use duration_summary::DurationSummary;

@@ -8,7 +8,9 @@ use parking_lot::Mutex;
 
 use super::counted::Telemetry;
 use super::operations::OperationStats;
-use crate::model::{CallOutcome, CallRefusal, RecordedItem, RefusalReason, ReplayFacts, ServerCallRecord};
+use crate::model::{
+    CallOutcome, CallRefusal, RecordedItem, RefusalReason, ReplayFacts, RequestTrace, ServerCallRecord,
+};
 
 /// The maximum number of calls of servers in one record. A handler may make any number of calls, and their texts are in
 /// memory until the request is over.
@@ -24,6 +26,8 @@ pub struct CallRecording {
     in_servers: AtomicU64,
     /// Where the request is counted; set if it is about a published item.
     stats: OnceLock<Arc<OperationStats>>,
+    /// `None` if the request is not traced.
+    trace: Option<Arc<RequestTrace>>,
     /// `None` if nobody reads records.
     details: Option<Box<Details>>,
 }
@@ -61,20 +65,25 @@ impl NotedDetails {
 
 impl CallRecording {
     /// `detailed` even if nobody reads records: the log may want them.
-    pub fn begin(telemetry: &Arc<Telemetry>, detailed: bool) -> Arc<Self> {
-        let details = (detailed || telemetry.has_readers())
+    pub fn begin(telemetry: &Arc<Telemetry>, detailed: bool, trace: Option<Arc<RequestTrace>>) -> Arc<Self> {
+        let details = (detailed || trace.is_some() || telemetry.has_readers())
             .then(|| Box::new(Details { began: SystemTime::now(), noted: Mutex::default() }));
         Arc::new(CallRecording {
             telemetry: Arc::clone(telemetry),
             began: Instant::now(),
             in_servers: AtomicU64::new(0),
             stats: OnceLock::new(),
+            trace,
             details,
         })
     }
 
     pub fn telemetry(&self) -> &Arc<Telemetry> {
         &self.telemetry
+    }
+
+    pub fn trace(&self) -> Option<&Arc<RequestTrace>> {
+        self.trace.as_ref()
     }
 
     pub fn details(&self) -> Option<&Details> {
@@ -155,6 +164,8 @@ mod tests {
             params: valid(format!("\"{}\"", "x".repeat(bytes))).unwrap(),
             result: None,
             outcome: CallOutcome::Ok,
+            is_local: false,
+            span: None,
         }
     }
 

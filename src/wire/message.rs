@@ -20,6 +20,11 @@ impl Id {
         (token.starts_with('"') || integer).then(|| Id(token.into()))
     }
 
+    /// The number, or the string without its quotes.
+    pub fn text(&self) -> String {
+        serde_json::from_str(&self.0).unwrap_or_else(|_| self.0.to_string())
+    }
+
     pub fn number(number: u64) -> Self {
         Id(number.to_string().into())
     }

@@ -31,6 +31,7 @@ pub mod lsp_client;
 pub mod measure;
 pub mod message;
 pub mod modern;
+pub mod otlp_receiver;
 pub mod patience;
 pub mod postgres;
 pub mod program;

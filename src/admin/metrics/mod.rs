@@ -63,6 +63,8 @@ impl Collector for Metrics {
         histograms(&mut encoder, "proxy_overhead", "Time of a call that was not spent in servers", &overhead)?;
         let refused = self.telemetry.refused().map(|(reason, count)| (vec![label("reason", reason.as_str())], count));
         counters(&mut encoder, "proxy_refused", "Requests that the proxy or its script refused", &refused)?;
+        let dropped = [(Labels::new(), self.telemetry.tracer().map_or(0, |tracer| tracer.dropped()))];
+        counters(&mut encoder, "proxy_spans_dropped", "Spans that did not reach the collector", &dropped)?;
         let operations = self.telemetry.operations();
         let failures = operations.iter().filter(|(_, stats)| stats.script_failures() > 0).map(|(operation, stats)| {
             (vec![label("tool", operation.name.as_deref().unwrap_or_default())], stats.script_failures())

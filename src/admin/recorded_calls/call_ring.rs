@@ -84,6 +84,9 @@ mod tests {
             server_calls: Vec::new(),
             more_server_calls: 0,
             replay: ReplayFacts::default(),
+            request_id: None,
+            protocol: None,
+            trace: None,
         }
     }
 
@@ -147,6 +150,8 @@ mod tests {
             params: raw(&"x".repeat(50_000)),
             result: None,
             outcome: CallOutcome::Ok,
+            is_local: false,
+            span: None,
         };
         many.server_calls = vec![call; 1000];
         let kept = KeptCall::of(&Arc::new(many));

@@ -43,6 +43,9 @@ pub struct CallSummary {
     pub server_calls: Vec<ServerCallSummary>,
     /// How many calls of servers there were beyond those.
     pub more_server_calls: usize,
+    /// The id of its trace, if it is traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 /// Why the proxy or its script refused a request.
@@ -90,6 +93,7 @@ impl CallSummary {
             bytes_out: size(record.result.as_ref()),
             server_calls: record.server_calls.iter().take(MAX_SERVER_CALLS).map(ServerCallSummary::of).collect(),
             more_server_calls: record.more_server_calls + record.server_calls.len().saturating_sub(MAX_SERVER_CALLS),
+            trace: record.trace.as_ref().map(|trace| trace.id.to_string()),
         }
     }
 

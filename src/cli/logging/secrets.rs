@@ -62,6 +62,11 @@ fn values(config: &Config) -> Vec<String> {
     found.extend(config.tokens.iter().map(|token| token.token.reveal().to_owned()));
     found.extend(config.serve.state_keys.iter().map(|key| key.reveal().to_owned()));
     found.extend(config.audit.iter().filter_map(|audit| audit.key.as_ref()).map(|key| key.reveal().to_owned()));
+    if let Some(otlp) = &config.telemetry.otlp {
+        let words = otlp.headers.values().flat_map(|value| value.reveal().split_whitespace());
+        found.extend(words.map(str::to_owned));
+        found.extend(otlp.endpoint.iter().flat_map(|endpoint| of_url(endpoint.as_str())));
+    }
     if let StoreAddress::Redis(url) = &config.store {
         found.extend(of_url(url.reveal()));
     }

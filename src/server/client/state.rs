@@ -12,7 +12,7 @@ use super::sink::MessageSink;
 use super::subscriptions::SessionSubscriptions;
 use crate::gateway::SurfaceHandle;
 use crate::json::RawRef;
-use crate::model::{Abilities, ClientInfo, ClientProfile, Owner, Principal, SurfaceKey};
+use crate::model::{Abilities, ClientInfo, ClientProfile, Owner, Principal, SurfaceKey, TraceContext};
 use crate::telemetry::{ProxyStats, SessionTimer};
 use crate::wire::Revision;
 
@@ -31,6 +31,8 @@ pub(crate) struct Client {
     pub(crate) info: Arc<ClientInfo>,
     /// The headers of this request that the config exposes to scripts.
     pub(crate) headers: Arc<[(String, String)]>,
+    /// The trace context of this HTTP request, if requests are traced.
+    pub(crate) trace_context: Option<TraceContext>,
     pub(crate) level: ClientLogLevel,
     /// Sends requests to a session-based client.
     pub(crate) questions: Option<Arc<PendingQuestions>>,
@@ -67,6 +69,7 @@ impl Client {
             abilities,
             info,
             headers: Arc::default(),
+            trace_context: None,
             level: ClientLogLevel::new_session(),
             questions: Some(Arc::default()),
             subscriptions: None,

@@ -112,6 +112,7 @@ pub(super) fn admit(
         abilities,
         info,
         headers: Arc::default(),
+        trace_context: None,
         level: ClientLogLevel::Request(level),
         questions: None,
         subscriptions: None,

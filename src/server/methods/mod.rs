@@ -84,10 +84,13 @@ pub(super) async fn answer(
 ) -> MethodOutcome {
     let origin = RequestOrigin {
         method: &message.method,
+        id: Some(&message.id),
+        revision: Some(client.revision),
         params: message.params.as_ref(),
         principal: &client.principal,
         client: &client.info,
         source: server.source,
+        ambient: client.trace_context,
     };
     let recorded = RecordedRequest::begin(&server.telemetry, origin);
     let outcome = respond(server, client, sink, message, cancel, surface, recorded.recording()).await;

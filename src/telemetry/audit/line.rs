@@ -13,7 +13,8 @@ use super::key::AuditKey;
 use crate::config::{Audit, AuditDetail};
 use crate::json::{Object, Raw};
 use crate::model::{
-    CallOutcome, CallRecord, CallSource, ClientInfo, ItemKind, Principal, RecordedItem, RefusalReason, ServerCallRecord,
+    CallOutcome, CallRecord, CallSource, ClientInfo, ItemKind, Principal, RecordedItem, RefusalReason,
+    ServerCallRecord, TraceContext,
 };
 
 /// What an entry takes in memory beside its values.
@@ -160,8 +161,9 @@ fn of_call(record: &CallRecord, options: &LineOptions) -> Value {
     }
     line["ms"] = milliseconds(record.duration);
     let meta = sent.as_ref().and_then(|sent| Object::of(sent.get("_meta")?).ok());
-    if let Some(trace) = meta.and_then(|meta| trace(&meta.string("traceparent")?)) {
-        line["trace"] = trace.into();
+    let theirs = || meta.and_then(|meta| TraceContext::parse(&meta.string("traceparent")?)).map(|parent| parent.trace);
+    if let Some(trace) = record.trace.as_ref().map(|trace| trace.id).or_else(theirs) {
+        line["trace"] = trace.to_string().into();
     }
     line
 }
@@ -272,12 +274,6 @@ fn of_server_call(call: &ServerCallRecord, options: &LineOptions) -> Value {
     line
 }
 
-/// The trace id of a `traceparent`.
-fn trace(parent: &str) -> Option<String> {
-    let id = parent.split('-').nth(1)?;
-    (id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| id.to_owned())
-}
-
 fn milliseconds(duration: Duration) -> Value {
     ((duration.as_secs_f64() * 10_000.0).round() / 10.0).into()
 }
@@ -299,7 +295,7 @@ fn timestamp(at: SystemTime) -> String {
 mod tests {
     use super::*;
     use crate::json::raw;
-    use crate::model::{CallRefusal, ReplayFacts};
+    use crate::model::{CallRefusal, ReplayFacts, RequestTrace, SpanId, TraceId};
 
     fn record(outcome: CallOutcome, refusal: Option<RefusalReason>) -> CallRecord {
         let refusal = refusal.map(|reason| CallRefusal { reason, at: Some("policy.star:41".into()), why: "no".into() });
@@ -320,6 +316,9 @@ mod tests {
             server_calls: Vec::new(),
             more_server_calls: 0,
             replay: ReplayFacts::default(),
+            request_id: None,
+            protocol: None,
+            trace: None,
         }
     }
 
@@ -377,10 +376,22 @@ mod tests {
             (&line["policy"], &line["ms"], &line["at"]),
             (&policy, &json!(0.4), &json!("1970-01-01T00:00:00.000Z"))
         );
-        assert_eq!(
-            trace("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").as_deref(),
-            Some("4bf92f3577b34da6a3ce929d0e0e4736")
-        );
-        assert_eq!(trace("x-y"), None);
+    }
+
+    #[test]
+    fn a_line_names_the_trace() {
+        let options =
+            LineOptions { arguments: AuditDetail::None, results: AuditDetail::None, key: None, redact: str::to_owned };
+        let mut record = record(CallOutcome::Ok, None);
+        let trace = |record: &CallRecord| of_call(record, &options)["trace"].clone();
+        assert_eq!(trace(&record), Value::Null);
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        record.params = Some(raw(&json!({"_meta": {"traceparent": parent}})));
+        assert_eq!(trace(&record), "4bf92f3577b34da6a3ce929d0e0e4736");
+        record.params = Some(raw(&json!({"_meta": {"traceparent": "x-y"}})));
+        assert_eq!(trace(&record), Value::Null);
+        let (id, span) = (TraceId([0x11; 16]), SpanId([2; 8]));
+        record.trace = Some(Arc::new(RequestTrace { id, span, parent: None, state: None, link: None }));
+        assert_eq!(trace(&record), "11".repeat(16));
     }
 }

@@ -23,6 +23,9 @@ pub(super) fn print(details: &CallDetails) {
     if let Some(policy) = &details.policy {
         fact("policy", one_line(policy));
     }
+    if let Some(trace) = &call.trace {
+        fact("trace", one_line(trace));
+    }
     if let Some(refused) = &call.refusal {
         fact("refused", format!("{} ({})", one_line(&refusal(refused)), one_line(&refused.reason)));
     }

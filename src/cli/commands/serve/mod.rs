@@ -77,6 +77,10 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
         gateway.stop().await;
         return Err(CommandFailure::failed(problem));
     }
+    if let Err(problem) = gateway.start_traces(&config.telemetry) {
+        gateway.stop().await;
+        return Err(CommandFailure::config(vec![problem]));
+    }
     let source = args.source;
     let reread: Reread = Arc::new(move || {
         let loaded = source.load().map_err(|failure| failure.into_parts().1)?;

@@ -21,6 +21,7 @@ pub use auth::{
 };
 pub(crate) use env_file::env_files;
 pub(crate) use read::{read_inherited, read_servers};
+pub(in crate::config) use transport::read_header;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerConfig {

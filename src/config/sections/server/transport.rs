@@ -155,7 +155,7 @@ fn read_variable(name: &str, reader: &ValueReader) -> Option<Secret> {
     Some(value)
 }
 
-fn read_header(name: &str, reader: &ValueReader) -> Option<Secret> {
+pub(in crate::config) fn read_header(name: &str, reader: &ValueReader) -> Option<Secret> {
     if HeaderName::from_bytes(name.as_bytes()).is_err() {
         reader.report(reader.problem("invalid name of an HTTP header").at(reader.place()));
     }

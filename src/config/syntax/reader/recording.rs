@@ -16,6 +16,8 @@ pub(crate) enum Shape {
     Boolean,
     /// An integer of at least this.
     Integer(usize),
+    /// A number between 0 and 1.
+    Fraction,
     Duration,
     Size,
     Choice(Vec<String>),

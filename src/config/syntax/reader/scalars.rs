@@ -113,6 +113,19 @@ impl ValueReader<'_> {
         }
     }
 
+    /// A number between 0 and 1.
+    pub(crate) fn fraction(&self) -> Option<f64> {
+        if self.records(|| Shape::Fraction) {
+            return Some(1.0);
+        }
+        let number = match &self.node.value {
+            Value::Number(text) => text.parse().ok(),
+            Value::String(text) => self.substituted(text)?.parse().ok(),
+            _ => None,
+        };
+        number.filter(|number| (0.0..=1.0).contains(number)).or_else(|| self.expected("a number between 0 and 1"))
+    }
+
     pub(crate) fn duration(&self) -> Option<Duration> {
         if self.records(|| Shape::Duration) {
             return Some(Duration::from_secs(1));

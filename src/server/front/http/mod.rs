@@ -62,11 +62,12 @@ impl HttpFront {
         let identity = watch::channel(Identity::new(&tokens.borrow_and_update())).0;
         let sessions = Sessions::new(serve.max_sessions, serve.session_idle_timeout);
         let failed_logins = FailedLogins::new(&server.telemetry);
+        let is_traced = server.telemetry.tracer().is_some();
         let front = Arc::new(HttpFront {
             server,
             sessions,
             identity,
-            request_headers: RequestHeaders::new(&serve.request_headers),
+            request_headers: RequestHeaders::new(&serve.request_headers, is_traced),
             replay_budget: Arc::default(),
             stream_delay: CommonDelay::new(STREAM_DELAY),
             failed_logins,

@@ -52,6 +52,7 @@ impl HttpFront {
             Ok(client) => Arc::new(Client {
                 links: self.server.links.of(&client.principal),
                 headers: self.request_headers.of(&headers),
+                trace_context: self.request_headers.trace_context(&headers),
                 ..client
             }),
             Err(refusal) => return refuse(refusal.status, &refusal.error),
