@@ -1,5 +1,5 @@
-// What the page knows of the proxy. Events arrive all the time; the page is drawn at most once per frame, and not at all
-// while it is hidden.
+// What the page knows of the proxy. Events arrive all the time; the page is drawn in animation frames, a few times a second,
+// and not at all while it is hidden.
 
 import { useEffect, useState } from './preact.js';
 import { follow, get } from './api.js';
@@ -9,6 +9,8 @@ const MAX_CALLS = 500;
 const RETRY_MS = 2000;
 const REFRESH_MS = 5000;
 const SETTLE_MS = 300;
+/** The time between two drawings: a person reads no faster. */
+const DRAW_MS = 120;
 
 /** The state of the page. It is replaced as a whole after each connection. */
 export const live = {
@@ -36,17 +38,23 @@ export const live = {
 export const CAPABILITIES = '{"elicitation":{"form":{},"url":{}}}';
 
 const listeners = new Set();
-let frame = 0;
+let isWaiting = false;
+let drawn = 0;
 let arrived = [];
 
-/** Draws what has changed, in the next frame. */
+/** Draws what has changed, in one of the next frames. */
 export function changed() {
-  if (frame || document.hidden) return;
-  frame = requestAnimationFrame(() => {
-    frame = 0;
+  if (isWaiting || document.hidden) return;
+  isWaiting = true;
+  const draw = () => requestAnimationFrame(() => {
+    isWaiting = false;
+    drawn = performance.now();
     takeArrived();
     listeners.forEach((listener) => listener({}));
   });
+  const wait = drawn + DRAW_MS - performance.now();
+  if (wait > 0) setTimeout(draw, wait);
+  else draw();
 }
 
 /** Draws a component whenever something has changed. */
@@ -132,6 +140,7 @@ async function loadCalls() {
   takeArrived();
   const later = live.calls.filter((call) => !calls.some((kept) => kept.id === call.id));
   live.calls = [...later, ...calls.reverse()].slice(0, MAX_CALLS);
+  Object.assign(live, { seen: live.calls.length, failed: live.calls.filter(hasFailed).length });
   changed();
 }
 

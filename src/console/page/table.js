@@ -9,7 +9,7 @@ const PAGE = 200;
  * `columns` are `{key, title, cell, value, className}`: `cell` draws a row's cell, and `value`, if the table can be sorted by
  * the column, is what it is sorted by.
  */
-export function Table({ label, columns, rows, keyOf, nameOf, selected, onOpen, empty }) {
+export function Table({ label, columns, rows, keyOf, nameOf, selected, onOpen, empty, className = '' }) {
   const [sort, setSort] = useState(null);
   const [shown, setShown] = useState(PAGE);
   const [active, setActive] = useState(null);
@@ -28,7 +28,7 @@ export function Table({ label, columns, rows, keyOf, nameOf, selected, onOpen, e
   };
   const sortBy = (key) => setSort((now) => (now?.key !== key ? { key, down: true } : now.down ? { key, down: false } : null));
   if (!rows.length) return html`<p class="empty">${empty}</p>`;
-  return html`<div class="table">
+  return html`<div class="table ${className}">
     <table aria-label=${label}>
       <thead><tr>${columns.map((column) => html`<th key=${column.key} scope="col" class=${column.className}
         aria-sort=${sort?.key === column.key ? (sort.down ? 'descending' : 'ascending') : undefined}>

@@ -13,14 +13,14 @@ import { Text, plain, shellWord, visibleJson } from '../text.js';
 import { Json, LongText } from '../value.js';
 
 const COLUMNS = [
-  { key: 'at', title: 'Time', className: 'time', cell: (call) => clock(call.at) },
+  { key: 'at', title: 'Time', className: 'time', cell: (call) => html`${clock(call.at).slice(0, 8)}<span class="low">${clock(call.at).slice(8)}</span>` },
   { key: 'name', title: 'Call', className: 'name', value: (call) => call.name ?? call.method, cell: (call) => html`${call.name === null
     ? html`<${Text} value=${call.method} limit=${80} />`
     : html`<${Text} value=${call.name} limit=${100} />${call.method !== 'tools/call' && html` <span class="type"><${Text} value=${call.method} limit=${60} /></span>`}`}` },
-  { key: 'server', title: 'Server', className: 'low', value: (call) => call.server ?? '', cell: (call) => call.server === null ? html`<span class="none">–</span>` : html`<${Text} value=${call.server} limit=${40} />` },
-  { key: 'user', title: 'User', className: 'low', value: (call) => call.user, cell: (call) => html`<${Text} value=${call.user} limit=${40} />` },
-  { key: 'client', title: 'Client', className: 'low', cell: (call) => html`<${Text} value=${call.client || call.source} limit=${40} />` },
-  { key: 'outcome', title: 'Outcome', value: (call) => call.outcome, cell: (call) => html`<${Badge} word=${call.outcome} />${call.serverCalls.length > 1 && html` <span class="type">${plural(call.serverCalls.length + call.moreServerCalls, 'server call')}</span>`}` },
+  { key: 'server', title: 'Server', className: 'low short', value: (call) => call.server ?? '', cell: (call) => call.server === null ? html`<span class="none">–</span>` : html`<${Text} value=${call.server} limit=${40} />` },
+  { key: 'user', title: 'User', className: 'low short', value: (call) => call.user, cell: (call) => html`<${Text} value=${call.user} limit=${40} />` },
+  { key: 'client', title: 'Client', className: 'wide short', cell: (call) => html`<${Text} value=${call.client || call.source} limit=${40} />` },
+  { key: 'outcome', title: 'Outcome', className: 'outcome', value: (call) => call.outcome, cell: (call) => html`<${Badge} word=${call.outcome} />${call.serverCalls.length > 1 && html` <span class="type">${plural(call.serverCalls.length + call.moreServerCalls, 'server call')}</span>`}` },
   { key: 'ms', title: 'Duration', className: 'number', value: (call) => Number(call.ms), cell: (call) => milliseconds(call.ms) },
   { key: 'bytes', title: 'Result', className: 'number low', value: (call) => call.bytesOut, cell: (call) => bytes(call.bytesOut) },
 ];
@@ -42,7 +42,7 @@ export function Calls({ item }) {
         <button type="button" aria-pressed=${paused ? 'true' : 'false'} onClick=${() => setPaused(paused ? null : calls)}>Pause</button>
         ${paused && html`<span class="waiting">${plural(waiting, 'new call')}</span>`}
       </div>
-      <${Table} label="Calls" columns=${COLUMNS} rows=${rows} keyOf=${(call) => call.id} nameOf=${rowName} selected=${item}
+      <${Table} label="Calls" className="steady" columns=${COLUMNS} rows=${rows} keyOf=${(call) => call.id} nameOf=${rowName} selected=${item}
         onOpen=${(id) => go('calls', id)}
         empty=${shown.length ? 'No call matches the filter.' : 'No calls yet. Calls are recorded while this page is open.'} />
     </div>
