@@ -19,7 +19,36 @@ macro_rules! assets {
     };
 }
 
-static ASSETS: &[Asset] = assets!["index.html",];
+static ASSETS: &[Asset] = assets![
+    "api.js",
+    "diff.js",
+    "filter.js",
+    "format.js",
+    "index.html",
+    "json.js",
+    "live.js",
+    "main.js",
+    "navigation.js",
+    "parts.js",
+    "preact.js",
+    "provenance.js",
+    "sse.js",
+    "starlark.js",
+    "style.css",
+    "table.js",
+    "text.js",
+    "value.js",
+    "form/fields.js",
+    "form/form.js",
+    "form/schema.js",
+    "form/state.js",
+    "form/try_it.js",
+    "views/calls.js",
+    "views/script.js",
+    "views/servers.js",
+    "views/surface.js",
+    "views/tools.js",
+];
 
 const fn content_type(name: &str) -> &'static str {
     match name.as_bytes() {

@@ -32,7 +32,7 @@ function term(text) {
     return time[1] === '>' ? (call) => call.ms >= limit : (call) => call.ms <= limit;
   }
   const [, field, value] = /^([a-z]+):(.*)$/s.exec(text) ?? [];
-  if (field && FIELDS[field]) {
+  if (field && Object.hasOwn(FIELDS, field)) {
     const wanted = unquoted(value);
     return (call) => FIELDS[field](call).some((actual) => contains(actual, wanted));
   }

@@ -12,7 +12,8 @@ const TONES = {
 };
 
 /** A state in one word, with a colour that repeats it. */
-export const Badge = ({ word, children }) => html`<span class="badge ${TONES[word] ?? 'plain'}">${children ?? word.replace('_', ' ')}</span>`;
+export const Badge = ({ word, children }) => html`<span class="badge ${Object.hasOwn(TONES, word) ? TONES[word] : 'plain'}">${
+  children ?? html`<${Text} value=${word.replace('_', ' ')} limit=${40} />`}</span>`;
 
 /** What went wrong, as the API says it. */
 export const Problem = ({ error }) => html`<div class="problem" role="alert">

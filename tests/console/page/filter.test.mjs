@@ -28,6 +28,8 @@ test('error: matches what failed, and says how', () => {
   assert.ok(matches('error:"too many"', { outcome: 'refused', refusal: { why: 'Too many calls', at: 'policy.star:41' } }));
 });
 
+test('names of JavaScript internals are ordinary words', () => assert.ok(!matches('constructor:x') && !matches('__proto__:')));
+
 test('words match any field, a minus excludes, and unknown fields are words', () => {
   assert.ok(matches('issues ann') && !matches('issues bob'));
   assert.ok(matches('-user:bob') && !matches('-user:ann'));

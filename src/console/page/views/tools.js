@@ -89,7 +89,7 @@ function Tool({ row }) {
     ${invisible > 0 && html`<p class="notice" role="note">${plural(invisible, 'part')} of this definition cannot be seen, but a model reads it. The marks show where.</p>`}
     ${row.description && html`<p class="description"><${Text} value=${row.description} limit=${20000} /></p>`}
     <${Facts} items=${[
-      ['Title', definition.title],
+      ['Title', typeof definition.title === 'string' ? definition.title : null],
       ['Server', row.server || 'the script'],
       ['Name there', row.history.name === row.name ? null : row.history.name],
       ['Hidden', row.isPublished ? null : reasonOf(row.history)],
