@@ -26,7 +26,11 @@ export async function signIn() {
     sessionStorage.setItem(TOKEN, (await response.json()).token);
   }
   if (!sessionStorage.getItem(TOKEN)) {
-    throw new ApiError(401, 'This page needs an address with a code', 'Press Enter in the terminal where `proxy console` runs, and open the new address.');
+    throw new ApiError(
+      401,
+      'This page needs an address with a code',
+      'Press Enter in the terminal where `proxy console` runs, and open the new address.',
+    );
   }
 }
 

@@ -6,7 +6,11 @@ const MAX_WORDS = 1500;
 export function wordDiff(before, after) {
   const a = before.match(/\s+|\S+/g) ?? [];
   const b = after.match(/\s+|\S+/g) ?? [];
-  if (a.length > MAX_WORDS || b.length > MAX_WORDS) return [{ text: before, kind: 'removed' }, { text: after, kind: 'added' }];
+  if (a.length > MAX_WORDS || b.length > MAX_WORDS)
+    return [
+      { text: before, kind: 'removed' },
+      { text: after, kind: 'added' },
+    ];
   // common[i][j] is the length of the longest common subsequence of a[i..] and b[j..].
   const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--) {

@@ -9,7 +9,7 @@ const FIELDS = {
   method: (call) => [call.method],
   outcome: (call) => [call.outcome],
   source: (call) => [call.source],
-  error: (call) => hasFailed(call) ? [call.outcome, call.error, call.refusal?.why, call.refusal?.at] : [],
+  error: (call) => (hasFailed(call) ? [call.outcome, call.error, call.refusal?.why, call.refusal?.at] : []),
 };
 
 /** Whether a call ended otherwise than it should. */
@@ -42,7 +42,8 @@ function term(text) {
 }
 
 const unquoted = (text) => text.replaceAll('"', '').toLowerCase();
-const contains = (actual, wanted) => actual !== null && actual !== undefined && String(actual).toLowerCase().includes(wanted);
+const contains = (actual, wanted) =>
+  actual !== null && actual !== undefined && String(actual).toLowerCase().includes(wanted);
 
 /** Returns a function that tells whether any of some texts contains every word. */
 export function wordFilter(text) {

@@ -22,7 +22,12 @@ export function bytes(value) {
 /** A duration in its largest unit. */
 export function age(seconds) {
   if (seconds === null || seconds === undefined) return '–';
-  const units = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']];
+  const units = [
+    [86400, 'd'],
+    [3600, 'h'],
+    [60, 'min'],
+    [1, 's'],
+  ];
   const [size, unit] = units.find(([least]) => seconds >= least) ?? [1, 's'];
   return `${Math.floor(seconds / size)} ${unit}`;
 }

@@ -42,7 +42,12 @@ class Reader {
           this.peek();
           this.at++;
           // Assigning to `__proto__` would set the prototype.
-          Object.defineProperty(object, key, { value: this.value(), enumerable: true, configurable: true, writable: true });
+          Object.defineProperty(object, key, {
+            value: this.value(),
+            enumerable: true,
+            configurable: true,
+            writable: true,
+          });
         });
         return object;
       }
@@ -74,7 +79,7 @@ class Reader {
     // A quote after an odd number of backslashes belongs to the string.
     do {
       end = this.text.indexOf('"', end + 1);
-      for (escapes = 0; this.text[end - 1 - escapes] === '\\'; ) escapes++;
+      for (escapes = 0; this.text[end - 1 - escapes] === '\\';) escapes++;
     } while (escapes % 2);
     const text = this.text.slice(this.at, end + 1);
     this.at = end + 1;
@@ -98,7 +103,9 @@ export function stringify(value, indent = '', outer = '') {
   const inner = outer + indent;
   const items = Array.isArray(value)
     ? value.map((item) => stringify(item, indent, inner))
-    : Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}:${indent && ' '}${stringify(item, indent, inner)}`);
+    : Object.entries(value).map(
+        ([key, item]) => `${JSON.stringify(key)}:${indent && ' '}${stringify(item, indent, inner)}`,
+      );
   const [open, close] = Array.isArray(value) ? '[]' : '{}';
   if (!items.length) return open + close;
   return indent ? `${open}\n${inner}${items.join(`,\n${inner}`)}\n${outer}${close}` : open + items.join(',') + close;

@@ -46,12 +46,13 @@ let arrived = [];
 export function changed() {
   if (isWaiting || document.hidden) return;
   isWaiting = true;
-  const draw = () => requestAnimationFrame(() => {
-    isWaiting = false;
-    drawn = performance.now();
-    takeArrived();
-    listeners.forEach((listener) => listener({}));
-  });
+  const draw = () =>
+    requestAnimationFrame(() => {
+      isWaiting = false;
+      drawn = performance.now();
+      takeArrived();
+      listeners.forEach((listener) => listener({}));
+    });
   const wait = drawn + DRAW_MS - performance.now();
   if (wait > 0) setTimeout(draw, wait);
   else draw();
@@ -100,7 +101,10 @@ function settle() {
 }
 
 export async function loadStatus() {
-  const [status, { operations }] = await Promise.all([get('status'), get('operations').catch(missing({ operations: [] }))]);
+  const [status, { operations }] = await Promise.all([
+    get('status'),
+    get('operations').catch(missing({ operations: [] })),
+  ]);
   live.status = status;
   live.operations = new Map(operations.filter((one) => one.method === 'tools/call').map((one) => [one.name, one]));
   changed();
@@ -110,7 +114,12 @@ let wanted = 0;
 export async function loadSurface() {
   const number = ++wanted;
   try {
-    const surface = await get('surface', { histories: 'true', tokens: 'true', user: live.user, capabilities: live.canBeAsked && CAPABILITIES });
+    const surface = await get('surface', {
+      histories: 'true',
+      tokens: 'true',
+      user: live.user,
+      capabilities: live.canBeAsked && CAPABILITIES,
+    });
     if (number === wanted) Object.assign(live, { surface, surfaceError: null });
   } catch (error) {
     if (number === wanted) Object.assign(live, { surface: null, surfaceError: error });

@@ -13,7 +13,13 @@ import { Servers } from './views/servers.js';
 import { SurfaceView } from './views/surface.js';
 import { Tools } from './views/tools.js';
 
-const VIEWS = [['servers', 'Servers', Servers], ['tools', 'Tools', Tools], ['surface', 'Surface', SurfaceView], ['script', 'Script', Script], ['calls', 'Calls', Calls]];
+const VIEWS = [
+  ['servers', 'Servers', Servers],
+  ['tools', 'Tools', Tools],
+  ['surface', 'Surface', SurfaceView],
+  ['script', 'Script', Script],
+  ['calls', 'Calls', Calls],
+];
 const CONNECTION = { connecting: 'Connecting', live: 'Live', lost: 'Reconnecting', over: 'Session over' };
 
 function App() {
@@ -28,16 +34,27 @@ function App() {
   const bad = status?.servers.filter((server) => server.status === 'failed').length ?? 0;
   const notes = { servers: bad, script: errors, calls: failed };
   return html`
-    <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.querySelector('main').focus(); }}>Skip to the content</a>
+    <a class="skip" href="#main" onClick=${(event) => {
+      event.preventDefault();
+      document.querySelector('main').focus();
+    }}>Skip to the content</a>
     <nav aria-label="Views">
       <p class="brand"><span aria-hidden="true">›_</span> proxy</p>
-      <ul>${VIEWS.map(([name, label]) => html`<li key=${name}><a href=${address(name)} aria-current=${name === key ? 'page' : undefined}>${label}</a>
-        ${notes[name] > 0 && html`<span class="note" title=${`${count(notes[name])} failed`}>${count(notes[name])}</span>`}</li>`)}</ul>
+      <ul>${VIEWS.map(
+        ([
+          name,
+          label,
+        ]) => html`<li key=${name}><a href=${address(name)} aria-current=${name === key ? 'page' : undefined}>${label}</a>
+        ${notes[name] > 0 && html`<span class="note" title=${`${count(notes[name])} failed`}>${count(notes[name])}</span>`}</li>`,
+      )}</ul>
       <div class="foot">
         <p class="connection ${connection}" role="status">${CONNECTION[connection]}</p>
-        ${status && html`<p><${Text} value=${status.config ?? 'no config file'} limit=${60} /></p>
+        ${
+          status &&
+          html`<p><${Text} value=${status.config ?? 'no config file'} limit=${60} /></p>
           ${status.address && html`<p><${Text} value=${status.address} limit=${60} /></p>`}
-          <p>version ${status.version}, up ${age(status.uptimeSeconds)}</p>`}
+          <p>version ${status.version}, up ${age(status.uptimeSeconds)}</p>`
+        }
       </div>
     </nav>
     <main id="main" tabindex="-1" aria-label=${title}>
@@ -75,7 +92,9 @@ async function start() {
   render(html`<${App} />`, root);
   changed();
   // A second code in the same tab begins another session.
-  addEventListener('hashchange', () => { if (location.hash && !location.hash.startsWith('#/')) location.reload(); });
+  addEventListener('hashchange', () => {
+    if (location.hash && !location.hash.startsWith('#/')) location.reload();
+  });
   if (live.connection !== 'over') await run();
 }
 

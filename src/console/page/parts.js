@@ -5,15 +5,34 @@ import { live, viewAs } from './live.js';
 import { Text } from './text.js';
 
 const TONES = {
-  ready: 'good', ok: 'good', published: 'good',
-  starting: 'wait', cached: 'wait', login: 'wait', asked: 'wait', cancelled: 'wait', searchable: 'wait', warning: 'wait', hidden: 'wait',
-  failed: 'bad', removed: 'bad', error: 'bad', tool_error: 'bad', timeout: 'bad', refused: 'bad',
-  renamed: 'info', rewritten: 'info', wrapped: 'info', made: 'info',
+  ready: 'good',
+  ok: 'good',
+  published: 'good',
+  starting: 'wait',
+  cached: 'wait',
+  login: 'wait',
+  asked: 'wait',
+  cancelled: 'wait',
+  searchable: 'wait',
+  warning: 'wait',
+  hidden: 'wait',
+  failed: 'bad',
+  removed: 'bad',
+  error: 'bad',
+  tool_error: 'bad',
+  timeout: 'bad',
+  refused: 'bad',
+  renamed: 'info',
+  rewritten: 'info',
+  wrapped: 'info',
+  made: 'info',
 };
 
 /** A state in one word, with a colour that repeats it. */
-export const Badge = ({ word, children }) => html`<span class="badge ${Object.hasOwn(TONES, word) ? TONES[word] : 'plain'}">${
-  children ?? html`<${Text} value=${word.replace('_', ' ')} limit=${40} />`}</span>`;
+export const Badge = ({ word, children }) =>
+  html`<span class="badge ${Object.hasOwn(TONES, word) ? TONES[word] : 'plain'}">${
+    children ?? html`<${Text} value=${word.replace('_', ' ')} limit=${40} />`
+  }</span>`;
 
 /** What went wrong, as the API says it. */
 export const Problem = ({ error }) => html`<div class="problem" role="alert">
@@ -23,8 +42,12 @@ export const Problem = ({ error }) => html`<div class="problem" role="alert">
 
 /** Names and values. Values that are missing are left out. */
 export const Facts = ({ items }) => html`<dl class="facts">
-  ${items.filter(([, value]) => value !== null && value !== undefined && value !== '').map(([name, value]) =>
-    html`<div key=${name}><dt>${name}</dt><dd>${typeof value === 'string' ? html`<${Text} value=${value} />` : value}</dd></div>`)}
+  ${items
+    .filter(([, value]) => value !== null && value !== undefined && value !== '')
+    .map(
+      ([name, value]) =>
+        html`<div key=${name}><dt>${name}</dt><dd>${typeof value === 'string' ? html`<${Text} value=${value} />` : value}</dd></div>`,
+    )}
 </dl>`;
 
 /** Copies a text, and says so for a moment. */
@@ -35,13 +58,22 @@ export function CopyButton({ text, children, disabled, title }) {
     const timer = setTimeout(() => setSaid(''), 2000);
     return () => clearTimeout(timer);
   }, [said]);
-  const copy = () => navigator.clipboard.writeText(text()).then(() => setSaid('Copied'), () => setSaid('Not copied: the browser refused'));
+  const copy = () =>
+    navigator.clipboard.writeText(text()).then(
+      () => setSaid('Copied'),
+      () => setSaid('Not copied: the browser refused'),
+    );
   return html`<button type="button" class="quiet" disabled=${disabled} title=${title} onClick=${copy}>
     ${children}<span class="said" role="status">${said}</span></button>`;
 }
 
 /** The field that `/` leads to. */
-export const SearchField = ({ label, value, onChange, placeholder }) => html`<input type="search" class="search" data-search
+export const SearchField = ({
+  label,
+  value,
+  onChange,
+  placeholder,
+}) => html`<input type="search" class="search" data-search
   aria-label=${label} placeholder=${placeholder} value=${value} spellcheck=${false} autocomplete="off"
   onInput=${(event) => onChange(event.target.value)}
   onKeyDown=${(event) => {
@@ -102,7 +134,10 @@ export function Confirm({ title, action, onConfirm, onClose, children }) {
     ${children}
     <div class="buttons">
       <button type="button" onClick=${() => dialog.current.close()}>Cancel</button>
-      <button type="button" class="primary" onClick=${() => { dialog.current.close(); onConfirm(); }}>${action}</button>
+      <button type="button" class="primary" onClick=${() => {
+        dialog.current.close();
+        onConfirm();
+      }}>${action}</button>
     </div>
   </dialog>`;
 }

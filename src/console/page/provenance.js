@@ -29,16 +29,19 @@ export const siteOf = (history) => history.publishedAt ?? history.skippedAt ?? n
 export function Site({ site }) {
   if (!site?.length) return null;
   // The lines that call a library are more telling than those in it.
-  return html`<span class="site">${site.map((line, at) => html`${at > 0 && ' ← '}<a key=${at} href=${address('script', `${line.file}:${line.line}`)}>
-    <${Text} value=${`${line.file}:${line.line}`} /></a>`)}</span>`;
+  return html`<span class="site">${site.map(
+    (line, at) => html`${at > 0 && ' ← '}<a key=${at} href=${address('script', `${line.file}:${line.line}`)}>
+    <${Text} value=${`${line.file}:${line.line}`} /></a>`,
+  )}</span>`;
 }
 
 /** The line that matters most: the innermost one outside the libraries of the proxy. */
 export const mainLine = (site) => site?.find((line) => !line.file.startsWith('@proxy//')) ?? site?.[0];
 
-export const nameOf = (item) => item.definition.name && item.kind !== 'resource' && item.kind !== 'resource template'
-  ? item.definition.name
-  : item.definition.uri ?? item.definition.uriTemplate ?? item.definition.name;
+export const nameOf = (item) =>
+  item.definition.name && item.kind !== 'resource' && item.kind !== 'resource template'
+    ? item.definition.name
+    : (item.definition.uri ?? item.definition.uriTemplate ?? item.definition.name);
 
 /** Every history with the definitions before and after. */
 export function joined(surface) {
@@ -47,10 +50,21 @@ export function joined(surface) {
   const published = new Map(surface.published.map((item) => [keyOf(item.kind, nameOf(item)), item]));
   const found = new Set(surface.histories.map((history) => keyOf(history.kind, history.publishedAs)));
   // What a server offers only to clients that can be asked has no history.
-  const others = surface.published.filter((item) => !found.has(keyOf(item.kind, nameOf(item)))).map((item) => ({
-    kind: item.kind, server: item.server, name: nameOf(item), became: 'published', publishedAs: nameOf(item), changed: [], edits: [],
-    publishedAt: null, handler: null, why: null, skippedAt: null,
-  }));
+  const others = surface.published
+    .filter((item) => !found.has(keyOf(item.kind, nameOf(item))))
+    .map((item) => ({
+      kind: item.kind,
+      server: item.server,
+      name: nameOf(item),
+      became: 'published',
+      publishedAs: nameOf(item),
+      changed: [],
+      edits: [],
+      publishedAt: null,
+      handler: null,
+      why: null,
+      skippedAt: null,
+    }));
   return [...surface.histories, ...others].map((history) => ({
     key: keyOf(history.kind, history.server, history.name, history.publishedAs),
     history,

@@ -26,25 +26,36 @@ export function Table({ label, columns, rows, keyOf, nameOf, selected, onOpen, e
     const at = buttons.indexOf(event.target) + step;
     buttons[Math.max(0, Math.min(at, buttons.length - 1))].focus();
   };
-  const sortBy = (key) => setSort((now) => (now?.key !== key ? { key, down: true } : now.down ? { key, down: false } : null));
+  const sortBy = (key) =>
+    setSort((now) => (now?.key !== key ? { key, down: true } : now.down ? { key, down: false } : null));
   if (!rows.length) return html`<p class="empty">${empty}</p>`;
   return html`<div class="table ${className}">
     <table aria-label=${label}>
-      <thead><tr>${columns.map((column) => html`<th key=${column.key} scope="col" class=${column.className}
+      <thead><tr>${columns.map(
+        (column) => html`<th key=${column.key} scope="col" class=${column.className}
         aria-sort=${sort?.key === column.key ? (sort.down ? 'descending' : 'ascending') : undefined}>
-        ${column.value
-          ? html`<button type="button" onClick=${() => sortBy(column.key)}>${column.title}<span aria-hidden="true" class="order">${
-              sort?.key === column.key ? (sort.down ? ' ↓' : ' ↑') : ''}</span></button>`
-          : column.title}
-      </th>`)}</tr></thead>
+        ${
+          column.value
+            ? html`<button type="button" onClick=${() => sortBy(column.key)}>${column.title}<span aria-hidden="true" class="order">${
+                sort?.key === column.key ? (sort.down ? ' ↓' : ' ↑') : ''
+              }</span></button>`
+            : column.title
+        }
+      </th>`,
+      )}</tr></thead>
       <tbody onKeyDown=${move} onFocusIn=${(event) => setActive(event.target.dataset.key ?? null)}>
-        ${visible.map((row, at) => html`<${Row} key=${keys[at]} id=${keys[at]} row=${row} columns=${columns} name=${nameOf}
-          isSelected=${keys[at] === selected} isTabbable=${keys[at] === tabbable} onOpen=${onOpen} />`)}
+        ${visible.map(
+          (row, at) => html`<${Row} key=${keys[at]} id=${keys[at]} row=${row} columns=${columns} name=${nameOf}
+          isSelected=${keys[at] === selected} isTabbable=${keys[at] === tabbable} onOpen=${onOpen} />`,
+        )}
       </tbody>
     </table>
-    ${sorted.length > shown && html`<p class="more"><button type="button" onClick=${() => setShown(shown + PAGE)}>
+    ${
+      sorted.length > shown &&
+      html`<p class="more"><button type="button" onClick=${() => setShown(shown + PAGE)}>
       Show ${count(Math.min(PAGE, sorted.length - shown))} more</button>
-      <span>${count(shown)} of ${count(sorted.length)} are shown. Search to narrow them down.</span></p>`}
+      <span>${count(shown)} of ${count(sorted.length)} are shown. Search to narrow them down.</span></p>`
+    }
   </div>`;
 }
 
@@ -68,7 +79,9 @@ class Row extends Component {
 
   render({ id, row, columns, name, isSelected, isTabbable, onOpen }) {
     const [first, ...others] = columns;
-    return html`<tr class=${isSelected ? 'selected' : ''} onClick=${() => { if (!String(getSelection())) onOpen(id); }}>
+    return html`<tr class=${isSelected ? 'selected' : ''} onClick=${() => {
+      if (!String(getSelection())) onOpen(id);
+    }}>
       <th scope="row" class=${first.className}><button type="button" class="open" data-key=${id} tabindex=${isTabbable ? 0 : -1}
         aria-label=${name?.(row)} aria-current=${isSelected ? 'true' : undefined}>${first.cell(row)}</button></th>
       ${others.map((column) => html`<td key=${column.key} class=${column.className}>${column.cell(row)}</td>`)}

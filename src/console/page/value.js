@@ -27,30 +27,37 @@ export function LongText({ text, name = 'text', type = 'text/plain' }) {
   return html`<div class="long">
     <pre tabindex="0"><${Text} value=${isCut ? text.slice(0, shown) : text} />${isCut && '…'}</pre>
     <p class="tools">
-      ${isCut && html`<button type="button" class="quiet" onClick=${() => setShown(shown < STEP ? STEP : shown + STEP)}>Show more</button>
-        <span>${count(shown)} of ${count(text.length)} characters</span>`}
+      ${
+        isCut &&
+        html`<button type="button" class="quiet" onClick=${() => setShown(shown < STEP ? STEP : shown + STEP)}>Show more</button>
+        <span>${count(shown)} of ${count(text.length)} characters</span>`
+      }
       <${CopyButton} text=${() => text}>Copy<//>
       <button type="button" class="quiet" onClick=${() => download(text, `${name}.${type === 'application/json' ? 'json' : 'txt'}`, type)}>Download</button>
     </p>
   </div>`;
 }
 
-export const Json = ({ value, name }) => html`<${LongText} text=${pretty(value)} name=${name} type="application/json" />`;
+export const Json = ({ value, name }) =>
+  html`<${LongText} text=${pretty(value)} name=${name} type="application/json" />`;
 
 /** A part of the page that can be closed. */
-export const Fold = ({ title, open, children }) => html`<details class="fold" open=${open}><summary>${title}</summary>${children}</details>`;
+export const Fold = ({ title, open, children }) =>
+  html`<details class="fold" open=${open}><summary>${title}</summary>${children}</details>`;
 
 function Image({ block }) {
   const [isShown, setShown] = useState(false);
   const data = String(block.data ?? '');
   const kind = `${plain(block.mimeType)}, ${bytes(Math.floor(data.length * 0.75))}`;
-  if (!IMAGES.includes(block.mimeType) || !/^[A-Za-z0-9+/]*={0,2}$/.test(data)) return html`<p>An image that is not shown here (${kind})</p>`;
+  if (!IMAGES.includes(block.mimeType) || !/^[A-Za-z0-9+/]*={0,2}$/.test(data))
+    return html`<p>An image that is not shown here (${kind})</p>`;
   if (!isShown) return html`<p><button type="button" onClick=${() => setShown(true)}>Show image</button> ${kind}</p>`;
   return html`<img alt="Image of the result" src="data:${block.mimeType};base64,${data}" />`;
 }
 
 function Block({ block, at }) {
-  if (block?.type === 'text' && typeof block.text === 'string') return html`<${LongText} text=${block.text} name="result-${at + 1}" />`;
+  if (block?.type === 'text' && typeof block.text === 'string')
+    return html`<${LongText} text=${block.text} name="result-${at + 1}" />`;
   if (block?.type === 'image') return html`<${Image} block=${block} />`;
   return html`<${Json} value=${block} name="result-${at + 1}" />`;
 }

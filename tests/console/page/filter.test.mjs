@@ -2,8 +2,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { callFilter, wordFilter } from '../../../src/console/page/filter.js';
 
-const call = (part) => ({ id: '1', method: 'tools/call', name: 'search_issues', server: 'github', user: 'ann', client: 'claude 2', source: 'http',
-  outcome: 'ok', error: null, refusal: null, ms: 12, serverCalls: [], ...part });
+const call = (part) => ({
+  id: '1',
+  method: 'tools/call',
+  name: 'search_issues',
+  server: 'github',
+  user: 'ann',
+  client: 'claude 2',
+  source: 'http',
+  outcome: 'ok',
+  error: null,
+  refusal: null,
+  ms: 12,
+  serverCalls: [],
+  ...part,
+});
 
 function matches(text, part = {}) {
   return callFilter(text)(call(part));
@@ -14,7 +27,10 @@ test('an empty filter matches everything', () => assert.ok(matches('') && matche
 test('fields match parts of names, without regard to case', () => {
   assert.ok(matches('server:git tool:SEARCH user:ann method:tools client:claude source:http'));
   assert.ok(!matches('server:gitlab') && !matches('server:github user:bob'));
-  assert.ok(matches('server:time', { server: null, serverCalls: [{ server: 'time' }] }), 'a server that a handler called');
+  assert.ok(
+    matches('server:time', { server: null, serverCalls: [{ server: 'time' }] }),
+    'a server that a handler called',
+  );
 });
 
 test('durations have units', () => {
@@ -25,10 +41,13 @@ test('durations have units', () => {
 test('error: matches what failed, and says how', () => {
   assert.ok(!matches('error:') && !matches('error:', { outcome: 'cancelled' }));
   assert.ok(matches('error:', { outcome: 'timeout' }) && matches('error:timeout', { outcome: 'timeout' }));
-  assert.ok(matches('error:"too many"', { outcome: 'refused', refusal: { why: 'Too many calls', at: 'policy.star:41' } }));
+  assert.ok(
+    matches('error:"too many"', { outcome: 'refused', refusal: { why: 'Too many calls', at: 'policy.star:41' } }),
+  );
 });
 
-test('names of JavaScript internals are ordinary words', () => assert.ok(!matches('constructor:x') && !matches('__proto__:')));
+test('names of JavaScript internals are ordinary words', () =>
+  assert.ok(!matches('constructor:x') && !matches('__proto__:')));
 
 test('words match any field, a minus excludes, and unknown fields are words', () => {
   assert.ok(matches('issues ann') && !matches('issues bob'));

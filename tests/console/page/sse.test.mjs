@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventParser, readEvents } from '../../../src/console/page/sse.js';
 
-const STREAM = ': hello\n\ndata: {"a":1}\n\nevent: x\nid: 7\ndata: one\ndata: two\n\ndata:no space\r\n\r\ndata\n\n: end\n\ndata: unfinished';
+const STREAM =
+  ': hello\n\ndata: {"a":1}\n\nevent: x\nid: 7\ndata: one\ndata: two\n\ndata:no space\r\n\r\ndata\n\n: end\n\ndata: unfinished';
 const EXPECTED = ['{"a":1}', 'one\ntwo', 'no space', ''];
 
 function read(pieces) {
@@ -24,7 +25,9 @@ test('a byte order mark at the beginning is left out', () => assert.deepEqual(re
 test('an event of several megabytes in small pieces is read', () => {
   const text = 'x'.repeat(4 << 20);
   const whole = `data: ${text}\n\n`;
-  const pieces = Array.from({ length: Math.ceil(whole.length / 65536) }, (_, at) => whole.slice(at * 65536, (at + 1) * 65536));
+  const pieces = Array.from({ length: Math.ceil(whole.length / 65536) }, (_, at) =>
+    whole.slice(at * 65536, (at + 1) * 65536),
+  );
   assert.equal(read(pieces)[0].length, text.length);
 });
 

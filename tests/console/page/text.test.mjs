@@ -3,10 +3,18 @@ import { test } from 'node:test';
 import { hiddenIn, plain, segments, shellWord, visibleJson } from '../../../src/console/page/text.js';
 
 const tags = (text) => [...text].map((letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join('');
-const selectors = (text) => [...text].map((letter) => String.fromCodePoint(0xe0100 + letter.charCodeAt(0) - 16)).join('');
+const selectors = (text) =>
+  [...text].map((letter) => String.fromCodePoint(0xe0100 + letter.charCodeAt(0) - 16)).join('');
 
 test('ordinary text of any language is one part', () => {
-  for (const text of ['Reads a file.\n\tTwice.', '日本語', 'שלום', 'naïve', '👩‍👩‍👧 ❤️ 👍🏽', '<img src=x onerror=alert(1)>']) {
+  for (const text of [
+    'Reads a file.\n\tTwice.',
+    '日本語',
+    'שלום',
+    'naïve',
+    '👩‍👩‍👧 ❤️ 👍🏽',
+    '<img src=x onerror=alert(1)>',
+  ]) {
     assert.deepEqual(segments(text), [text]);
   }
 });

@@ -13,7 +13,8 @@ export function Field({ field, state, onChange, errors, path = '', prefix }) {
   const own = errors.filter((error) => error.path === path);
   const id = idOf(prefix, path);
   const props = { field, state, onChange, errors, path, prefix, id };
-  const described = [field.description && `${id}-about`, own.length && `${id}-error`].filter(Boolean).join(' ') || undefined;
+  const described =
+    [field.description && `${id}-about`, own.length && `${id}-error`].filter(Boolean).join(' ') || undefined;
   if (field.type === 'object' || field.type === 'choice' || field.type === 'list' || field.type === 'set') {
     return html`<fieldset aria-labelledby=${field.label ? `${id}-name` : undefined} aria-describedby=${described} class=${field.type}>
       ${field.label && html`<legend><span id="${id}-name"><${Text} value=${field.label} /></span><${Kind} field=${field} /></legend>`}
@@ -28,7 +29,9 @@ export function Field({ field, state, onChange, errors, path = '', prefix }) {
   </div>`;
 }
 
-const Kind = ({ field }) => html`${field.title && field.title.toLowerCase() !== field.label.toLowerCase() && html`${' '}<span class="type"><${Text} value=${field.title} limit=${80} /></span>`}
+const Kind = ({
+  field,
+}) => html`${field.title && field.title.toLowerCase() !== field.label.toLowerCase() && html`${' '}<span class="type"><${Text} value=${field.title} limit=${80} /></span>`}
   ${(TYPES[field.type] ?? field.type) && html`${' '}<span class="type">${TYPES[field.type] ?? field.type}</span>`}
   ${field.required && html`${' '}<span class="required">required</span>`}`;
 
@@ -54,8 +57,10 @@ function Input({ field, state, onChange, id, described, invalid }) {
     case 'boolean':
       return html`<select ...${common}><option value="">–</option><option value="true">true</option><option value="false">false</option></select>`;
     case 'enum':
-      return html`<select ...${common}><option value="">–</option>${field.options.map((option, at) =>
-        html`<option key=${at} value=${String(at)}>${option.label ? plain(option.label) : shown(option.value)}</option>`)}</select>`;
+      return html`<select ...${common}><option value="">–</option>${field.options.map(
+        (option, at) =>
+          html`<option key=${at} value=${String(at)}>${option.label ? plain(option.label) : shown(option.value)}</option>`,
+      )}</select>`;
     case 'const':
       return field.required
         ? html`<output id=${id}><${Text} value=${stringify(field.value)} /></output>`
@@ -72,35 +77,45 @@ function Input({ field, state, onChange, id, described, invalid }) {
 }
 
 function ObjectFields({ field, state, onChange, errors, path, prefix }) {
-  return field.fields.map((inner) => html`<${Field} key=${inner.name} field=${inner} state=${state[inner.name]} errors=${errors}
+  return field.fields.map(
+    (inner) => html`<${Field} key=${inner.name} field=${inner} state=${state[inner.name]} errors=${errors}
     path=${path ? `${path}.${inner.name}` : inner.name} prefix=${prefix}
-    onChange=${(next) => onChange({ ...state, [inner.name]: next })} />`);
+    onChange=${(next) => onChange({ ...state, [inner.name]: next })} />`,
+  );
 }
 
 function ChoiceFields({ field, state, onChange, errors, path, prefix, id }) {
   const choice = field.choices[state.chosen];
-  const setInner = (next) => onChange({ ...state, states: state.states.map((old, at) => (at === state.chosen ? next : old)) });
+  const setInner = (next) =>
+    onChange({ ...state, states: state.states.map((old, at) => (at === state.chosen ? next : old)) });
   return html`<select id=${id} aria-label="Which" value=${String(state.chosen)} onInput=${(event) => onChange({ ...state, chosen: Number(event.target.value) })}>
       <option value="-1">–</option>${field.choices.map((one, at) => html`<option key=${at} value=${String(at)}>${plain(one.label)}</option>`)}
     </select>
-    ${choice && (choice.field.type === 'object'
-      ? html`<${ObjectFields} field=${choice.field} state=${state.states[state.chosen]} onChange=${setInner} errors=${errors} path=${path} prefix=${prefix} />`
-      : html`<${Field} field=${choice.field} state=${state.states[state.chosen]} onChange=${setInner} errors=${[]} path=${`${path}.value`} prefix=${prefix} />`)}`;
+    ${
+      choice &&
+      (choice.field.type === 'object'
+        ? html`<${ObjectFields} field=${choice.field} state=${state.states[state.chosen]} onChange=${setInner} errors=${errors} path=${path} prefix=${prefix} />`
+        : html`<${Field} field=${choice.field} state=${state.states[state.chosen]} onChange=${setInner} errors=${[]} path=${`${path}.value`} prefix=${prefix} />`)
+    }`;
 }
 
 function ListFields({ field, state, onChange, errors, path, prefix }) {
-  return html`${state.map((item, at) => html`<div class="item" key=${at}>
+  return html`${state.map(
+    (item, at) => html`<div class="item" key=${at}>
       <${Field} field=${field.item} state=${item} errors=${errors} path=${`${path}.${at}`} prefix=${prefix}
         onChange=${(next) => onChange(state.map((old, index) => (index === at ? next : old)))} />
       <button type="button" class="quiet" aria-label="Remove item ${at + 1}" onClick=${() => onChange(state.filter((_, index) => index !== at))}>✕</button>
-    </div>`)}
+    </div>`,
+  )}
     <button type="button" class="quiet" onClick=${() => onChange([...state, initialState(field.item)])}>Add item</button>`;
 }
 
 function SetFields({ field, state, onChange }) {
-  return field.options.map((option, at) => html`<label class="check" key=${at}><input type="checkbox" checked=${state.includes(at)}
+  return field.options.map(
+    (option, at) => html`<label class="check" key=${at}><input type="checkbox" checked=${state.includes(at)}
     onChange=${(event) => onChange(field.options.map((_, index) => index).filter((index) => (index === at ? event.target.checked : state.includes(index))))} />
-    ${option.label ? plain(option.label) : shown(option.value)}</label>`);
+    ${option.label ? plain(option.label) : shown(option.value)}</label>`,
+  );
 }
 
 const GROUPS = { object: ObjectFields, choice: ChoiceFields, list: ListFields, set: SetFields };

@@ -47,15 +47,19 @@ export function SchemaForm({ schema, onSubmit, errors = [], prefix, children }) 
   const general = all.filter((error) => !isKnown(error));
   const rawId = `${prefix}-raw`;
   return html`<form class="schema" noValidate onSubmit=${submit}
-    onKeyDown=${(event) => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit(); }}>
+    onKeyDown=${(event) => {
+      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+    }}>
     ${canShow && html`<label class="check toggle"><input type="checkbox" checked=${raw !== null} onChange=${toggle} /> Raw JSON</label>`}
     ${general.length > 0 && html`<p class="wrong" role="alert">${general.map((error) => plain(error.path ? `${error.path}: ${error.message}` : error.message)).join('. ')}</p>`}
-    ${raw !== null
-      ? html`<div class="field"><p class="caption"><label for=${rawId}>Arguments</label><span class="type">JSON object</span></p>
+    ${
+      raw !== null
+        ? html`<div class="field"><p class="caption"><label for=${rawId}>Arguments</label><span class="type">JSON object</span></p>
           <textarea id=${rawId} class="code" rows="8" spellcheck=${false} value=${raw} onInput=${(event) => setRaw(event.target.value)} /></div>`
-      : field.fields.length === 0
-        ? html`<p class="empty">No arguments</p>`
-        : html`<${Field} field=${field} state=${state} onChange=${setState} errors=${all.filter(isKnown)} prefix=${prefix} />`}
+        : field.fields.length === 0
+          ? html`<p class="empty">No arguments</p>`
+          : html`<${Field} field=${field} state=${state} onChange=${setState} errors=${all.filter(isKnown)} prefix=${prefix} />`
+    }
     <div class="buttons">${children}</div>
   </form>`;
 }
@@ -66,10 +70,14 @@ function hasPath(field, state, path) {
   if (path === '') return true;
   if (field.type === 'object') {
     // Names may have dots themselves.
-    return field.fields.some((inner) => path === inner.name
-      || (path.startsWith(`${inner.name}.`) && hasPath(inner, state[inner.name], path.slice(inner.name.length + 1))));
+    return field.fields.some(
+      (inner) =>
+        path === inner.name ||
+        (path.startsWith(`${inner.name}.`) && hasPath(inner, state[inner.name], path.slice(inner.name.length + 1))),
+    );
   }
   if (field.type === 'list') return Number(first) < state.length && rest.length === 0;
-  if (field.type === 'choice') return state.chosen >= 0 && hasPath(field.choices[state.chosen].field, state.states[state.chosen], path);
+  if (field.type === 'choice')
+    return state.chosen >= 0 && hasPath(field.choices[state.chosen].field, state.states[state.chosen], path);
   return false;
 }

@@ -30,10 +30,21 @@ export function fieldOf(schema, root = schema, { label = '', required = true, de
 
 /** The field for the arguments of a tool, or for an answer: always an object, which may have no members. */
 export function rootField(schema) {
-  const field = { ...fieldOf(schema), label: '', title: '', description: '', required: true, nullable: false, initial: undefined };
+  const field = {
+    ...fieldOf(schema),
+    label: '',
+    title: '',
+    description: '',
+    required: true,
+    nullable: false,
+    initial: undefined,
+  };
   const others = ['oneOf', 'anyOf', 'allOf', '$ref', 'patternProperties', 'properties'];
-  const isEmpty = isObject(schema) && !isObject(schema.additionalProperties) && schema.additionalProperties !== true
-    && !others.some((key) => Object.hasOwn(schema, key));
+  const isEmpty =
+    isObject(schema) &&
+    !isObject(schema.additionalProperties) &&
+    schema.additionalProperties !== true &&
+    !others.some((key) => Object.hasOwn(schema, key));
   return isEmpty ? { ...field, type: 'object', fields: [] } : field;
 }
 
@@ -48,7 +59,11 @@ function simplified(schema, root) {
     const alternatives = anyOf ?? oneOf;
     if (typeof $ref === 'string') {
       const target = targetOf($ref, root);
-      if (!target) return { schema: { title: own.title, description: own.description, default: own.default, unknown: true }, nullable };
+      if (!target)
+        return {
+          schema: { title: own.title, description: own.description, default: own.default, unknown: true },
+          nullable,
+        };
       const { $ref: _, ...beside } = own;
       own = { ...target, ...beside };
     } else if (Array.isArray(allOf) && allOf.length === 1 && isObject(allOf[0])) {
@@ -92,8 +107,10 @@ function kindOf(schema, root, depth) {
   if (options) return { type: 'enum', options };
   const alternatives = schema.oneOf ?? schema.anyOf;
   if (Array.isArray(alternatives) && !schema.properties) return choiceOf(alternatives, root, depth);
-  if (['allOf', 'not', 'if', 'patternProperties', 'unknown'].some((key) => Object.hasOwn(schema, key))) return { type: 'json' };
-  if (SCALARS.includes(schema.type)) return { type: schema.type, format: text(schema.format), long: schema.maxLength > 200 };
+  if (['allOf', 'not', 'if', 'patternProperties', 'unknown'].some((key) => Object.hasOwn(schema, key)))
+    return { type: 'json' };
+  if (SCALARS.includes(schema.type))
+    return { type: schema.type, format: text(schema.format), long: schema.maxLength > 200 };
   if (schema.type === 'array') return arrayOf(schema, root, depth);
   if ((schema.type === 'object' || schema.type === undefined) && isObject(schema.properties)) {
     const required = Array.isArray(schema.required) ? schema.required : [];

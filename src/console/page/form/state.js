@@ -4,7 +4,7 @@ import { NUMBER, isObject, parse, pretty, stringify } from '../json.js';
 
 /** What an untouched field holds. */
 export function initialState(field) {
-  return field.initial === undefined ? emptyState(field) : stateOf(field, field.initial) ?? emptyState(field);
+  return field.initial === undefined ? emptyState(field) : (stateOf(field, field.initial) ?? emptyState(field));
 }
 
 function emptyState(field) {
@@ -15,7 +15,10 @@ function emptyState(field) {
     case 'set':
       return [];
     case 'choice':
-      return { chosen: field.required && !field.nullable ? 0 : -1, states: field.choices.map((choice) => initialState(choice.field)) };
+      return {
+        chosen: field.required && !field.nullable ? 0 : -1,
+        states: field.choices.map((choice) => initialState(choice.field)),
+      };
     default:
       return '';
   }
@@ -44,12 +47,14 @@ export function stateOf(field, value) {
       return states.includes(undefined) ? undefined : states;
     }
     case 'set': {
-      const found = (option) => Array.isArray(value) && value.some((item) => stringify(item) === stringify(option.value));
+      const found = (option) =>
+        Array.isArray(value) && value.some((item) => stringify(item) === stringify(option.value));
       const chosen = field.options.map((option, at) => (found(option) ? at : -1)).filter((at) => at >= 0);
       return Array.isArray(value) && chosen.length === value.length ? chosen : undefined;
     }
     case 'object': {
-      if (!isObject(value) || Object.keys(value).some((key) => !field.fields.some((inner) => inner.name === key))) return undefined;
+      if (!isObject(value) || Object.keys(value).some((key) => !field.fields.some((inner) => inner.name === key)))
+        return undefined;
       const states = field.fields.map((inner) => {
         const bare = { ...inner, initial: undefined };
         return [inner.name, Object.hasOwn(value, inner.name) ? stateOf(inner, value[inner.name]) : emptyState(bare)];
@@ -59,7 +64,9 @@ export function stateOf(field, value) {
     case 'choice': {
       const states = field.choices.map((choice) => stateOf(choice.field, value));
       const chosen = states.findIndex((state) => state !== undefined);
-      return chosen < 0 ? undefined : { chosen, states: field.choices.map((choice, at) => states[at] ?? initialState(choice.field)) };
+      return chosen < 0
+        ? undefined
+        : { chosen, states: field.choices.map((choice, at) => states[at] ?? initialState(choice.field)) };
     }
     default:
       return pretty(value);
@@ -93,7 +100,9 @@ function entered(field, state, path, errors) {
     case 'integer': {
       const number = state.trim();
       if (number === '') return undefined;
-      return NUMBER.test(number) ? number : wrong(`This is not a number in JSON, such as ${field.type === 'integer' ? '12' : '1.5'}`);
+      return NUMBER.test(number)
+        ? number
+        : wrong(`This is not a number in JSON, such as ${field.type === 'integer' ? '12' : '1.5'}`);
     }
     case 'boolean':
       return state === '' ? undefined : state;
@@ -102,17 +111,26 @@ function entered(field, state, path, errors) {
     case 'const':
       return field.required || state ? stringify(field.value) : undefined;
     case 'set':
-      return state.length || field.required ? `[${state.map((at) => stringify(field.options[at].value)).join(',')}]` : undefined;
+      return state.length || field.required
+        ? `[${state.map((at) => stringify(field.options[at].value)).join(',')}]`
+        : undefined;
     case 'list': {
-      const items = state.map((item, at) => written(field.item, item, inside(at), errors) ?? (field.item.type === 'string' ? '""' : undefined));
+      const items = state.map(
+        (item, at) =>
+          written(field.item, item, inside(at), errors) ?? (field.item.type === 'string' ? '""' : undefined),
+      );
       items.forEach((item, at) => {
         const isTold = errors.some((error) => error.path === inside(at));
-        if (item === undefined && !isTold) errors.push({ path: inside(at), message: 'Enter a value, or remove this item' });
+        if (item === undefined && !isTold)
+          errors.push({ path: inside(at), message: 'Enter a value, or remove this item' });
       });
       return items.length || field.required ? `[${items.join(',')}]` : undefined;
     }
     case 'object': {
-      const members = field.fields.map((inner) => ({ inner, json: written(inner, state[inner.name], inside(inner.name), errors) }));
+      const members = field.fields.map((inner) => ({
+        inner,
+        json: written(inner, state[inner.name], inside(inner.name), errors),
+      }));
       const present = members.filter(({ json }) => json !== undefined);
       // Constants alone do not make an optional object.
       const isEntered = present.some(({ inner }) => inner.type !== 'const');

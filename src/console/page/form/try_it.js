@@ -55,15 +55,25 @@ export function TryIt({ tool, schema }) {
       ${isRunning && html`<button type="button" onClick=${() => running.current.abort()}>Cancel call</button>`}
     <//>
     ${isRunning && html`<${Progress} progress=${call.progress} />`}
-    ${call.logs.length > 0 && html`<ul class="logs">${call.logs.map((log, at) => html`<li key=${at}><${Badge} word=${String(log.level ?? 'log')} />
-      <${Text} value=${typeof log.data === 'string' ? log.data : stringify(log.data)} limit=${1000} /></li>`)}</ul>`}
-    ${call.questions.map((question) => html`<${Question} key=${question.id} question=${question}
-      onAnswered=${() => change((now) => ({ questions: now.questions.filter((one) => one.id !== question.id) }))} />`)}
-    ${call.phase === 'done' && html`<section class="result" role="region" aria-label="Result">
+    ${
+      call.logs.length > 0 &&
+      html`<ul class="logs">${call.logs.map(
+        (log, at) => html`<li key=${at}><${Badge} word=${String(log.level ?? 'log')} />
+      <${Text} value=${typeof log.data === 'string' ? log.data : stringify(log.data)} limit=${1000} /></li>`,
+      )}</ul>`
+    }
+    ${call.questions.map(
+      (question) => html`<${Question} key=${question.id} question=${question}
+      onAnswered=${() => change((now) => ({ questions: now.questions.filter((one) => one.id !== question.id) }))} />`,
+    )}
+    ${
+      call.phase === 'done' &&
+      html`<section class="result" role="region" aria-label="Result">
       <h3>Result <${Badge} word=${call.failure || call.result?.isError ? 'error' : 'ok'} />
         <span class="type">${milliseconds(call.ms)}${call.size ? `, ${bytes(call.size)}` : ''}</span></h3>
       ${call.failure ? html`<${Problem} error=${call.failure} />` : html`<${ToolResult} result=${call.result} />`}
-    </section>`}
+    </section>`
+    }
   </section>`;
 }
 
@@ -98,13 +108,15 @@ function Question({ question, onAnswered }) {
     <h3 ref=${heading} tabindex="-1">Question</h3>
     <p><${Text} value=${params.message} limit=${5000} /></p>
     ${problem && html`<${Problem} error=${problem} />`}
-    ${params.mode === 'url'
-      ? html`<p>Open this address, if you trust it:</p><p class="address"><${Text} value=${params.url} /></p>
+    ${
+      params.mode === 'url'
+        ? html`<p>Open this address, if you trust it:</p><p class="address"><${Text} value=${params.url} /></p>
           <div class="buttons"><button type="button" class="primary" onClick=${() => answer('{"action":"accept"}')}>Accept</button>
           <${CopyButton} text=${() => String(params.url)}>Copy address<//>${others}</div>`
-      : html`<${SchemaForm} schema=${params.requestedSchema ?? { type: 'object', properties: {} }} prefix="answer-${question.id}"
+        : html`<${SchemaForm} schema=${params.requestedSchema ?? { type: 'object', properties: {} }} prefix="answer-${question.id}"
           onSubmit=${(json) => answer(`{"action":"accept","content":${json}}`)}>
           <button type="submit" class="primary">Accept</button>${others}
-        <//>`}
+        <//>`
+    }
   </section>`;
 }

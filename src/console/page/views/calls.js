@@ -12,17 +12,72 @@ import { Table } from '../table.js';
 import { Text, plain, shellWord, visibleJson } from '../text.js';
 import { Json, LongText } from '../value.js';
 
-const COLUMNS = [
-  { key: 'at', title: 'Time', className: 'time', cell: (call) => html`${clock(call.at).slice(0, 8)}<span class="low">${clock(call.at).slice(8)}</span>` },
-  { key: 'name', title: 'Call', className: 'name', value: (call) => call.name ?? call.method, cell: (call) => html`${call.name === null
+/** The published name, and the method unless it is the usual one. */
+const CallName = ({ call }) =>
+  call.name === null
     ? html`<${Text} value=${call.method} limit=${80} />`
-    : html`<${Text} value=${call.name} limit=${100} />${call.method !== 'tools/call' && html` <span class="type"><${Text} value=${call.method} limit=${60} /></span>`}`}` },
-  { key: 'server', title: 'Server', className: 'low short', value: (call) => call.server ?? '', cell: (call) => call.server === null ? html`<span class="none">–</span>` : html`<${Text} value=${call.server} limit=${40} />` },
-  { key: 'user', title: 'User', className: 'low short', value: (call) => call.user, cell: (call) => html`<${Text} value=${call.user} limit=${40} />` },
-  { key: 'client', title: 'Client', className: 'wide short', cell: (call) => html`<${Text} value=${call.client || call.source} limit=${40} />` },
-  { key: 'outcome', title: 'Outcome', className: 'outcome', value: (call) => call.outcome, cell: (call) => html`<${Badge} word=${call.outcome} />${call.serverCalls.length > 1 && html` <span class="type">${plural(call.serverCalls.length + call.moreServerCalls, 'server call')}</span>`}` },
-  { key: 'ms', title: 'Duration', className: 'number', value: (call) => Number(call.ms), cell: (call) => milliseconds(call.ms) },
-  { key: 'bytes', title: 'Result', className: 'number low', value: (call) => call.bytesOut, cell: (call) => bytes(call.bytesOut) },
+    : html`<${Text} value=${call.name} limit=${100} />
+        ${call.method !== 'tools/call' && html`<span class="type"><${Text} value=${call.method} limit=${60} /></span>`}`;
+
+const serverCallCount = (call) => plural(call.serverCalls.length + call.moreServerCalls, 'server call');
+
+const COLUMNS = [
+  {
+    key: 'at',
+    title: 'Time',
+    className: 'time',
+    cell: (call) => html`${clock(call.at).slice(0, 8)}<span class="low">${clock(call.at).slice(8)}</span>`,
+  },
+  {
+    key: 'name',
+    title: 'Call',
+    className: 'name',
+    value: (call) => call.name ?? call.method,
+    cell: (call) => html`<${CallName} call=${call} />`,
+  },
+  {
+    key: 'server',
+    title: 'Server',
+    className: 'low short',
+    value: (call) => call.server ?? '',
+    cell: (call) =>
+      call.server === null ? html`<span class="none">–</span>` : html`<${Text} value=${call.server} limit=${40} />`,
+  },
+  {
+    key: 'user',
+    title: 'User',
+    className: 'low short',
+    value: (call) => call.user,
+    cell: (call) => html`<${Text} value=${call.user} limit=${40} />`,
+  },
+  {
+    key: 'client',
+    title: 'Client',
+    className: 'wide short',
+    cell: (call) => html`<${Text} value=${call.client || call.source} limit=${40} />`,
+  },
+  {
+    key: 'outcome',
+    title: 'Outcome',
+    className: 'outcome',
+    value: (call) => call.outcome,
+    cell: (call) => html`<${Badge} word=${call.outcome} />
+      ${call.serverCalls.length > 1 && html`<span class="type">${serverCallCount(call)}</span>`}`,
+  },
+  {
+    key: 'ms',
+    title: 'Duration',
+    className: 'number',
+    value: (call) => Number(call.ms),
+    cell: (call) => milliseconds(call.ms),
+  },
+  {
+    key: 'bytes',
+    title: 'Result',
+    className: 'number low',
+    value: (call) => call.bytesOut,
+    cell: (call) => bytes(call.bytesOut),
+  },
 ];
 
 const rowName = (call) => `${plain(call.name ?? call.method)} at ${clock(call.at)}`;
@@ -73,29 +128,55 @@ function Call({ id, summary }) {
   const [error, setError] = useState(null);
   useEffect(() => {
     let isOver = false;
-    get(`calls/${encodeURIComponent(id)}`, { secrets: secrets && 'show' })
-      .then((found) => { if (!isOver) setDetails(found); }, (problem) => { if (!isOver) setError(problem); });
-    return () => { isOver = true; };
+    get(`calls/${encodeURIComponent(id)}`, { secrets: secrets && 'show' }).then(
+      (found) => {
+        if (!isOver) setDetails(found);
+      },
+      (problem) => {
+        if (!isOver) setError(problem);
+      },
+    );
+    return () => {
+      isOver = true;
+    };
   }, [id, secrets]);
   const call = details?.call ?? summary;
   const title = call ? html`<${Text} value=${call.name ?? call.method} limit=${200} />` : 'Call';
   return html`<${Panel} label="Call" name=${id} title=${title} onClose=${() => leave('calls')}
-    actions=${details && html`<${CopyButton} text=${() => command(details)} disabled=${call.method !== 'tools/call'}
-      title=${details.redacted ? 'Secrets are replaced in it' : undefined}>Copy as command<//>`}>
-    ${call && html`<p><${Badge} word=${call.outcome} /> ${milliseconds(call.ms)}</p>
+    actions=${
+      details &&
+      html`<${CopyButton} text=${() => command(details)} disabled=${call.method !== 'tools/call'}
+      title=${details.redacted ? 'Secrets are replaced in it' : undefined}>Copy as command<//>`
+    }>
+    ${
+      call &&
+      html`<p><${Badge} word=${call.outcome} /> ${milliseconds(call.ms)}</p>
       <${Refusal} call=${call} />
       <${Facts} items=${[
-        ['Time', call.at], ['Method', call.method], ['Server', call.server], ['User', call.user], ['Client', call.client], ['Source', call.source],
-        ['Script', details?.policy && html`<code>${plain(details.policy).slice(0, 19)}</code>`], ['Id', html`<code>${plain(call.id)}</code>`],
-      ]} />`}
+        ['Time', call.at],
+        ['Method', call.method],
+        ['Server', call.server],
+        ['User', call.user],
+        ['Client', call.client],
+        ['Source', call.source],
+        ['Script', details?.policy && html`<code>${plain(details.policy).slice(0, 19)}</code>`],
+        ['Id', html`<code>${plain(call.id)}</code>`],
+      ]} />`
+    }
     ${error && html`<${Problem} error=${error} />`}
-    ${details && html`
+    ${
+      details &&
+      html`
       <label class="check"><input type="checkbox" checked=${secrets} onChange=${(event) => setSecrets(event.target.checked)} /> Show secrets and personal data</label>
       <h3>Arguments</h3><${Sent} text=${details.params} name="arguments" pick=${(json) => json.arguments ?? json} />
       <h3>Result</h3><${Sent} text=${details.result} name="result" />
-      ${details.serverCalls.length > 0 && html`<h3>Calls of servers</h3>
+      ${
+        details.serverCalls.length > 0 &&
+        html`<h3>Calls of servers</h3>
         <ol class="tree" aria-label="Calls of servers">${details.serverCalls.map((child, at) => html`<li key=${at}><${ServerCall} child=${child} longest=${call.ms} /></li>`)}</ol>
-        ${call.moreServerCalls > 0 && html`<p class="empty">and ${plural(call.moreServerCalls, 'more', 'more')}</p>`}`}`}
+        ${call.moreServerCalls > 0 && html`<p class="empty">and ${plural(call.moreServerCalls, 'more', 'more')}</p>`}`
+      }`
+    }
   <//>`;
 }
 

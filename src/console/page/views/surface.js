@@ -18,20 +18,50 @@ const ORDER = ['same', 'renamed', 'rewritten', 'wrapped', 'made', 'searchable', 
 function Where({ history }) {
   const line = mainLine(siteOf(history));
   return html`${reasonOf(history) && html`<${Text} value=${reasonOf(history)} limit=${160} /> `}
-    ${line && html`<a class="site" href=${address('script', `${line.file}:${line.line}`)} tabindex="-1"
-      onClick=${(event) => event.stopPropagation()}><${Text} value=${`${line.file}:${line.line}`} /></a>`}`;
+    ${
+      line &&
+      html`<a class="site" href=${address('script', `${line.file}:${line.line}`)} tabindex="-1"
+      onClick=${(event) => event.stopPropagation()}><${Text} value=${`${line.file}:${line.line}`} /></a>`
+    }`;
 }
 
 const COLUMNS = [
-  { key: 'offered', title: 'Offered', value: (row) => row.history.name,
-    cell: (row) => html`<span class="from"><${Text} value=${row.history.server || 'script'} limit=${40} /></span><${Text} value=${row.history.name} limit=${100} />` },
-  { key: 'decision', title: 'Decision', value: (row) => ORDER.indexOf(row.decisions[0]),
-    cell: (row) => row.decisions.map((word) => html`<${Badge} key=${word} word=${word}>${WORDS[word] ?? word}<//>`) },
-  { key: 'published', title: 'Published', className: 'name', value: (row) => row.history.publishedAs,
-    cell: (row) => row.history.publishedAs === null ? html`<span class="none">–</span>` : html`<${Text} value=${row.history.publishedAs} limit=${100} />` },
-  { key: 'tokens', title: 'Tokens', className: 'number low', value: (row) => row.before?.tokens ?? row.after?.tokens,
-    cell: (row) => `${count(row.before?.tokens)} → ${count(row.after?.tokens)}` },
-  { key: 'where', title: 'Where and why', className: 'wide low', cell: (row) => html`<${Where} history=${row.history} />` },
+  {
+    key: 'offered',
+    title: 'Offered',
+    value: (row) => row.history.name,
+    cell: (row) =>
+      html`<span class="from"><${Text} value=${row.history.server || 'script'} limit=${40} /></span><${Text} value=${row.history.name} limit=${100} />`,
+  },
+  {
+    key: 'decision',
+    title: 'Decision',
+    value: (row) => ORDER.indexOf(row.decisions[0]),
+    cell: (row) => row.decisions.map((word) => html`<${Badge} key=${word} word=${word}>${WORDS[word] ?? word}<//>`),
+  },
+  {
+    key: 'published',
+    title: 'Published',
+    className: 'name',
+    value: (row) => row.history.publishedAs,
+    cell: (row) =>
+      row.history.publishedAs === null
+        ? html`<span class="none">–</span>`
+        : html`<${Text} value=${row.history.publishedAs} limit=${100} />`,
+  },
+  {
+    key: 'tokens',
+    title: 'Tokens',
+    className: 'number low',
+    value: (row) => row.before?.tokens ?? row.after?.tokens,
+    cell: (row) => `${count(row.before?.tokens)} → ${count(row.after?.tokens)}`,
+  },
+  {
+    key: 'where',
+    title: 'Where and why',
+    className: 'wide low',
+    cell: (row) => html`<${Where} history=${row.history} />`,
+  },
 ];
 
 const total = (items) => items.reduce((sum, item) => sum + (item.tokens ?? 0), 0);
@@ -41,12 +71,18 @@ export function SurfaceView({ item }) {
   const [search, setSearch] = useState('');
   const [kind, setKind] = useState('');
   const [decision, setDecision] = useState('');
-  const all = useMemo(() => (surface ? joined(surface).map((row) => ({ ...row, decisions: decisions(row.history) })) : []), [surface]);
+  const all = useMemo(
+    () => (surface ? joined(surface).map((row) => ({ ...row, decisions: decisions(row.history) })) : []),
+    [surface],
+  );
   const ofKind = useMemo(() => all.filter((row) => !kind || row.history.kind === kind), [all, kind]);
   const rows = useMemo(() => {
     const matches = wordFilter(search);
-    return ofKind.filter((row) => (!decision || row.decisions.includes(decision))
-      && matches(row.history.name, row.history.server, row.history.publishedAs ?? '', reasonOf(row.history)));
+    return ofKind.filter(
+      (row) =>
+        (!decision || row.decisions.includes(decision)) &&
+        matches(row.history.name, row.history.server, row.history.publishedAs ?? '', reasonOf(row.history)),
+    );
   }, [ofKind, decision, search]);
   const open = all.find((row) => row.key === item);
   const kinds = [...new Set(all.map((row) => row.history.kind))];
@@ -60,15 +96,25 @@ export function SurfaceView({ item }) {
         <${VisitorFields} />
       </div>
       <div class="chips" role="group" aria-label="Decision">
-        ${ORDER.map((word) => [word, ofKind.filter((row) => row.decisions.includes(word)).length]).filter(([, number]) => number)
-          .map(([word, number]) => html`<button key=${word} type="button" class="chip" aria-pressed=${decision === word ? 'true' : 'false'}
-            onClick=${() => setDecision(decision === word ? '' : word)}>${WORDS[word] ?? word} <span>${count(number)}</span></button>`)}
+        ${ORDER.map((word) => [word, ofKind.filter((row) => row.decisions.includes(word)).length])
+          .filter(([, number]) => number)
+          .map(
+            ([
+              word,
+              number,
+            ]) => html`<button key=${word} type="button" class="chip" aria-pressed=${decision === word ? 'true' : 'false'}
+            onClick=${() => setDecision(decision === word ? '' : word)}>${WORDS[word] ?? word} <span>${count(number)}</span></button>`,
+          )}
       </div>
       ${surface?.problems.map((text) => html`<pre class="notice" role="note" tabindex="0"><${Text} value=${text} limit=${5000} /></pre>`)}
-      ${surfaceError ? html`<${Problem} error=${surfaceError} />`
-        : !surface ? html`<p class="empty">Loading</p>`
-        : html`<${Table} label="Surface" columns=${COLUMNS} rows=${rows} keyOf=${(row) => row.key} selected=${item}
-            onOpen=${(key) => go('surface', key)} empty=${all.length ? 'No item matches.' : 'Nothing is offered.'} />`}
+      ${
+        surfaceError
+          ? html`<${Problem} error=${surfaceError} />`
+          : !surface
+            ? html`<p class="empty">Loading</p>`
+            : html`<${Table} label="Surface" columns=${COLUMNS} rows=${rows} keyOf=${(row) => row.key} selected=${item}
+            onOpen=${(key) => go('surface', key)} empty=${all.length ? 'No item matches.' : 'Nothing is offered.'} />`
+      }
     </div>
     ${open && html`<${Item} key=${open.key} row=${open} />`}`;
 }
@@ -86,12 +132,28 @@ function Item({ row }) {
       ['Handled by', history.handler],
       ['Why hidden', row.decisions[0] === 'hidden' ? reasonOf(history) : history.why],
       ['Reason given at', history.skippedAt && html`<${Site} site=${history.skippedAt} />`],
-      ['Tokens', before?.tokens !== undefined || after?.tokens !== undefined ? `${count(before?.tokens)} → ${count(after?.tokens)}` : null],
+      [
+        'Tokens',
+        before?.tokens !== undefined || after?.tokens !== undefined
+          ? `${count(before?.tokens)} → ${count(after?.tokens)}`
+          : null,
+      ],
     ]} />
-    ${history.edits.length > 0 && html`<h3>Changes</h3><ul class="plain">${history.edits.map((edit, at) =>
-      html`<li key=${at}><strong><${Text} value=${edit.members.join(', ')} /></strong> at <${Site} site=${edit.at} /></li>`)}</ul>`}
-    ${before && after && history.changed.map((member) => html`<${Change} key=${member} member=${member}
-      before=${before.definition[member]} after=${after.definition[member]} />`)}
+    ${
+      history.edits.length > 0 &&
+      html`<h3>Changes</h3><ul class="plain">${history.edits.map(
+        (edit, at) =>
+          html`<li key=${at}><strong><${Text} value=${edit.members.join(', ')} /></strong> at <${Site} site=${edit.at} /></li>`,
+      )}</ul>`
+    }
+    ${
+      before &&
+      after &&
+      history.changed.map(
+        (member) => html`<${Change} key=${member} member=${member}
+      before=${before.definition[member]} after=${after.definition[member]} />`,
+      )
+    }
     ${before && html`<${Lazy} title="Definition as offered" draw=${() => html`<${Json} value=${before.definition} name="offered" />`} />`}
     ${after && html`<${Lazy} title="Definition as published" draw=${() => html`<${Json} value=${after.definition} name="published" />`} />`}
   <//>`;

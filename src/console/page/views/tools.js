@@ -13,14 +13,38 @@ import { Json, Lazy } from '../value.js';
 import { TryIt } from '../form/try_it.js';
 
 const amount = (key, title, className = '') => ({
-  key, title, value: (row) => row[key], className: `number ${className}`, cell: (row) => count(row[key]),
+  key,
+  title,
+  value: (row) => row[key],
+  className: `number ${className}`,
+  cell: (row) => count(row[key]),
 });
 
 const COLUMNS = [
-  { key: 'name', title: 'Tool', cell: (row) => html`<${Text} value=${row.name} limit=${100} />`, value: (row) => row.name },
-  { key: 'server', title: 'Server', className: 'low', cell: (row) => row.server ? html`<${Text} value=${row.server} limit=${40} />` : 'script', value: (row) => row.server },
-  { key: 'state', title: 'State', cell: (row) => row.decisions.map((word) => html`<${Badge} key=${word} word=${word}>${WORDS[word] ?? word}<//>`) },
-  { key: 'description', title: 'Description', className: 'wide low', cell: (row) => html`<${Text} value=${row.description} limit=${140} />` },
+  {
+    key: 'name',
+    title: 'Tool',
+    cell: (row) => html`<${Text} value=${row.name} limit=${100} />`,
+    value: (row) => row.name,
+  },
+  {
+    key: 'server',
+    title: 'Server',
+    className: 'low',
+    cell: (row) => (row.server ? html`<${Text} value=${row.server} limit=${40} />` : 'script'),
+    value: (row) => row.server,
+  },
+  {
+    key: 'state',
+    title: 'State',
+    cell: (row) => row.decisions.map((word) => html`<${Badge} key=${word} word=${word}>${WORDS[word] ?? word}<//>`),
+  },
+  {
+    key: 'description',
+    title: 'Description',
+    className: 'wide low',
+    cell: (row) => html`<${Text} value=${row.description} limit=${140} />`,
+  },
   amount('tokens', 'Tokens'),
   amount('calls', 'Calls'),
   amount('errors', 'Errors'),
@@ -50,11 +74,16 @@ export function Tools({ item }) {
   const { surface, surfaceError, operations, user } = useLive();
   const [search, setSearch] = useState('');
   const [isAll, setAll] = useState(false);
-  const items = useMemo(() => (surface ? joined(surface).filter(({ history }) => history.kind === 'tool') : []), [surface]);
+  const items = useMemo(
+    () => (surface ? joined(surface).filter(({ history }) => history.kind === 'tool') : []),
+    [surface],
+  );
   const all = useMemo(() => items.map((one) => rowOf(one, operations)), [items, operations]);
   const rows = useMemo(() => {
     const matches = wordFilter(search);
-    return all.filter((row) => (isAll || row.isPublished) && matches(row.name, row.history.name, row.server, row.description));
+    return all.filter(
+      (row) => (isAll || row.isPublished) && matches(row.name, row.history.name, row.server, row.description),
+    );
   }, [all, search, isAll]);
   const open = all.find((row) => row.key === item) ?? all.find((row) => row.name === item);
   const hidden = all.filter((row) => !row.isPublished).length;
@@ -65,17 +94,30 @@ export function Tools({ item }) {
         <label class="check"><input type="checkbox" checked=${isAll} onChange=${(event) => setAll(event.target.checked)} /> Also ${count(hidden)} hidden</label>
         <${VisitorFields} />
       </div>
-      ${surfaceError ? html`<${Problem} error=${surfaceError} />`
-        : !surface ? html`<p class="empty">Loading</p>`
-        : html`<${Table} label="Tools" columns=${COLUMNS} rows=${rows} keyOf=${(row) => row.key} selected=${open?.key}
-            onOpen=${(key) => go('tools', key)} empty=${search ? 'No tool matches.' : 'No tool is published.'} />`}
+      ${
+        surfaceError
+          ? html`<${Problem} error=${surfaceError} />`
+          : !surface
+            ? html`<p class="empty">Loading</p>`
+            : html`<${Table} label="Tools" columns=${COLUMNS} rows=${rows} keyOf=${(row) => row.key} selected=${open?.key}
+            onOpen=${(key) => go('tools', key)} empty=${search ? 'No tool matches.' : 'No tool is published.'} />`
+      }
     </div>
-    ${item !== undefined && surface && (open
-      ? html`<${Tool} key=${`${open.key} ${user}`} row=${open} />`
-      : html`<${Panel} label="Tool" title="Tool" onClose=${() => leave('tools')}><p class="empty">There is no such tool for this user.</p><//>`)}`;
+    ${
+      item !== undefined &&
+      surface &&
+      (open
+        ? html`<${Tool} key=${`${open.key} ${user}`} row=${open} />`
+        : html`<${Panel} label="Tool" title="Tool" onClose=${() => leave('tools')}><p class="empty">There is no such tool for this user.</p><//>`)
+    }`;
 }
 
-const HINTS = [['readOnlyHint', 'reads only'], ['destructiveHint', 'destructive'], ['idempotentHint', 'idempotent'], ['openWorldHint', 'open world']];
+const HINTS = [
+  ['readOnlyHint', 'reads only'],
+  ['destructiveHint', 'destructive'],
+  ['idempotentHint', 'idempotent'],
+  ['openWorldHint', 'open world'],
+];
 
 function Tool({ row }) {
   const { definition } = row.item;
