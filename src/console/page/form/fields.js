@@ -88,14 +88,16 @@ function ChoiceFields({ field, state, onChange, errors, path, prefix, id }) {
   const choice = field.choices[state.chosen];
   const setInner = (next) =>
     onChange({ ...state, states: state.states.map((old, at) => (at === state.chosen ? next : old)) });
-  return html`<select id=${id} aria-label="Which" value=${String(state.chosen)} onInput=${(event) => onChange({ ...state, chosen: Number(event.target.value) })}>
+  const inner = { field: choice?.field, state: state.states[state.chosen], onChange: setInner, prefix };
+  return html`<select id=${id} aria-label="Which" value=${String(state.chosen)}
+      onInput=${(event) => onChange({ ...state, chosen: Number(event.target.value) })}>
       <option value="-1">–</option>${field.choices.map((one, at) => html`<option key=${at} value=${String(at)}>${plain(one.label)}</option>`)}
     </select>
     ${
       choice &&
       (choice.field.type === 'object'
-        ? html`<${ObjectFields} field=${choice.field} state=${state.states[state.chosen]} onChange=${setInner} errors=${errors} path=${path} prefix=${prefix} />`
-        : html`<${Field} field=${choice.field} state=${state.states[state.chosen]} onChange=${setInner} errors=${[]} path=${`${path}.value`} prefix=${prefix} />`)
+        ? html`<${ObjectFields} ...${inner} errors=${errors} path=${path} />`
+        : html`<${Field} ...${inner} errors=${[]} path=${`${path}.value`} />`)
     }`;
 }
 
@@ -111,9 +113,11 @@ function ListFields({ field, state, onChange, errors, path, prefix }) {
 }
 
 function SetFields({ field, state, onChange }) {
+  const toggle = (at, isChosen) =>
+    onChange([...field.options.keys()].filter((index) => (index === at ? isChosen : state.includes(index))));
   return field.options.map(
     (option, at) => html`<label class="check" key=${at}><input type="checkbox" checked=${state.includes(at)}
-    onChange=${(event) => onChange(field.options.map((_, index) => index).filter((index) => (index === at ? event.target.checked : state.includes(index))))} />
+    onChange=${(event) => toggle(at, event.target.checked)} />
     ${option.label ? plain(option.label) : shown(option.value)}</label>`,
   );
 }

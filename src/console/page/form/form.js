@@ -51,7 +51,7 @@ export function SchemaForm({ schema, onSubmit, errors = [], prefix, children }) 
       if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
     }}>
     ${canShow && html`<label class="check toggle"><input type="checkbox" checked=${raw !== null} onChange=${toggle} /> Raw JSON</label>`}
-    ${general.length > 0 && html`<p class="wrong" role="alert">${general.map((error) => plain(error.path ? `${error.path}: ${error.message}` : error.message)).join('. ')}</p>`}
+    ${general.length > 0 && html`<p class="wrong" role="alert">${general.map(sentence).join('. ')}</p>`}
     ${
       raw !== null
         ? html`<div class="field"><p class="caption"><label for=${rawId}>Arguments</label><span class="type">JSON object</span></p>
@@ -63,6 +63,8 @@ export function SchemaForm({ schema, onSubmit, errors = [], prefix, children }) 
     <div class="buttons">${children}</div>
   </form>`;
 }
+
+const sentence = ({ path, message }) => plain(path ? `${path}: ${message}` : message);
 
 /** Whether a field with this path is on the page. */
 function hasPath(field, state, path) {

@@ -167,13 +167,16 @@ function Call({ id, summary }) {
     ${
       details &&
       html`
-      <label class="check"><input type="checkbox" checked=${secrets} onChange=${(event) => setSecrets(event.target.checked)} /> Show secrets and personal data</label>
+      <label class="check"><input type="checkbox" checked=${secrets}
+        onChange=${(event) => setSecrets(event.target.checked)} /> Show secrets and personal data</label>
       <h3>Arguments</h3><${Sent} text=${details.params} name="arguments" pick=${(json) => json.arguments ?? json} />
       <h3>Result</h3><${Sent} text=${details.result} name="result" />
       ${
         details.serverCalls.length > 0 &&
         html`<h3>Calls of servers</h3>
-        <ol class="tree" aria-label="Calls of servers">${details.serverCalls.map((child, at) => html`<li key=${at}><${ServerCall} child=${child} longest=${call.ms} /></li>`)}</ol>
+        <ol class="tree" aria-label="Calls of servers">${details.serverCalls.map(
+          (child, at) => html`<li key=${at}><${ServerCall} child=${child} longest=${call.ms} /></li>`,
+        )}</ol>
         ${call.moreServerCalls > 0 && html`<p class="empty">and ${plural(call.moreServerCalls, 'more', 'more')}</p>`}`
       }`
     }
@@ -184,7 +187,9 @@ function Call({ id, summary }) {
 function Refusal({ call }) {
   const { refusal } = call;
   if (refusal) {
-    return html`<div class="problem"><p>Refused by ${plain(refusal.reason)}${refusal.at && html` at <a class="site" href=${address('script', refusal.at)}><${Text} value=${refusal.at} /></a>`}:
+    const at =
+      refusal.at && html` at <a class="site" href=${address('script', refusal.at)}><${Text} value=${refusal.at} /></a>`;
+    return html`<div class="problem"><p>Refused by ${plain(refusal.reason)}${at}:${' '}
       <${Text} value=${refusal.why} /></p></div>`;
   }
   return call.error && hasFailed(call) ? html`<div class="problem"><p><${Text} value=${call.error} /></p></div>` : null;

@@ -27,8 +27,10 @@ export function Script({ item }) {
   const { file, line, isUnknown } = placeOf(item, script.files);
   const lints = script.lints ?? [];
   const errors = [...script.errors, ...(script.userErrors ?? []).map((one) => `for user ${one.user}:\n${one.error}`)];
+  const state = script.errors.length ? 'the version on disk is not in use' : 'in use';
   return html`<div class="main">
-    <header class="head"><h1>Script</h1><p class="summary"><${Text} value=${script.name} /> · ${errors.length ? 'the version on disk is not in use' : 'in use'} · ${plural(lints.length, 'lint')}</p></header>
+    <header class="head"><h1>Script</h1>
+      <p class="summary"><${Text} value=${script.name} /> · ${state} · ${plural(lints.length, 'lint')}</p></header>
     ${problem}
     ${errors.map((text, at) => html`<pre key=${at} class="notice bad" role="note" tabindex="0" aria-label="Error"><${Text} value=${text} limit=${10000} /></pre>`)}
     ${

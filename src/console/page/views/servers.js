@@ -132,7 +132,11 @@ function Server({ server, onClose }) {
     ${server.error && html`<div class="problem"><p><${Text} value=${server.error} limit=${5000} /></p></div>`}
     <div role="status">
       ${restart?.isRunning && html`<p>Restarting</p>`}
-      ${restart?.outcome && html`<p>Restart: <${Badge} word=${restart.outcome.status} /> after ${restart.outcome.seconds.toString()} s <${Text} value=${restart.outcome.error} limit=${2000} /></p>`}
+      ${
+        restart?.outcome &&
+        html`<p>Restart: <${Badge} word=${restart.outcome.status} /> after ${String(restart.outcome.seconds)} s${' '}
+          <${Text} value=${restart.outcome.error} limit=${2000} /></p>`
+      }
       ${restart?.error && html`<${Problem} error=${restart.error} />`}
     </div>
     <${Facts} items=${[
@@ -143,14 +147,23 @@ function Server({ server, onClose }) {
       ['Processes', server.processes?.map((process) => `${process.pid} (up ${age(process.uptimeSeconds)})`).join(', ')],
       [
         'Offers',
-        `${plural(server.tools, 'tool')}, ${plural(server.resources, 'resource')}, ${plural(server.resourceTemplates, 'template')}, ${plural(server.prompts, 'prompt')}`,
+        [
+          plural(server.tools, 'tool'),
+          plural(server.resources, 'resource'),
+          plural(server.resourceTemplates, 'template'),
+          plural(server.prompts, 'prompt'),
+        ].join(', '),
       ],
       ['Calls', `${count(server.calls)}, ${count(server.failedCalls)} failed`],
       ['Restarts', server.restarts === null ? null : count(server.restarts)],
       ['Last seen', server.lastSeen],
       ['Last error', server.lastError && `${server.lastError.at}: ${server.lastError.error}`],
     ]} />
-    ${server.reports?.length > 0 && html`<h3>Reports</h3><ul class="plain">${server.reports.map((report) => html`<li><${Text} value=${report} limit=${2000} /></li>`)}</ul>`}
+    ${
+      server.reports?.length > 0 &&
+      html`<h3>Reports</h3>
+        <ul class="plain">${server.reports.map((report) => html`<li><${Text} value=${report} limit=${2000} /></li>`)}</ul>`
+    }
     <${Log} server=${server.name} />
     ${
       isAsking &&
@@ -160,6 +173,9 @@ function Server({ server, onClose }) {
     }
   <//>`;
 }
+
+const logLine = ({ time, text }) =>
+  html`<span class="time">${time.slice(11, 19)}</span> <${Text} value=${text} limit=${4096} />${'\n'}`;
 
 /** The end of what a server wrote to standard error. */
 function Log({ server }) {
@@ -192,6 +208,6 @@ function Log({ server }) {
           ? html`<p class="empty"><${Text} value=${`${log.error}${log.hint ? `: ${log.hint}` : ''}`} /></p>`
           : log.lines.length === 0
             ? html`<p class="empty">Nothing so far</p>`
-            : html`<pre class="log" tabindex="0">${log.lines.slice(-MAX_LINES).map((line, at) => html`<span class="time">${line.time.slice(11, 19)}</span> <${Text} key=${at} value=${line.text} limit=${4096} />${'\n'}`)}</pre>`
+            : html`<pre class="log" tabindex="0">${log.lines.slice(-MAX_LINES).map(logLine)}</pre>`
     }`;
 }

@@ -66,6 +66,10 @@ const COLUMNS = [
 
 const total = (items) => items.reduce((sum, item) => sum + (item.tokens ?? 0), 0);
 
+const summary = ({ offered, published }) =>
+  `${plural(offered.length, 'item')} offered, ${count(published.length)} published · ` +
+  `${count(total(offered))} → ${count(total(published))} tokens`;
+
 export function SurfaceView({ item }) {
   const { surface, surfaceError } = useLive();
   const [search, setSearch] = useState('');
@@ -88,7 +92,7 @@ export function SurfaceView({ item }) {
   const kinds = [...new Set(all.map((row) => row.history.kind))];
   return html`<div class="main">
       <header class="head"><h1>Surface</h1>
-        <p class="summary" aria-live="polite">${surface && `${plural(surface.offered.length, 'item')} offered, ${count(surface.published.length)} published · ${count(total(surface.offered))} → ${count(total(surface.published))} tokens`}</p></header>
+        <p class="summary" aria-live="polite">${surface && summary(surface)}</p></header>
       <div class="toolbar">
         <${SearchField} label="Search the surface" placeholder="Search   /" value=${search} onChange=${setSearch} />
         <label>Kind <select value=${kind} onChange=${(event) => setKind(event.target.value)}>
