@@ -16,14 +16,15 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const SPAN: &str = "b7ad6b7169203331";
 const TOKEN: &str = "0123456789abcdef0123";
 
-/// Publishes the server's tools under other names, and one that calls the server twice.
+/// Publishes the server's tool under another name, and one that calls the server twice.
 const POLICY: &str = r#"
-def twice(args):
-    call(args)
-    return call(args)
+[(meta, params)] = backends()["fake"].tools()
 
-for meta, call in backends()["fake"].tools():
-    publish(meta.replace(name = "my_" + meta.name), call)
+def twice(args):
+    params(args)
+    return params(args)
+
+publish(meta.replace(name = "my_params"), params)
 publish(metadata("twice", "", {"type": "object"}, {}), twice)
 "#;
 
