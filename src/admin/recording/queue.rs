@@ -112,6 +112,9 @@ mod tests {
             server_calls: Vec::new(),
             more_server_calls: 0,
             replay: ReplayFacts::default(),
+            request_id: None,
+            protocol: None,
+            trace: None,
         })
     }
 

@@ -34,7 +34,7 @@ fn request_span(record: &CallRecord, trace: &RequestTrace) -> Span {
     let (transport, protocol) = match record.source {
         CallSource::Stdio => ("pipe", None),
         CallSource::Http => ("tcp", Some("http")),
-        CallSource::Control => ("unix", Some("http")),
+        CallSource::Control | CallSource::Console => ("unix", Some("http")),
     };
     attributes.add("network.transport", Some(transport));
     attributes.add("network.protocol.name", protocol);
@@ -181,7 +181,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::json::raw;
-    use crate::model::{Definition, ItemKind, Principal, RecordedItem, SpanId, TraceId};
+    use crate::model::{Definition, ItemKind, Principal, RecordedItem, ReplayFacts, SpanId, TraceId};
 
     /// A traced call of a tool that calls one server.
     pub(in crate::telemetry::traces) fn record() -> Arc<CallRecord> {
@@ -220,6 +220,7 @@ pub(super) mod tests {
                 span: Some(SpanId([3; 8])),
             }],
             more_server_calls: 0,
+            replay: ReplayFacts::default(),
             trace: Some(Arc::new(RequestTrace {
                 id: TraceId([1; 16]),
                 span: SpanId([2; 8]),

@@ -109,7 +109,7 @@ impl BacktestRun {
     }
 
     async fn run(&mut self, call: &CallLine, surface: &Arc<Surface>) -> (BacktestVerdict, bool) {
-        let recording = CallRecording::begin(self.calls.dispatcher.telemetry(), true);
+        let recording = CallRecording::begin(self.calls.dispatcher.telemetry(), true, None);
         let request = context(call, surface, Arc::clone(&recording));
         request.record_item(call.kind(), &call.name);
         self.answers.load(&call.server_calls);
