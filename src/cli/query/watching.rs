@@ -78,10 +78,12 @@ fn events(
     setup::runtime()?.block_on(async {
         let mut events = running.answered(running.client.get(target).await).await?.events();
         begun();
+        // One future for all rounds: a signal that arrives while an event is handled must not be lost.
+        let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
         loop {
             let event = tokio::select! {
                 event = events.next() => event,
-                _ = tokio::signal::ctrl_c() => return Ok(()),
+                _ = &mut interrupted => return Ok(()),
             };
             let data = match event {
                 Ok(Some(event)) => event.data,
