@@ -1,5 +1,7 @@
 //! What somebody with a token, or without one, can send. Each attack goes on until it is over and counts what it did.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, join_all};
@@ -13,25 +15,43 @@ use crate::support::proxy::HttpProxy;
 /// Between two attacks of one kind: the processors are shared with the attackers and everything else that is tested.
 const PAUSE: Duration = Duration::from_millis(100);
 
-pub async fn all(proxy: &HttpProxy, token: &str, over: &CancellationToken) -> Vec<(&'static str, usize)> {
-    let attacker = || Attacker::new(&proxy.url, token, over);
-    let attacks: [(&'static str, BoxFuture<'_, usize>); 9] = [
-        ("patterns that take long", attacker().patterns().boxed()),
-        ("schemas that explode", attacker().schemas().boxed()),
-        ("sessions", attacker().sessions().boxed()),
-        ("huge client infos", attacker().client_infos().boxed()),
-        ("connections that say nothing", attacker().idle_connections().boxed()),
-        ("clients that do not read", attacker().deaf_clients().boxed()),
-        ("batches of large answers", attacker().batches().boxed()),
-        ("objects of many members", attacker().large_objects().boxed()),
-        ("wrong tokens", attacker().wrong_tokens().boxed()),
+/// How often each attack has been carried out.
+#[derive(Debug, Default)]
+pub struct AttackCounts(Vec<(&'static str, Arc<AtomicUsize>)>);
+
+impl AttackCounts {
+    /// The attacks that have not been carried out.
+    pub fn missing(&self) -> Vec<&'static str> {
+        self.0.iter().filter(|(_, count)| count.load(Relaxed) == 0).map(|(name, _)| *name).collect()
+    }
+}
+
+/// All attacks at once, until it is over.
+pub fn all(proxy: &HttpProxy, token: &str, over: &CancellationToken) -> (AttackCounts, BoxFuture<'static, ()>) {
+    type Attack = fn(Attacker) -> BoxFuture<'static, ()>;
+    let attacks: [(&'static str, Attack); 9] = [
+        ("patterns that take long", |attacker| attacker.patterns().boxed()),
+        ("schemas that explode", |attacker| attacker.schemas().boxed()),
+        ("sessions", |attacker| attacker.sessions().boxed()),
+        ("huge client infos", |attacker| attacker.client_infos().boxed()),
+        ("connections that say nothing", |attacker| attacker.idle_connections().boxed()),
+        ("clients that do not read", |attacker| attacker.deaf_clients().boxed()),
+        ("batches of large answers", |attacker| attacker.batches().boxed()),
+        ("objects of many members", |attacker| attacker.large_objects().boxed()),
+        ("wrong tokens", |attacker| attacker.wrong_tokens().boxed()),
     ];
     let only = std::env::var("ATTACK_ONLY").unwrap_or_default();
-    let attacks = attacks.into_iter().filter(|(name, _)| name.contains(&only));
-    join_all(attacks.map(|(name, attack)| async move { (name, attack.await) })).await
+    let (mut counts, mut running) = (AttackCounts::default(), Vec::new());
+    for (name, attack) in attacks.into_iter().filter(|(name, _)| name.contains(&only)) {
+        let attacker = Attacker::new(&proxy.url, token, over);
+        counts.0.push((name, Arc::clone(&attacker.count)));
+        running.push(attack(attacker));
+    }
+    (counts, join_all(running).map(drop).boxed())
 }
 
 struct Attacker {
+    count: Arc<AtomicUsize>,
     http: reqwest::Client,
     url: String,
     token: String,
@@ -42,6 +62,7 @@ impl Attacker {
     fn new(url: &str, token: &str, over: &CancellationToken) -> Self {
         let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build();
         Self {
+            count: Arc::default(),
             http: http.expect("a client without settings"),
             url: url.to_owned(),
             token: token.to_owned(),
@@ -49,18 +70,18 @@ impl Attacker {
         }
     }
 
-    /// Does this again and again until it is over; counts how often it was answered at all, or was still going on.
-    async fn again<F: Future<Output = bool>>(&self, attack: impl Fn(usize) -> F) -> usize {
-        let mut count = 0;
+    /// Does this again and again until it is over; counts how often it was answered at all.
+    async fn again<F: Future<Output = bool>>(&self, attack: impl Fn(usize) -> F) {
+        let mut number = 0;
         while !self.over.is_cancelled() {
             let done = tokio::select! {
-                done = attack(count) => done,
-                () = self.over.cancelled() => true,
+                done = attack(number) => done,
+                () = self.over.cancelled() => false,
             };
-            count += usize::from(done);
+            number += 1;
+            self.count.fetch_add(usize::from(done), Relaxed);
             tokio::time::sleep(PAUSE).await;
         }
-        count
     }
 
     fn request(&self, session: Option<&str>, body: String) -> reqwest::RequestBuilder {
@@ -83,20 +104,17 @@ impl Attacker {
         answer.headers().get("mcp-session-id")?.to_str().ok().map(str::to_owned)
     }
 
-    /// A session to attack with. Without one, the number of attacks that this was: one if the proxy, under all the others,
-    /// had not answered when it was over, and none if it refused.
-    async fn session(&self, version: &str, name: &str) -> Result<String, usize> {
+    /// A session to attack with; `None` if it is over before there is one.
+    async fn session(&self, version: &str, name: &str) -> Option<String> {
         loop {
-            let params =
-                json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
-            let answer = tokio::select! {
-                answer = self.request(None, message("initialize", &params)).send() => answer,
-                () = self.over.cancelled() => return Err(1),
+            let session = tokio::select! {
+                session = self.open(version, json!({"name": name, "version": "1"})) => session,
+                () = self.over.cancelled() => return None,
             };
-            if let Ok(answer) = answer {
-                let session = answer.headers().get("mcp-session-id").and_then(|session| session.to_str().ok());
-                return session.map(str::to_owned).ok_or(0);
+            if session.is_some() {
+                return session;
             }
+            tokio::time::sleep(PAUSE).await;
         }
     }
 
@@ -107,43 +125,42 @@ impl Attacker {
         };
         let call =
             || self.request(Some(&session), message("tools/call", &json!({"name": tool, "arguments": arguments})));
-        join_all((0..4).map(|_| call().send())).await.iter().any(Result::is_ok)
+        join_all((0..4).map(|_| call().send())).await.iter().any(was_sent)
     }
 
-    async fn patterns(self) -> usize {
+    async fn patterns(self) {
         let text = "A".repeat(160_000);
         let arguments = json!({"text": text, "pattern": ".*[^A-Z]|[A-Z]", "regex": true});
         self.again(|_| self.call_at_once("search", &arguments)).await
     }
 
-    async fn schemas(self) -> usize {
+    async fn schemas(self) {
         let arguments = json!({"value": "abc"});
         self.again(|_| self.call_at_once("bomb", &arguments)).await
     }
 
-    async fn sessions(self) -> usize {
+    async fn sessions(self) {
         let open = |number| self.open("2025-11-25", json!({"name": format!("mallory {number}"), "version": "1"}));
         self.again(|number| async move { open(number).await.is_some() }).await
     }
 
-    async fn client_infos(self) -> usize {
+    async fn client_infos(self) {
         let name = "m".repeat(1_000_000);
         let params =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
         let body = message("initialize", &params);
-        self.again(|_| async { self.request(None, body.clone()).send().await.is_ok() }).await
+        self.again(|_| async { was_sent(&self.request(None, body.clone()).send().await) }).await
     }
 
     /// Takes a thousand, and takes back those that are closed.
-    async fn idle_connections(self) -> usize {
+    async fn idle_connections(self) {
         let host = self.url.trim_start_matches("http://").split('/').next().unwrap_or_default().to_owned();
         let mut held = Vec::new();
-        let mut count = 0;
         while !self.over.is_cancelled() {
             match tokio::time::timeout(PAUSE, TcpStream::connect(&host)).await {
                 Ok(Ok(connection)) => {
                     held.push(connection);
-                    count += 1;
+                    self.count.fetch_add(1, Relaxed);
                 }
                 _ => tokio::time::sleep(PAUSE).await,
             }
@@ -152,16 +169,12 @@ impl Attacker {
                 held.retain(|connection| matches!(connection.try_read(&mut [0]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock));
             }
         }
-        count
     }
 
     /// Asks for much and reads nothing, on ten connections at a time.
-    async fn deaf_clients(self) -> usize {
+    async fn deaf_clients(self) {
         let host = self.url.trim_start_matches("http://").split('/').next().unwrap_or_default().to_owned();
-        let session = match self.session("2025-11-25", "deaf").await {
-            Ok(session) => session,
-            Err(count) => return count,
-        };
+        let Some(session) = self.session("2025-11-25", "deaf").await else { return };
         let arguments = json!({"n": 100, "mark": "x".repeat(200_000)});
         let params = json!({"name": "flood", "arguments": arguments, "_meta": {"progressToken": 1}});
         let body = message("tools/call", &params);
@@ -186,26 +199,28 @@ impl Attacker {
     }
 
     /// Only the revision of 2025-03-26 has batches.
-    async fn batches(self) -> usize {
-        let session = match self.session("2025-03-26", "batch").await {
-            Ok(session) => session,
-            Err(count) => return count,
-        };
+    async fn batches(self) {
+        let Some(session) = self.session("2025-03-26", "batch").await else { return };
         let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "big", "arguments": {"n": 500_000}}});
         let body = Value::from((0..40).map(call).collect::<Vec<_>>()).to_string();
-        self.again(|_| async { self.request(Some(&session), body.clone()).send().await.is_ok() }).await
+        self.again(|_| async { was_sent(&self.request(Some(&session), body.clone()).send().await) }).await
     }
 
-    async fn large_objects(self) -> usize {
+    async fn large_objects(self) {
         let members: serde_json::Map<_, _> = (0..20_000).map(|number| (format!("key{number}"), json!(1))).collect();
         let arguments = json!({"text": "a", "pattern": "a", "more": members});
         self.again(|_| self.call_at_once("search", &arguments)).await
     }
 
-    async fn wrong_tokens(self) -> usize {
+    async fn wrong_tokens(self) {
         let guess = |number| self.http.post(&self.url).bearer_auth(format!("guess-number-{number}")).body("{}").send();
-        self.again(|number| async move { guess(number).await.is_ok() }).await
+        self.again(|number| async move { was_sent(&guess(number).await) }).await
     }
+}
+
+/// Whether the proxy has the request, whether or not it answered in time.
+fn was_sent(outcome: &reqwest::Result<reqwest::Response>) -> bool {
+    outcome.as_ref().map_or_else(reqwest::Error::is_timeout, |_| true)
 }
 
 fn message(method: &str, params: &Value) -> String {

@@ -85,13 +85,18 @@ async fn under_every_attack_at_once_honest_calls_are_answered_and_memory_stays_b
     proxy.program.stderr.patience = LONG_PATIENCE;
     let over = CancellationToken::new();
     let honest = join_all(HONEST.map(|(_, token)| honest_client(&proxy, token))).await;
-    let attacks = attackers::all(&proxy, MALLORY, &over);
+    let (counts, attacks) = attackers::all(&proxy, MALLORY, &over);
     let honest = join_all(honest.into_iter().map(|client| call_honestly(client, &over)));
     let clock = async {
         tokio::time::sleep(Duration::from_secs(seconds)).await;
+        // Where the processors are busy with other things, an attack may take longer to begin.
+        let end = Instant::now() + LONG_PATIENCE;
+        while !counts.missing().is_empty() && Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         over.cancel();
     };
-    let ((counts, took), ()) = join(join(attacks, honest), clock).await;
+    let (((), took), ()) = join(join(attacks, honest), clock).await;
 
     let peak = peak_kilobytes(proxy.program.id());
     let times: Vec<_> =
@@ -99,7 +104,7 @@ async fn under_every_attack_at_once_honest_calls_are_answered_and_memory_stays_b
     let mut stderr = std::io::stderr();
     let _ =
         writeln!(stderr, "attack: {seconds} s, at most {} MiB\n{counts:?}\n(calls, p50, p99): {times:?}", peak / 1024);
-    assert!(counts.iter().all(|(what, count)| *count > 0 || panic!("no attack by {what}")), "{counts:?}");
+    assert!(counts.missing().is_empty(), "not carried out: {:?}", counts.missing());
     assert!(peak < MAX_KILOBYTES, "{peak} kB");
 }
 

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{TOKENS, client_of, session_of};
 use crate::support::config::Config;
 use crate::support::message::Message;
+use crate::support::patience::PATIENCE;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 
@@ -14,11 +15,14 @@ fn world(preset: &str, sections: &str) -> Proxy {
     Proxy::new(&config.section(&format!("sessionInit: {{preset: {preset}}}")))
 }
 
+/// Whether the call was refused and may come again after so many seconds, less those that the test has taken.
 fn is_refused(answer: &Message, seconds: u64) -> bool {
     let result = &answer.value()["result"];
+    let Some(after) = result["structuredContent"]["retryAfterSeconds"].as_u64() else { return false };
     result["isError"] == true
-        && result["structuredContent"] == json!({"retryAfterSeconds": seconds})
-        && answer.text() == format!("too many requests: try again in {seconds} s")
+        && (seconds.saturating_sub(PATIENCE.as_secs()).max(1)..=seconds).contains(&after)
+        && result["structuredContent"] == json!({"retryAfterSeconds": after})
+        && answer.text() == format!("too many requests: try again in {after} s")
 }
 
 #[tokio::test]
