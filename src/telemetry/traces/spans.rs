@@ -128,7 +128,7 @@ fn status(outcome: &CallOutcome, kind: SpanKind) -> Option<Status> {
         CallOutcome::ToolError | CallOutcome::Timeout { .. } | CallOutcome::Failed { .. } => true,
     };
     let message = cut(outcome.message().unwrap_or_default()).into_owned();
-    is_error.then(|| Status { message, code: StatusCode::Error as i32 })
+    is_error.then_some(Status { message, code: StatusCode::Error as i32 })
 }
 
 #[derive(Default)]

@@ -196,7 +196,7 @@ fn sent_answers(call: &CallLine, messages: &HashMap<String, String>) -> Vec<Answ
     let params = call.params.as_deref().and_then(|params| Object::of(params).ok());
     let sent = params.as_ref().and_then(|params| Object::of(params.get("inputResponses")?).ok());
     let answers = sent.iter().flat_map(|sent| sent.iter()).filter_map(|(key, answer)| {
-        let message = messages.get(key.as_ref() as &str)?.clone();
+        let message = messages.get(key)?.clone();
         Some(AnsweredQuestion { message, answer: Raw::clone(&answer.to_owned()) })
     });
     answers.collect()
