@@ -107,9 +107,8 @@ async fn lists_wait_no_longer_than_the_config_says() {
 
 #[tokio::test]
 async fn what_is_there_can_be_called_while_lists_wait() {
-    let config =
-        Config::new().server("never", &slow("3600000", "echo")).server("fast", &fake_backend(["--only", "pid"]));
-    let mut proxy = start(Proxy::new(&config)).await;
+    let config = Config::new().server("never", &slow("3600000", "echo")).section("serve: {firstList: 10m}");
+    let mut proxy = start(Proxy::new(&config.server("fast", &fake_backend(["--only", "pid"])))).await;
     let listing = proxy.client.begin("tools/list", "{}").await;
     let answer = proxy.client.call("pid", "{}").await;
     assert_ne!(answer.value()["result"]["isError"], true, "{}", answer.raw);

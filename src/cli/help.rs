@@ -8,8 +8,11 @@ use clap::Command;
 /// Every subcommand, by group, in the order of `proxy --help`. Each line has a command and others that are like it, so that
 /// all fit on one screen.
 const GROUPS: [(&str, &[&[&str]]); 5] = [
-    ("Serve", &[&["serve"], &["status", "logs", "calls", "console", "restart", "audit"], &["login", "logout"]]),
-    ("Inspect", &[&["list-servers"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]]),
+    ("Serve", &[&["serve"], &["status", "logs", "calls", "console", "audit"], &["login", "logout"]]),
+    (
+        "Inspect",
+        &[&["list-servers", "restart"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]],
+    ),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
     ("Scripts", &[&["check", "explain"], &["test", "backtest"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
     ("Setup", &[&["init"], &["completions", "config-schema"]]),
