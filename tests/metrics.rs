@@ -29,10 +29,14 @@ async fn proxy(sections: &str) -> (HttpProxy, String) {
         .section("sessionInit: { scriptFile: policy.star }");
     let config = config.section("telemetry: {metrics: '127.0.0.1:0'}").section(sections);
     let proxy = Proxy::new(&config).file("policy.star", POLICY).http().await;
-    let line = proxy.program.stderr.line("metrics on ").await;
-    let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("an address");
-    let address = address.to_owned();
+    let address = diagnostics(&proxy).await;
     (proxy, address)
+}
+
+/// The address of the diagnostics port.
+async fn diagnostics(proxy: &HttpProxy) -> String {
+    let line = proxy.program.stderr.line("metrics on ").await;
+    line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("an address").to_owned()
 }
 
 /// The status and the body of a page.
@@ -162,6 +166,22 @@ async fn sessions_questions_and_runs_of_the_script_are_counted() {
             break;
         }
     }
+}
+
+#[tokio::test]
+async fn calls_that_a_rate_limit_refuses_are_counted_apart() {
+    let limits = "rateLimiting: {global: {maxTokens: 1, refillPeriod: 1h}}";
+    let config = Config::new().server("fake", &fake_backend(["--resources"])).section(limits);
+    let proxy = Proxy::new(&config.section("telemetry: {metrics: '127.0.0.1:0'}")).http().await;
+    let address = diagnostics(&proxy).await;
+    let mut client = proxy.client();
+    client.modern_call("echo", "{}").await.result();
+    // The limit of tools answers with an error result, that of resources with `fail()`.
+    client.modern_call("echo", "{}").await.result();
+    client.modern("resources/read", r#"{"uri":"memo://greeting"}"#).await;
+    let metrics = page(&address, "/metrics").await.1;
+    assert_eq!(value(&metrics, r#"proxy_refused_total{reason="rate_limit"}"#), Some(2.0), "{metrics}");
+    assert_eq!(value(&metrics, r#"proxy_refused_total{reason="on_request"}"#), Some(0.0), "{metrics}");
 }
 
 /// The metrics that a text names, without the suffixes that a histogram adds.

@@ -118,7 +118,7 @@ impl ControlApi {
             (&Method::GET, ["events"]) => Ok(self.events()),
             (&Method::GET, ["calls"]) => self.calls(&request).await,
             (&Method::GET, ["calls", id]) => self.call_details(id, &request).await,
-            (&Method::GET, ["calls", id, "recording"]) => self.single_recording(id, &request).await,
+            (&Method::GET, ["calls", id, "test"]) => self.call_as_test(id, &request).await,
             (&Method::GET, ["recording"]) => Ok(self.recording()),
             (&Method::POST, ["servers", name, "restart"]) => self.restart(name).await,
             (&Method::POST, ["call"]) => self.call(&request).await,
@@ -131,7 +131,7 @@ impl ControlApi {
                     | "calls" | "recording",
                 ]
                 | ["questions" | "calls", _]
-                | ["calls", _, "recording"]
+                | ["calls", _, "test"]
                 | ["servers", _, "restart"],
             ) => Err(problem(StatusCode::METHOD_NOT_ALLOWED, "this path has another method")),
             _ => Err(problem(StatusCode::NOT_FOUND, "unknown path")),

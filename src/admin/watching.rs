@@ -5,15 +5,17 @@ use std::time::{Duration, Instant};
 
 use http::StatusCode;
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 
 use super::api::{ControlApi, MAX_WAITING_EVENTS, Refused, problem};
 use super::live_events::send_events;
 use super::recorded_calls::{CallDetails, FindError, KeptCall};
 use super::recording::{catalog_now, send_recording};
-use crate::author::backtest::{CallLine, SingleRecording};
+use crate::author::backtest::{CallLine, SingleRecording, as_test};
 use crate::backend::RestartOutcome;
-use crate::diagnostic::nearest;
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::model::Owner;
 use crate::wire::http::{HttpReply, SocketRequest};
 
@@ -45,22 +47,29 @@ impl ControlApi {
         Ok(self.counted(text, request).await)
     }
 
-    /// A call as a recording has it, with what the servers offer now.
-    pub(super) async fn single_recording(&self, id: &str, request: &SocketRequest) -> Result<HttpReply, Refused> {
+    /// A call as a test function, for what the servers offer now and the script that is in use.
+    pub(super) async fn call_as_test(&self, id: &str, request: &SocketRequest) -> Result<HttpReply, Refused> {
         let show_secrets = shows_secrets(request)?;
         let call = self.find_call(id)?;
         let call = call.whole().ok_or_else(|| {
             let hint = "`proxy calls --record FILE` writes whole calls to a file";
             refusal(StatusCode::CONFLICT, "the call is kept in part only: it is too large", Some(hint.to_owned()))
         })?;
-        let catalog = catalog_now(&self.gateway);
-        let text = tokio::task::spawn_blocking(move || {
-            let call = CallLine::of(&call)?;
+        let no_script = || problem(StatusCode::CONFLICT, "there is no session script in use");
+        let script = self.gateway.script_versions().in_use.ok_or_else(no_script)?;
+        let (catalog, runtime) = (catalog_now(&self.gateway), Handle::current());
+        // The call is made again, in the script, and clients must not wait for that.
+        let test = tokio::task::spawn_blocking(move || {
+            let none = || Diagnostic::error("this request is not a call of a tool, a resource or a prompt");
+            let call = CallLine::of(&call).ok_or_else(none)?;
             let call = if show_secrets { call } else { call.redacted() };
-            serde_json::to_string(&SingleRecording { catalog, call }).ok()
+            runtime.block_on(as_test(&SingleRecording { catalog, call }, &script, show_secrets))
         });
-        let none = || problem(StatusCode::CONFLICT, "this request is not a call of a tool, a resource or a prompt");
-        let text = text.await.ok().flatten().ok_or_else(none)?;
+        let crashed = |error: JoinError| problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string());
+        let text = match test.await.map_err(crashed)? {
+            Ok(test) => json!({ "test": test }).to_string(),
+            Err(error) => return Err(refusal(StatusCode::CONFLICT, &error.message, error.hint)),
+        };
         Ok(self.counted(text, request).await)
     }
 

@@ -19,7 +19,7 @@ use crate::backend::{BackendCall, CallError, Cancellation, Peer};
 use crate::builtins::Handler;
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, check_unique_keys, raw};
-use crate::model::{HandledCall, ItemKind, Principal, RefusalReason, RequestInfo};
+use crate::model::{CallOutcome, HandledCall, ItemKind, Principal, RefusalReason, RequestInfo, error_text};
 use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
 use crate::store::Store;
 use crate::surface::PublishedItem;
@@ -56,6 +56,12 @@ impl Calls {
     pub async fn item(&self, request: &RequestContext, call: ItemCall) -> Result<Raw, CallError> {
         let outcome = self.checked_item(request, call).await;
         if let Some(recording) = &request.recording {
+            // An error result is how most scripts refuse a call after a rate limit was exceeded.
+            if let (true, Ok(result)) = (recording.is_rate_limited(), &outcome)
+                && call_outcome::of_result(result) == CallOutcome::ToolError
+            {
+                recording.refused(RefusalReason::RateLimit, || None, &error_text(result));
+            }
             recording.note(|noted| {
                 let (counted, result) = (call_outcome::of_call(outcome.as_ref()), outcome.as_ref().ok().cloned());
                 noted.replay.handled = Some(HandledCall { outcome: counted, result });

@@ -229,6 +229,12 @@ impl RequestScope for RequestHost {
             recording.note(|noted| noted.replay.reads_state = true);
         }
     }
+
+    fn note_rate_limited(&self) {
+        if let Some(recording) = &self.recording {
+            recording.rate_limited();
+        }
+    }
 }
 
 impl Clock for RequestHost {

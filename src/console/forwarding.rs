@@ -19,7 +19,7 @@ pub(super) fn target(request: &WebRequest) -> Result<String, StatusCode> {
     let segments: Vec<&str> = below.split('/').collect();
     let method = match segments.as_slice() {
         ["status" | "surface" | "logs" | "find" | "operations" | "script" | "events" | "calls"] => Method::GET,
-        ["calls", _] => Method::GET,
+        ["calls", _] | ["calls", _, "test"] => Method::GET,
         ["call"] | ["questions", _] | ["servers", _, "restart"] => Method::POST,
         _ => return Err(StatusCode::NOT_FOUND),
     };

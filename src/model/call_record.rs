@@ -181,6 +181,8 @@ pub enum RefusalReason {
     OnRequest,
     /// `fail()` in a handler.
     Handler,
+    /// `fail()` or a result with `isError`, after a rate limit was exceeded.
+    RateLimit,
     /// The arguments do not match the published schema.
     Schema,
     /// Nothing of that name is published.
@@ -190,12 +192,14 @@ pub enum RefusalReason {
 }
 
 impl RefusalReason {
-    pub const ALL: [Self; 5] = [Self::OnRequest, Self::Handler, Self::Schema, Self::Unknown, Self::Audit];
+    pub const ALL: [Self; 6] =
+        [Self::OnRequest, Self::Handler, Self::RateLimit, Self::Schema, Self::Unknown, Self::Audit];
 
     pub fn as_str(self) -> &'static str {
         match self {
             RefusalReason::OnRequest => "on_request",
             RefusalReason::Handler => "handler",
+            RefusalReason::RateLimit => "rate_limit",
             RefusalReason::Schema => "schema",
             RefusalReason::Unknown => "unknown",
             RefusalReason::Audit => "audit",

@@ -39,7 +39,7 @@ pub use owner::Owner;
 pub use principal::Principal;
 pub use profile::{ClientProfile, Era};
 pub use request::{ClientInfo, RequestInfo};
-pub use result::{error_result, payload, shaped, shaped_contents, shaped_messages};
+pub use result::{error_result, error_text, payload, shaped, shaped_contents, shaped_messages};
 pub use secret::Secret;
 pub use surface_key::{SurfaceCacheKey, SurfaceKey};
 pub use template::UriTemplate;

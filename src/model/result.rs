@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::json::{Raw, quote};
+use crate::json::{Raw, RawRef, quote};
 
 /// A tool result with `isError` and this text.
 pub fn error_result(text: &str) -> Raw {
@@ -93,6 +93,11 @@ pub fn shaped_messages(value: Value) -> Result<Map<String, Value>, String> {
         Value::String(text) => Ok(members([("messages", json!([{"role": "user", "content": text_block(&text)}]))])),
         other => Err(format!("a prompt handler returns {{\"messages\": [...]}} or text, not {}", kind_of(&other))),
     }
+}
+
+/// The text of an error result that is encoded.
+pub fn error_text(result: &RawRef) -> String {
+    first_text(&serde_json::from_str(result.get()).unwrap_or_default())
 }
 
 /// The text of an error result.

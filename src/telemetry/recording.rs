@@ -1,6 +1,6 @@
 //! What is noted of a request while it runs.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,6 +24,10 @@ pub struct CallRecording {
     began: Instant,
     /// The time in which servers were called, in nanoseconds.
     in_servers: AtomicU64,
+    /// Whether a rate limit was exceeded.
+    limited: AtomicBool,
+    /// Whether the request was refused.
+    refused: AtomicBool,
     /// Where the request is counted; set if it is about a published item.
     stats: OnceLock<Arc<OperationStats>>,
     /// `None` if the request is not traced.
@@ -72,6 +76,8 @@ impl CallRecording {
             telemetry: Arc::clone(telemetry),
             began: Instant::now(),
             in_servers: AtomicU64::new(0),
+            limited: AtomicBool::new(false),
+            refused: AtomicBool::new(false),
             stats: OnceLock::new(),
             trace,
             details,
@@ -112,10 +118,24 @@ impl CallRecording {
 
     /// Notes that the proxy or its script refuses the request.
     pub fn refused(&self, reason: RefusalReason, at: impl FnOnce() -> Option<String>, why: &str) {
+        let by_script = matches!(reason, RefusalReason::OnRequest | RefusalReason::Handler);
+        let is_limit = by_script && self.limited.load(Relaxed);
+        let reason = if is_limit { RefusalReason::RateLimit } else { reason };
+        self.refused.store(true, Relaxed);
         self.telemetry.count_refusal(reason);
         if let Some(details) = &self.details {
             details.noted.lock().refusal = Some(CallRefusal { reason, at: at(), why: why.to_owned() });
         }
+    }
+
+    /// Notes that the script asked for a token of a rate limit, and there was none.
+    pub fn rate_limited(&self) {
+        self.limited.store(true, Relaxed);
+    }
+
+    /// Whether a rate limit was exceeded, and the request is not yet refused.
+    pub fn is_rate_limited(&self) -> bool {
+        self.limited.load(Relaxed) && !self.refused.load(Relaxed)
     }
 
     /// Notes an error of the script, which is not a refusal.

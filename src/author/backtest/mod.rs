@@ -5,6 +5,6 @@ mod as_test;
 mod recording;
 mod replay;
 
-pub use as_test::{TestSource, as_test};
+pub use as_test::as_test;
 pub use recording::{CallLine, CatalogLine, RecordingError, RecordingFile, RecordingLine, SingleRecording, StartLine};
 pub use replay::{BacktestDifference, BacktestReport, BacktestVerdict, backtest};

@@ -71,7 +71,12 @@ fn take<'v>(kind: &'static str, limits: Vec<Limit>, eval: &mut Evaluator<'v, '_,
     let verdict: Value<'v> = convert::text_to_starlark(verdict.get(), heap)?;
     let pair: Vec<Value<'v>> = verdict.iterate(heap)?.collect();
     match pair[..] {
-        [allowed, retry_after] => Ok(heap.alloc((allowed, retry_after))),
+        [allowed, retry_after] => {
+            if let (false, Some(host)) = (allowed.to_bool(), &Context::of(eval)?.host) {
+                host.scope.note_rate_limited();
+            }
+            Ok(heap.alloc((allowed, retry_after)))
+        }
         _ => Err(script_error("the store returned an invalid rate-limit result")),
     }
 }

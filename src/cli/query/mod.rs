@@ -21,7 +21,7 @@ use crate::server::Identity;
 pub(super) use answers::{Answers, report_missing};
 pub(super) use local::with_loaded;
 pub(super) use running::{server_log, status};
-pub(super) use watching::{call_details, calls, follow, record, restart, single_recording};
+pub(super) use watching::{call_as_test, call_details, calls, follow, record, restart};
 
 /// Options that select the servers and the session script, and how fresh an answer must be.
 #[derive(Debug, Args)]

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::running::RunningProxy;
 use crate::admin::{CallDetails, CallSummary, LiveEvent};
-use crate::author::backtest::SingleRecording;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{setup, spinner};
 use crate::control::Instance;
@@ -36,16 +35,21 @@ pub(in crate::cli) fn call_details(
     setup::runtime()?.block_on(running.read(&format!("/calls/{id}{secrets}")))
 }
 
-/// A recorded call as a recording has it. Blocking.
-pub(in crate::cli) fn single_recording(
+/// A recorded call as a test function. Blocking.
+pub(in crate::cli) fn call_as_test(
     instance: &Instance,
     id: &str,
     show_secrets: bool,
-) -> Result<SingleRecording, CommandFailure> {
+) -> Result<String, CommandFailure> {
+    #[derive(Deserialize)]
+    struct CallTest {
+        test: String,
+    }
     let running = RunningProxy::of(instance, None);
     let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
     let secrets = if show_secrets { "?secrets=show" } else { "" };
-    setup::runtime()?.block_on(running.read(&format!("/calls/{id}/recording{secrets}")))
+    let answer: CallTest = setup::runtime()?.block_on(running.read(&format!("/calls/{id}/test{secrets}")))?;
+    Ok(answer.test)
 }
 
 /// Follows what happens until `on_event` returns false or Ctrl-C is pressed. Calls are recorded once `begun` is called.

@@ -50,7 +50,7 @@ export const Facts = ({ items }) => html`<dl class="facts">
     )}
 </dl>`;
 
-/** Copies a text, and says so for a moment. */
+/** Copies a text, which may have to be fetched, and says so for a moment. */
 export function CopyButton({ text, children, disabled, title }) {
   const [said, setSaid] = useState('');
   useEffect(() => {
@@ -58,11 +58,17 @@ export function CopyButton({ text, children, disabled, title }) {
     const timer = setTimeout(() => setSaid(''), 2000);
     return () => clearTimeout(timer);
   }, [said]);
-  const copy = () =>
-    navigator.clipboard.writeText(text()).then(
-      () => setSaid('Copied'),
-      () => setSaid('Not copied: the browser refused'),
-    );
+  const copy = async () => {
+    try {
+      const copied = await text();
+      await navigator.clipboard.writeText(copied).then(
+        () => setSaid('Copied'),
+        () => setSaid('Not copied: the browser refused'),
+      );
+    } catch (error) {
+      setSaid(`Not copied: ${error.message}`);
+    }
+  };
   return html`<button type="button" class="quiet" disabled=${disabled} title=${title} onClick=${copy}>
     ${children}<span class="said" role="status">${said}</span></button>`;
 }

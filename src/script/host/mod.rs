@@ -97,6 +97,9 @@ pub trait RequestScope: Send + Sync {
 
     /// Notes that the script reads a value that an earlier call may have stored.
     fn note_state_read(&self);
+
+    /// Notes that a rate limit was exceeded.
+    fn note_rate_limited(&self);
 }
 
 /// The time of day as a script sees it.

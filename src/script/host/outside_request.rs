@@ -66,6 +66,8 @@ impl RequestScope for OutsideRequest {
     }
 
     fn note_state_read(&self) {}
+
+    fn note_rate_limited(&self) {}
 }
 
 impl Clock for OutsideRequest {

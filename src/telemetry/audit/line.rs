@@ -231,7 +231,10 @@ fn outcome(record: &CallRecord) -> &'static str {
         (CallOutcome::Ok, _) => "success",
         (CallOutcome::Asked, _) => "asked",
         (CallOutcome::Cancelled, _) => "cancelled",
-        (_, Some(RefusalReason::OnRequest | RefusalReason::Handler | RefusalReason::Audit)) => "denied",
+        (
+            _,
+            Some(RefusalReason::OnRequest | RefusalReason::Handler | RefusalReason::RateLimit | RefusalReason::Audit),
+        ) => "denied",
         // The request itself is wrong.
         (_, Some(RefusalReason::Schema | RefusalReason::Unknown)) => "failure",
         (CallOutcome::Timeout { .. } | CallOutcome::Failed { .. }, None) => "error",
@@ -328,12 +331,13 @@ mod tests {
 
     #[test]
     fn outcomes_have_the_words_of_toolhive() {
-        use RefusalReason::{Audit, Handler, OnRequest, Schema, Unknown};
+        use RefusalReason::{Audit, Handler, OnRequest, RateLimit, Schema, Unknown};
         for (outcome_of, refusal, expected) in [
             (CallOutcome::Ok, None, "success"),
             (CallOutcome::ToolError, None, "application_error"),
             (CallOutcome::ToolError, Some(OnRequest), "denied"),
             (CallOutcome::ToolError, Some(Handler), "denied"),
+            (CallOutcome::ToolError, Some(RateLimit), "denied"),
             (CallOutcome::ToolError, Some(Audit), "denied"),
             (CallOutcome::ToolError, Some(Schema), "failure"),
             (error(-32602), Some(Unknown), "failure"),

@@ -22,7 +22,11 @@ const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-firs
 
 mkdirSync(SCREENSHOTS, { recursive: true });
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS, timeout: PATIENCE });
-const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
+const context = await browser.newContext({
+  viewport: { width: 1280, height: 800 },
+  reducedMotion: 'reduce',
+  permissions: ['clipboard-read', 'clipboard-write'],
+});
 context.setDefaultTimeout(PATIENCE);
 await context.addInitScript(() => addEventListener('securitypolicyviolation', (event) =>
   console.error(`refused by the content security policy: ${event.violatedDirective} ${event.blockedURI}`)));

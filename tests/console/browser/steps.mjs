@@ -110,6 +110,9 @@ export async function steps({ page, context, accessible, address }) {
   await panel('Call').getByText('console', { exact: true }).first().waitFor();
   assert.equal(await panel('Call').getByRole('list', { name: 'Calls of servers' }).locator('> li').count(), 2);
   await accessible('call');
+  await panel('Call').getByRole('button', { name: 'Copy as test' }).click();
+  await panel('Call').getByRole('status').getByText('Copied').waitFor();
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /def test_shout_\w+\(\):/);
   await row('Calls', 'refused').locator('button.open').click();
   await panel('Call').getByRole('link', { name: /policy\.star:/ }).first().waitFor();
 

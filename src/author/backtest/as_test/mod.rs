@@ -4,9 +4,8 @@ mod expectation;
 mod fake_server;
 mod literal;
 mod selection;
+mod test_source;
 mod text;
-
-use serde_json::{Map, Value};
 
 use super::recording::{CatalogLine, RecordingFile, SingleRecording};
 use super::replay::backtest;
@@ -14,27 +13,19 @@ use crate::diagnostic::Diagnostic;
 use crate::model::CallOutcome;
 use crate::surface::ScriptSource;
 
-/// The script and the config of the test, as the arguments of `testing.session()`.
-#[derive(Clone, Debug)]
-pub struct TestSource {
-    /// The argument `script` or `preset`.
-    pub argument: &'static str,
-    pub value: String,
-    /// The sections of the config that the script may read.
-    pub config: Map<String, Value>,
-}
+use test_source::TestSource;
 
 /// A test function that makes the call and expects what it had as its outcome. The servers of the test offer as little as the
 /// script needs for that.
 ///
 /// # Errors
-/// If the call has no outcome to expect.
+/// If the call has no outcome to expect, or the script is in no file.
 pub async fn as_test(
     recorded: &SingleRecording,
-    source: &TestSource,
     script: &ScriptSource,
+    show_secrets: bool,
 ) -> Result<String, Diagnostic> {
-    let call = &recorded.call;
+    let (call, source) = (&recorded.call, TestSource::of(script, show_secrets)?);
     if !call.ended || call.outcome == CallOutcome::Cancelled {
         return Err(Diagnostic::error(
             "this call has no outcome that a test could expect: it was cancelled or interrupted",
@@ -46,11 +37,11 @@ pub async fn as_test(
     let mut notes = Vec::new();
     for catalog in selection::candidates(&recorded.catalog, call, !source.config.is_empty()) {
         match difference(&catalog, recorded, script).await {
-            None => return Ok(text::test(&catalog, call, source, &[])),
+            None => return Ok(text::test(&catalog, call, &source, &[])),
             Some(why) => notes = vec![why],
         }
     }
-    Ok(text::test(&recorded.catalog, call, source, &notes))
+    Ok(text::test(&recorded.catalog, call, &source, &notes))
 }
 
 /// Why the call ends differently when it is made alone, with what these servers offer.

@@ -47,7 +47,7 @@ impl StartLine {
 }
 
 /// One recorded call and what the servers offer.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct SingleRecording {
     pub catalog: CatalogLine,
     pub call: CallLine,

@@ -90,6 +90,8 @@ impl RequestScope for TestHost {
     }
 
     fn note_state_read(&self) {}
+
+    fn note_rate_limited(&self) {}
 }
 
 impl Clock for TestHost {

@@ -122,6 +122,10 @@ function Counters({ seen, failed, dropped }) {
   return html`<span aria-hidden="true">${now}</span><span class="aloud" aria-live="polite">${said}</span>`;
 }
 
+/** A function for `proxy test`. */
+const asTest = (id, secrets) =>
+  get(`calls/${encodeURIComponent(id)}/test`, { secrets: secrets && 'show' }).then(({ test }) => test);
+
 function Call({ id, summary }) {
   const [secrets, setSecrets] = useState(false);
   const [details, setDetails] = useState(null);
@@ -146,7 +150,9 @@ function Call({ id, summary }) {
     actions=${
       details &&
       html`<${CopyButton} text=${() => command(details)} disabled=${call.method !== 'tools/call'}
-      title=${details.redacted ? 'Secrets are replaced in it' : undefined}>Copy as command<//>`
+      title=${details.redacted ? 'Secrets are replaced in it' : undefined}>Copy as command<//>
+      <${CopyButton} text=${() => asTest(id, secrets)}
+      title=${details.redacted ? 'Secrets are replaced in it' : undefined}>Copy as test<//>`
     }>
     ${
       call &&
