@@ -69,6 +69,8 @@ impl Operator {
             principal: &self.principal,
             client: &local,
             source: self.source,
+            session: None,
+            peer: None,
             ambient: None,
         };
         let recorded = RecordedRequest::begin(calls.dispatcher.telemetry(), origin);

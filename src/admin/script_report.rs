@@ -36,7 +36,7 @@ fn report(gateway: &Gateway) -> Value {
             "digest": format!("sha256:{}", script.digest()), "files": files(script),
         })),
         "errors": errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "userErrors": gateway.status()["userErrors"],
+        "userErrors": gateway.user_errors(),
         "lints": lints.unwrap_or_default().iter().map(Diagnostic::to_json).collect::<Vec<_>>(),
     })
 }

@@ -77,6 +77,11 @@ impl RequestContext {
         });
     }
 
+    /// The id that the records of all rounds of this call share; `None` if nobody reads records.
+    pub fn call_id(&self) -> Option<String> {
+        self.recording.as_ref().and_then(|recording| recording.call_id())
+    }
+
     /// The owner of the call. `None` if the call has no peer.
     pub fn owner(&self) -> Option<&Owner> {
         self.peer.as_ref().map(|peer| peer.owner())

@@ -1,6 +1,7 @@
 //! One run of a handler, from the client's arguments to its result.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
@@ -73,7 +74,14 @@ impl HandlerRun {
     /// Runs the handler. Returns `None` if there is none, and the call was admitted.
     pub(super) fn run(&self, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallError> {
         let outcome = match &self.work {
-            HandlerWork::Script(function) => self.script(Some(function), host),
+            HandlerWork::Script(function) => {
+                let began = Instant::now();
+                let outcome = self.script(Some(function), host);
+                if let Some(recording) = &host.recording {
+                    recording.handled(began, || self.published_at());
+                }
+                outcome
+            }
             HandlerWork::Admission => self.script(None, host),
             HandlerWork::Local(target, params) => match self.script(None, host) {
                 Ok(None) => local(target, params, host).map(Some),
@@ -87,6 +95,12 @@ impl HandlerRun {
             }
             (outcome, _) => outcome,
         }
+    }
+
+    /// Where the script published the item.
+    fn published_at(&self) -> Option<String> {
+        let entry = self.surface.find(self.call.kind, &self.call.key)?;
+        entry.site.as_ref()?.line().map(ToString::to_string)
     }
 
     /// Runs `on_request`, if there is one, checks the arguments, and then runs the function.

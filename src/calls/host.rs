@@ -17,10 +17,10 @@ use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
 use crate::backend::{Answer, BackendCall, CallError, Cancellation, Peer};
 use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::{ItemKind, ItemRef, RequestInfo, error_result};
+use crate::model::{CallEventKind, ItemKind, ItemRef, RequestInfo, error_result};
 use crate::script::{
-    CallOptions, Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, Output, Question, Questions, Relay,
-    RequestScope, Stop,
+    CallOptions, Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, NotedFact, Output, Question,
+    Questions, Relay, RequestScope, Stop,
 };
 use crate::store::Store;
 use crate::telemetry::CallRecording;
@@ -163,6 +163,9 @@ impl Output for RequestHost {
         // Set last, so that a script cannot log in the name of another tool or user.
         fields.insert("tool".to_owned(), json!(self.request.name.as_ref()));
         fields.insert("user".to_owned(), json!(self.request.principal.sub.as_ref()));
+        if let Some(recording) = &self.recording {
+            recording.logged(level.as_str(), message);
+        }
         match &self.test_overrides {
             Some(test_overrides) => test_overrides.log(level, message, &fields),
             None => {
@@ -224,15 +227,12 @@ impl RequestScope for RequestHost {
         Some(&self.store)
     }
 
-    fn note_state_read(&self) {
-        if let Some(recording) = &self.recording {
-            recording.note(|noted| noted.replay.reads_state = true);
-        }
-    }
-
-    fn note_rate_limited(&self) {
-        if let Some(recording) = &self.recording {
-            recording.rate_limited();
+    fn note(&self, fact: NotedFact) {
+        let Some(recording) = &self.recording else { return };
+        match fact {
+            NotedFact::StateRead => recording.note(|noted| noted.replay.reads_state = true),
+            NotedFact::RateLimited => recording.rate_limited(),
+            NotedFact::CacheHit => recording.happened(|| CallEventKind::CacheHit),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The record of a request: begun where the request arrives, closed when it has an outcome or is dropped.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +49,10 @@ pub struct RequestOrigin<'a> {
     pub principal: &'a Principal,
     pub client: &'a Arc<ClientInfo>,
     pub source: CallSource,
+    /// A digest of the session id.
+    pub session: Option<&'a Arc<str>>,
+    /// The other end of the HTTP connection.
+    pub peer: Option<IpAddr>,
     /// The trace context of the HTTP request.
     pub ambient: Option<TraceContext>,
 }
@@ -102,6 +107,7 @@ impl Drop for RecordedRequest<'_> {
         let noted = std::mem::take(&mut *details.noted.lock());
         let record = CallRecord {
             id: Uuid::now_v7().to_string(),
+            call: noted.call,
             began: details.began,
             duration,
             method: if method == OTHER { self.origin.method.to_owned().into() } else { method.into() },
@@ -111,6 +117,8 @@ impl Drop for RecordedRequest<'_> {
             principal: self.origin.principal.clone(),
             client: Arc::clone(self.origin.client),
             source: self.origin.source,
+            session: self.origin.session.cloned(),
+            peer: self.origin.peer,
             policy: noted.policy,
             outcome,
             refusal: noted.refusal,
@@ -118,6 +126,8 @@ impl Drop for RecordedRequest<'_> {
             result,
             server_calls: noted.server_calls,
             more_server_calls: noted.more_server_calls,
+            handler: noted.handler,
+            events: noted.events,
             replay: noted.replay,
             trace: self.recording.trace().cloned(),
         };

@@ -17,9 +17,9 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::page_tokens::PageTokens;
 use super::request_check::{self, API, RequestRefusal, SESSION};
 use super::response_headers::HEADERS;
-use super::sessions::Sessions;
 use super::shown_proxy::{NoAnswer, ShownAnswer, ShownProxy};
 use super::{assets, forwarding};
 use crate::control::Instance;
@@ -72,7 +72,7 @@ impl Console {
         let (sender, events) = mpsc::channel(MAX_EVENTS);
         let service = Arc::new(ConsoleService {
             guard: Guard::new(address, &[]),
-            sessions: Sessions::default(),
+            tokens: PageTokens::default(),
             proxy,
             is_lost: AtomicBool::new(false),
             events: sender,
@@ -84,7 +84,7 @@ impl Console {
 
     /// The address of the page with a new code. The code is in the fragment, which browsers send to nobody.
     pub fn new_address(&self) -> Result<String, ConsoleError> {
-        let code = self.service.sessions.new_code().map_err(ConsoleError::Random)?;
+        let code = self.service.tokens.new_code().map_err(ConsoleError::Random)?;
         Ok(format!("http://{}/#{code}", self.address))
     }
 
@@ -99,7 +99,7 @@ impl Console {
 
 struct ConsoleService {
     guard: Guard,
-    sessions: Sessions,
+    tokens: PageTokens,
     proxy: ShownProxy,
     /// Whether the proxy did not answer the last time.
     is_lost: AtomicBool,
@@ -144,7 +144,7 @@ impl ConsoleService {
             Ok(body) => body,
             Err(error) => return problem(StatusCode::BAD_REQUEST, &format!("invalid request: {error}"), None),
         };
-        match self.sessions.redeem(&code) {
+        match self.tokens.redeem(&code) {
             Ok(token) => {
                 self.tell(ConsoleEvent::Opened);
                 HttpReply::json(StatusCode::OK, json!({"token": token}).to_string())
@@ -182,7 +182,7 @@ impl WebService for ConsoleService {
     }
 
     fn refuse(&self, head: &Parts) -> Option<HttpReply> {
-        let refusal = request_check::check(&self.guard, &self.sessions, head).err()?;
+        let refusal = request_check::check(&self.guard, &self.tokens, head).err()?;
         let hint = (refusal == RequestRefusal::Token).then_some(NEW_CODE);
         Some(problem(refusal.status(), &refusal.to_string(), hint))
     }

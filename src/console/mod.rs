@@ -3,15 +3,15 @@
 //! console too.
 //!
 //! A port on loopback can be reached by every process of the machine, and by every web page in a browser of it. What
-//! keeps them out: [`request_check`] and [`sessions`].
+//! keeps them out: [`request_check`] and [`page_tokens`].
 
 mod assets;
 mod console_port;
 mod forwarding;
 mod request_check;
 mod response_headers;
-mod sessions;
+mod page_tokens;
 mod shown_proxy;
 
 pub use console_port::{Console, ConsoleError, ConsoleEvent};
-pub use sessions::CODE_LIFETIME;
+pub use page_tokens::CODE_LIFETIME;

@@ -5,7 +5,7 @@ use http::header::{self, HeaderMap};
 use http::request::Parts;
 use http::{Method, StatusCode};
 
-use super::sessions::Sessions;
+use super::page_tokens::PageTokens;
 use crate::wire::http::{Guard, GuardError};
 
 /// What the path of every request of the API begins with.
@@ -45,7 +45,7 @@ impl RequestRefusal {
 }
 
 /// Checks where a request comes from, its form, and its token.
-pub(super) fn check(guard: &Guard, sessions: &Sessions, head: &Parts) -> Result<(), RequestRefusal> {
+pub(super) fn check(guard: &Guard, tokens: &PageTokens, head: &Parts) -> Result<(), RequestRefusal> {
     guard.check(&head.uri, &head.headers).map_err(|error| match error {
         GuardError::Host => RequestRefusal::Host,
         GuardError::Authority => RequestRefusal::Authority,
@@ -64,7 +64,7 @@ pub(super) fn check(guard: &Guard, sessions: &Sessions, head: &Parts) -> Result<
     if !reads && !is_json(&head.headers) {
         return Err(RequestRefusal::ContentType);
     }
-    if path != SESSION && !bearer(&head.headers).is_some_and(|token| sessions.is_token(token)) {
+    if path != SESSION && !bearer(&head.headers).is_some_and(|token| tokens.is_token(token)) {
         return Err(RequestRefusal::Token);
     }
     Ok(())
@@ -90,14 +90,14 @@ mod tests {
     #[test]
     fn a_request_is_of_the_page_itself_and_brings_a_token() {
         let guard = Guard::new("127.0.0.1:80".parse().unwrap(), &[]);
-        let sessions = Sessions::default();
-        let token = format!("Bearer {}", sessions.redeem(&sessions.new_code().unwrap()).unwrap());
+        let tokens = PageTokens::default();
+        let token = format!("Bearer {}", tokens.redeem(&tokens.new_code().unwrap()).unwrap());
         let verdict = |method: &str, path: &str, headers: &[(&str, &str)]| {
             let mut request = Request::builder().method(method).uri(path).header("host", "127.0.0.1:80");
             for (name, value) in headers {
                 request = request.header(*name, *value);
             }
-            check(&guard, &sessions, &request.body(()).unwrap().into_parts().0)
+            check(&guard, &tokens, &request.body(()).unwrap().into_parts().0)
         };
         let (own, json) = (("authorization", token.as_str()), ("content-type", "application/json; charset=utf-8"));
         assert_eq!(verdict("GET", "/", &[("sec-fetch-site", "none")]), Ok(()));

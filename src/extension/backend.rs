@@ -68,8 +68,7 @@ impl ExtensionBackend {
 
     fn handler_call(&self, call: &BackendCall) -> Result<HandlerCall, CallError> {
         let invalid = |message: &str| CallError::Rpc(RpcError::invalid_params(message));
-        let kinds = ItemKind::ALL.into_iter().filter(|kind| kind.use_method() == call.method);
-        let Some(kind) = kinds.into_iter().next() else {
+        let Some(kind) = ItemKind::used_by(&call.method) else {
             return Err(CallError::Rpc(RpcError::method_not_found(&call.method)));
         };
         let object = Object::of(&call.params).map_err(|error| invalid(&error.to_string()))?;

@@ -2,11 +2,9 @@
 //! surfaces after every change.
 
 mod arrival_order;
-mod audit;
 mod backend_set;
 mod catalog;
 mod freshness;
-mod gauges;
 mod installation;
 mod offline;
 mod options;
@@ -20,9 +18,8 @@ mod script_versions;
 mod start;
 mod status;
 mod surfaces;
-mod traces;
+mod telemetry;
 
-pub use gauges::{DefinitionTokens, Gauges, ServerGauges};
 pub use installation::script_source;
 pub use offline::Offline;
 pub use options::{Endpoint, GatewayOptions};
@@ -31,3 +28,4 @@ pub use reload::Reread;
 pub use script_versions::ScriptVersions;
 pub use start::Gateway;
 pub use surfaces::SurfaceHandle;
+pub use telemetry::{DefinitionTokens, Gauges, ServerGauges};

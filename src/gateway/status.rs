@@ -18,6 +18,14 @@ impl Gateway {
         let _ = self.endpoint.set(endpoint);
     }
 
+    /// The errors of the script for single users.
+    pub fn user_errors(&self) -> Value {
+        let errors = self.surfaces.errors();
+        let shown =
+            errors.iter().map(|(user, error)| json!({"user": user.as_ref(), "error": error.diagnostic().to_string()}));
+        shown.collect()
+    }
+
     /// The status without the connected clients, which the gateway does not know.
     pub fn status(&self) -> Value {
         let current = self.current.borrow().clone();
@@ -54,9 +62,7 @@ impl Gateway {
             })),
             "configErrors": texts(reload_status.config_errors.iter()),
             "scriptErrors": texts(script_errors),
-            "userErrors": self.surfaces.errors().iter().map(|(user, error)| {
-                json!({"user": user.as_ref(), "error": error.diagnostic().to_string()})
-            }).collect::<Vec<_>>(),
+            "userErrors": self.user_errors(),
             "extensionErrors": texts(self.installed.local().problems()),
             "audit": self.calls().dispatcher.telemetry().audit().map(|audit| audit.report()),
             "jail": jail_state().map(|jail| json!({

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{ClientProfile, Definition, Era, ItemKind};
@@ -59,7 +60,8 @@ impl Status {
 }
 
 /// The information that a server gives about itself.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ServerInfo {
     pub name: String,
     pub version: String,

@@ -45,6 +45,11 @@ impl ItemKind {
         }
     }
 
+    /// The kind of the items that a method uses; [`ItemKind::Resource`] for `resources/read`. `None` for other methods.
+    pub fn used_by(method: &str) -> Option<Self> {
+        [ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt].into_iter().find(|kind| kind.use_method() == method)
+    }
+
     /// The member of the params of [`ItemKind::use_method`] that names the item.
     pub fn use_member(self) -> &'static str {
         match self {

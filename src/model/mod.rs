@@ -18,7 +18,6 @@ mod surface_key;
 mod template;
 mod tool_checks;
 mod tool_schema;
-mod trace_context;
 mod withheld;
 
 pub use abilities::Abilities;
@@ -27,8 +26,9 @@ pub use backend::{
     problem,
 };
 pub use call_record::{
-    AnsweredQuestion, CallOutcome, CallReader, CallRecord, CallRefusal, CallSource, HandledCall, RecordedItem,
-    RefusalReason, ReplayFacts, ServerCallRecord,
+    AnsweredQuestion, CallEvent, CallEventKind, CallOutcome, CallReader, CallRecord, CallRefusal, CallSource,
+    HandledCall, HandlerRecord, RecordedItem, RefusalReason, ReplayFacts, RequestTrace, ServerCallRecord, SpanId,
+    TraceContext, TraceId,
 };
 pub use catalog::{Snapshot, SnapshotVariant};
 pub use credentials::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
@@ -45,4 +45,3 @@ pub use surface_key::{SurfaceCacheKey, SurfaceKey};
 pub use template::UriTemplate;
 pub use tool_checks::{ToolChecks, check_output};
 pub use tool_schema::ToolSchema;
-pub use trace_context::{RequestTrace, SpanId, TraceContext, TraceId};

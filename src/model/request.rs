@@ -25,7 +25,7 @@ pub struct RequestInfo {
 impl RequestInfo {
     /// Whether the request calls a tool, reads a resource or gets a prompt.
     pub fn is_for_item(&self) -> bool {
-        ItemKind::ALL.iter().any(|kind| kind.use_method() == self.method)
+        ItemKind::used_by(&self.method).is_some()
     }
 }
 

@@ -5,11 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
+use uuid::Uuid;
 
 use super::counted::Telemetry;
 use super::operations::OperationStats;
 use crate::model::{
-    CallOutcome, CallRefusal, RecordedItem, RefusalReason, ReplayFacts, RequestTrace, ServerCallRecord,
+    CallEvent, CallEventKind, CallOutcome, CallRefusal, HandlerRecord, RecordedItem, RefusalReason, ReplayFacts,
+    RequestTrace, ServerCallRecord, SpanId,
 };
 
 /// The maximum number of calls of servers in one record. A handler may make any number of calls, and their texts are in
@@ -17,6 +19,10 @@ use crate::model::{
 const MAX_SERVER_CALLS: usize = 1000;
 /// The maximum size of what was sent with them.
 const MAX_SERVER_BYTES: usize = 16 << 20;
+
+/// The maximum number of events in one record, and of bytes of a text in one of them.
+const MAX_EVENTS: usize = 200;
+const MAX_EVENT_TEXT: usize = 2000;
 
 /// A request that runs. The tasks and handlers that work for it note what they do.
 pub struct CallRecording {
@@ -34,6 +40,8 @@ pub struct CallRecording {
     trace: Option<Arc<RequestTrace>>,
     /// `None` if nobody reads records.
     details: Option<Box<Details>>,
+    /// The request that the call goes on in, after this one ended with a question.
+    continued_in: OnceLock<Arc<CallRecording>>,
 }
 
 /// What is noted only if somebody reads records.
@@ -44,6 +52,8 @@ pub struct Details {
 
 #[derive(Clone, Debug, Default)]
 pub struct NotedDetails {
+    /// The id that all rounds of the call share.
+    pub call: Option<String>,
     pub item: Option<RecordedItem>,
     pub policy: Option<Arc<str>>,
     pub refusal: Option<CallRefusal>,
@@ -52,6 +62,8 @@ pub struct NotedDetails {
     server_bytes: usize,
     /// How many more there were.
     pub more_server_calls: usize,
+    pub handler: Option<HandlerRecord>,
+    pub events: Vec<CallEvent>,
     pub replay: ReplayFacts,
 }
 
@@ -64,6 +76,12 @@ impl NotedDetails {
         }
         self.server_bytes += bytes;
         self.server_calls.push(call);
+    }
+
+    fn happened(&mut self, kind: CallEventKind) {
+        if self.events.len() < MAX_EVENTS {
+            self.events.push(CallEvent { at: SystemTime::now(), kind });
+        }
     }
 }
 
@@ -81,7 +99,34 @@ impl CallRecording {
             stats: OnceLock::new(),
             trace,
             details,
+            continued_in: OnceLock::new(),
         })
+    }
+
+    /// The call that this request began goes on in another request: what happens from now on belongs to that one.
+    pub fn continue_in(&self, next: &Arc<CallRecording>) {
+        // Every round has one next round.
+        let _ = self.continued_in.set(Arc::clone(next));
+    }
+
+    /// The request that carries the call now.
+    fn current(&self) -> &CallRecording {
+        let mut current = self;
+        while let Some(next) = current.continued_in.get() {
+            current = next;
+        }
+        current
+    }
+
+    /// The id that the rounds of the call share; a new one in the first round. `None` if nobody reads records.
+    pub fn call_id(&self) -> Option<String> {
+        let mut noted = self.details()?.noted.lock();
+        Some(noted.call.get_or_insert_with(|| Uuid::now_v7().to_string()).clone())
+    }
+
+    /// This is a later round of a call.
+    pub fn set_call_id(&self, call: Option<String>) {
+        self.note(|noted| noted.call = call);
     }
 
     pub fn telemetry(&self) -> &Arc<Telemetry> {
@@ -98,9 +143,36 @@ impl CallRecording {
 
     /// Notes something if somebody reads records.
     pub fn note(&self, note: impl FnOnce(&mut NotedDetails)) {
-        if let Some(details) = &self.details {
+        if let Some(details) = &self.current().details {
             note(&mut details.noted.lock());
         }
+    }
+
+    /// Notes that something happened, if somebody reads records.
+    pub fn happened(&self, kind: impl FnOnce() -> CallEventKind) {
+        self.note(|noted| noted.happened(kind()));
+    }
+
+    /// Notes a question to the client.
+    pub fn asked(&self, message: &str) {
+        self.happened(|| CallEventKind::Asked { message: cut(message) });
+    }
+
+    /// Notes a line that the script logs.
+    pub fn logged(&self, level: &'static str, message: &str) {
+        self.happened(|| CallEventKind::Logged { level, message: cut(message) });
+    }
+
+    /// Notes a run of the script's handler that ends now. `at` is where the item was published.
+    pub fn handled(&self, began: Instant, at: impl FnOnce() -> Option<String>) {
+        let duration = began.elapsed();
+        let span = self.trace.as_ref().and_then(|_| SpanId::random());
+        self.note(|noted| {
+            let ended = SystemTime::now();
+            let began = ended.checked_sub(duration).unwrap_or(ended);
+            let run = noted.handler.get_or_insert_with(|| HandlerRecord { at: at(), began, duration, span });
+            run.duration = ended.duration_since(run.began).unwrap_or(duration);
+        });
     }
 
     /// The published item that the request is about.
@@ -111,8 +183,8 @@ impl CallRecording {
     /// Notes a call of a server.
     pub fn server_called(&self, duration: Duration, record: Option<ServerCallRecord>) {
         self.in_servers.fetch_add(nanoseconds(duration), Relaxed);
-        if let (Some(details), Some(record)) = (&self.details, record) {
-            details.noted.lock().add(record);
+        if let Some(record) = record {
+            self.note(|noted| noted.add(record));
         }
     }
 
@@ -123,14 +195,13 @@ impl CallRecording {
         let reason = if is_limit { RefusalReason::RateLimit } else { reason };
         self.refused.store(true, Relaxed);
         self.telemetry.count_refusal(reason);
-        if let Some(details) = &self.details {
-            details.noted.lock().refusal = Some(CallRefusal { reason, at: at(), why: why.to_owned() });
-        }
+        self.note(|noted| noted.refusal = Some(CallRefusal { reason, at: at(), why: why.to_owned() }));
     }
 
     /// Notes that the script asked for a token of a rate limit, and there was none.
     pub fn rate_limited(&self) {
         self.limited.store(true, Relaxed);
+        self.happened(|| CallEventKind::RateLimited);
     }
 
     /// Whether a rate limit was exceeded, and the request is not yet refused.
@@ -164,6 +235,11 @@ impl std::fmt::Debug for CallRecording {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("CallRecording")
     }
+}
+
+/// The beginning of a long text.
+fn cut(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_EVENT_TEXT)].to_owned()
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

@@ -64,29 +64,17 @@ mod tests {
     use crate::admin::recorded_calls::call_details::CallDetails;
     use crate::admin::recorded_calls::kept_call::MAX_SHOWN;
     use crate::json::{Raw, raw};
-    use crate::model::{CallOutcome, CallRecord, CallSource, Principal, ReplayFacts, ServerCallRecord};
+    use crate::model::{CallOutcome, CallRecord, Principal, ServerCallRecord};
 
     fn record(id: &str, result: Raw) -> CallRecord {
         CallRecord {
             id: id.to_owned(),
-            began: SystemTime::UNIX_EPOCH,
             duration: Duration::from_micros(1234),
-            method: "tools/call".into(),
             item: None,
             principal: Principal::named("ann"),
-            client: Arc::default(),
-            source: CallSource::Http,
-            policy: None,
-            outcome: CallOutcome::Ok,
-            refusal: None,
             params: Some(raw(&serde_json::json!({"name": "x"}))),
             result: Some(result),
-            server_calls: Vec::new(),
-            more_server_calls: 0,
-            replay: ReplayFacts::default(),
-            request_id: None,
-            protocol: None,
-            trace: None,
+            ..CallRecord::example()
         }
     }
 

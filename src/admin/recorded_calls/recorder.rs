@@ -131,33 +131,11 @@ impl Drop for Following {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
     use super::*;
-    use crate::model::{CallOutcome, CallSource, Principal, ReplayFacts};
 
     fn record(number: usize) -> Arc<CallRecord> {
-        Arc::new(CallRecord {
-            id: format!("id-{number:05}"),
-            began: SystemTime::UNIX_EPOCH,
-            duration: Duration::ZERO,
-            method: "ping".into(),
-            item: None,
-            principal: Principal::anonymous(),
-            client: Arc::default(),
-            source: CallSource::Http,
-            policy: None,
-            outcome: CallOutcome::Ok,
-            refusal: None,
-            params: None,
-            result: None,
-            server_calls: Vec::new(),
-            more_server_calls: 0,
-            replay: ReplayFacts::default(),
-            request_id: None,
-            protocol: None,
-            trace: None,
-        })
+        let id = format!("id-{number:05}");
+        Arc::new(CallRecord { id, method: "ping".into(), item: None, ..CallRecord::example() })
     }
 
     #[tokio::test]

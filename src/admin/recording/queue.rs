@@ -6,7 +6,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::author::backtest::CallLine;
 use crate::model::{CallReader, CallRecord};
 
 /// How much waits for a reader that is slow, in bytes of what was sent. A single larger call still fits.
@@ -29,7 +28,7 @@ struct WaitingCalls {
 /// What a recording gets next.
 #[derive(Debug)]
 pub(super) enum QueuedCall {
-    Call(Box<CallLine>),
+    Call(Arc<CallRecord>),
     /// So many calls were not read in time.
     Dropped(u64),
 }
@@ -65,11 +64,9 @@ impl RecordQueue {
     /// What waits now. Calls that were dropped are told of when there is room again: behind those that came before them.
     pub(super) fn take(&self) -> Option<QueuedCall> {
         let mut waiting = self.waiting.lock();
-        while let Some(record) = waiting.calls.pop_front() {
+        if let Some(record) = waiting.calls.pop_front() {
             waiting.bytes -= size(&record);
-            if let Some(line) = CallLine::of(&record) {
-                return Some(QueuedCall::Call(Box::new(line)));
-            }
+            return Some(QueuedCall::Call(record));
         }
         let dropped = std::mem::take(&mut waiting.dropped);
         (dropped > 0).then_some(QueuedCall::Dropped(dropped))
@@ -87,35 +84,11 @@ fn size(record: &CallRecord) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
-
     use super::*;
     use crate::json::raw;
-    use crate::model::{CallOutcome, CallSource, ItemKind, Principal, RecordedItem, ReplayFacts};
 
     fn record(bytes: usize) -> Arc<CallRecord> {
-        let item = RecordedItem { kind: ItemKind::Tool, name: "t".to_owned(), origin: None, definition: None };
-        Arc::new(CallRecord {
-            id: "1".to_owned(),
-            began: SystemTime::UNIX_EPOCH,
-            duration: Duration::ZERO,
-            method: "tools/call".into(),
-            item: Some(item),
-            principal: Principal::anonymous(),
-            client: Arc::default(),
-            source: CallSource::Http,
-            policy: None,
-            outcome: CallOutcome::Ok,
-            refusal: None,
-            params: Some(raw(&"x".repeat(bytes))),
-            result: None,
-            server_calls: Vec::new(),
-            more_server_calls: 0,
-            replay: ReplayFacts::default(),
-            request_id: None,
-            protocol: None,
-            trace: None,
-        })
+        Arc::new(CallRecord { params: Some(raw(&"x".repeat(bytes))), ..CallRecord::example() })
     }
 
     #[tokio::test]

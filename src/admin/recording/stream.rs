@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use tokio::sync::mpsc;
 
 use super::queue::{QueuedCall, RecordQueue};
-use crate::author::backtest::{CatalogLine, RecordingLine, StartLine};
+use crate::author::backtest::{CallLine, CatalogLine, RecordingLine, StartLine};
 use crate::gateway::Gateway;
 use crate::model::CallReader;
 use crate::wire::outbound::OutboundMessage;
@@ -29,47 +29,50 @@ pub(in crate::admin) async fn send_recording(gateway: &Gateway, frames: mpsc::Se
     catalogs.mark_unchanged();
     surfaces.mark_unchanged();
     let mut catalog = catalog_now(gateway);
-    let mut line = Some(RecordingLine::Start(StartLine::new(catalog.clone())));
-    loop {
-        if let Some(line) = line.take()
-            && !send(&line, &frames).await
-        {
-            return;
-        }
-        line = tokio::select! {
-            queued = queue.next() => Some(of_call(queued)),
-            Ok(()) = catalogs.changed() => changed(&mut catalog, gateway),
-            Ok(()) = surfaces.changed() => changed(&mut catalog, gateway),
+    let start = StartLine::new(catalog.clone());
+    let mut next = send(move || Some(RecordingLine::Start(start)), &frames).await;
+    while next {
+        next = tokio::select! {
+            queued = queue.next() => send(|| of_call(queued), &frames).await,
+            Ok(()) = catalogs.changed() => send_change(&mut catalog, gateway, &frames).await,
+            Ok(()) = surfaces.changed() => send_change(&mut catalog, gateway, &frames).await,
             () = frames.closed() => return,
             () = gateway.stopping() => break,
         };
     }
-    while let Some(queued) = queue.take() {
-        if !send(&of_call(queued), &frames).await {
-            return;
-        }
+    while next && let Some(queued) = queue.take() {
+        next = send(|| of_call(queued), &frames).await;
     }
 }
 
-fn of_call(queued: QueuedCall) -> RecordingLine {
+/// `None` if nothing of the call can be run again.
+fn of_call(queued: QueuedCall) -> Option<RecordingLine> {
     match queued {
-        QueuedCall::Call(call) => RecordingLine::Call(call),
-        QueuedCall::Dropped(number) => RecordingLine::Dropped(number),
+        QueuedCall::Call(record) => CallLine::of(&record).map(|line| RecordingLine::Call(Box::new(line))),
+        QueuedCall::Dropped(number) => Some(RecordingLine::Dropped(number)),
     }
 }
 
-/// A line if the catalog or the script is another one now.
-fn changed(catalog: &mut CatalogLine, gateway: &Gateway) -> Option<RecordingLine> {
+/// Sends the catalog if it or the script is another one now. Returns false if nobody reads any more.
+async fn send_change(catalog: &mut CatalogLine, gateway: &Gateway, frames: &mpsc::Sender<OutboundMessage>) -> bool {
     let now = catalog_now(gateway);
     if now.servers == catalog.servers && now.script == catalog.script {
-        return None;
+        return true;
     }
     catalog.clone_from(&now);
-    Some(RecordingLine::Catalog(now))
+    send(move || Some(RecordingLine::Catalog(now)), frames).await
 }
 
-/// Returns false if nobody reads any more.
-async fn send(line: &RecordingLine, frames: &mpsc::Sender<OutboundMessage>) -> bool {
-    let text = serde_json::to_string(line).unwrap_or_default();
-    frames.send(OutboundMessage::uncounted(sse::event(None, text.as_bytes()))).await.is_ok()
+/// Makes a line and sends it. A catalog or a result may be megabytes of JSON, and other clients wait for this thread, so the
+/// text is made on another one. Returns false if nobody reads any more.
+async fn send(
+    line: impl FnOnce() -> Option<RecordingLine> + Send + 'static,
+    frames: &mpsc::Sender<OutboundMessage>,
+) -> bool {
+    let event =
+        || line().and_then(|line| serde_json::to_string(&line).ok()).map(|text| sse::event(None, text.as_bytes()));
+    match tokio::task::spawn_blocking(event).await {
+        Ok(Some(event)) => frames.send(OutboundMessage::uncounted(event)).await.is_ok(),
+        Ok(None) | Err(_) => true,
+    }
 }

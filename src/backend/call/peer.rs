@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::json::{Raw, RawRef};
+use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientProfile, Era, Owner};
 use crate::wire::{LoggingLevel, RpcError};
 
@@ -82,4 +82,12 @@ pub struct Question {
     pub params: Raw,
     /// How long the client may take to answer.
     pub answer_timeout: Duration,
+}
+
+impl Question {
+    /// What is asked, for a person who watches; the method if it is not a sentence.
+    pub fn text(&self) -> String {
+        let message = Object::of(&self.params).ok().and_then(|params| params.string("message").map(Into::into));
+        message.unwrap_or_else(|| self.method.clone())
+    }
 }

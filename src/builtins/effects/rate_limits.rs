@@ -8,7 +8,7 @@ use starlark::values::float::UnpackFloat;
 use starlark::values::list::UnpackList;
 
 use super::store_access::{seconds, with_store};
-use crate::script::{Context, ScriptError, convert, script_error};
+use crate::script::{Context, NotedFact, ScriptError, convert, script_error};
 use crate::store::Limit;
 
 #[starlark_module]
@@ -73,7 +73,7 @@ fn take<'v>(kind: &'static str, limits: Vec<Limit>, eval: &mut Evaluator<'v, '_,
     match pair[..] {
         [allowed, retry_after] => {
             if let (false, Some(host)) = (allowed.to_bool(), &Context::of(eval)?.host) {
-                host.scope.note_rate_limited();
+                host.scope.note(NotedFact::RateLimited);
             }
             Ok(heap.alloc((allowed, retry_after)))
         }

@@ -9,7 +9,7 @@ use starlark::values::{StarlarkPagable, Trace, Value};
 
 use super::store_access::owner;
 use crate::json::{Raw, digest, raw, valid};
-use crate::script::{Context, Host, convert, script_error};
+use crate::script::{Context, Host, NotedFact, convert, script_error};
 use crate::store::StoredResults;
 
 #[derive(Clone, Copy, Debug, Trace, StarlarkPagable, Allocative)]
@@ -59,8 +59,11 @@ impl ResultCache {
     ) -> starlark::Result<Raw> {
         let context = Context::of(eval)?;
         let found = context.effect("cached", &[key], |host| {
-            host.scope.note_state_read();
+            host.scope.note(NotedFact::StateRead);
             let found = host.store().and_then(|store| store.cache().get(self.number, &owner_key(host, key)));
+            if found.is_some() {
+                host.scope.note(NotedFact::CacheHit);
+            }
             // An empty list stands for no result, so that a remembered `null` differs from it.
             Ok(valid(format!("[{}]", found.as_deref().unwrap_or_default())).map_err(|error| error.to_string()))
         })?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::store_access::{Scope, seconds, space, with_store};
 use crate::json::{quote, valid};
-use crate::script::{Context, ScriptError, convert, script_error};
+use crate::script::{Context, NotedFact, ScriptError, convert, script_error};
 
 pub(crate) fn register_state(builder: &mut GlobalsBuilder) {
     builder.namespace("state", own_members);
@@ -151,7 +151,7 @@ fn read<'v>(
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Value<'v>> {
     let found = Context::of(eval)?.effect(kind, &[key], |host| {
-        host.scope.note_state_read();
+        host.scope.note(NotedFact::StateRead);
         let space = space(host, scope);
         let found = with_store(host, |store| async move { store.get(&space, key).await })?;
         // An empty list stands for a missing key, so that a stored None differs from it.
@@ -195,7 +195,7 @@ fn add<'v>(
 ) -> starlark::Result<Value<'v>> {
     let ttl = parse_ttl(ttl)?;
     let sum = Context::of(eval)?.effect(kind, &[key, &by.to_string(), &encoded_ttl(ttl)], |host| {
-        host.scope.note_state_read();
+        host.scope.note(NotedFact::StateRead);
         let space = space(host, scope);
         let sum = with_store(host, |store| async move { store.incr(&space, key, by, ttl).await })?;
         Ok(sum.map(|sum| crate::json::raw(&sum)))
@@ -205,7 +205,7 @@ fn add<'v>(
 
 fn remove<'v>(kind: &'static str, scope: Scope, key: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<bool> {
     let found = Context::of(eval)?.effect(kind, &[key], |host| {
-        host.scope.note_state_read();
+        host.scope.note(NotedFact::StateRead);
         let space = space(host, scope);
         let found = with_store(host, |store| async move { store.delete(&space, key).await })?;
         Ok(found.map(|found| crate::json::raw(&found)))

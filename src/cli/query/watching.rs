@@ -1,6 +1,7 @@
 //! Watches a running `proxy serve` over its control socket: its calls, and the restart of a server.
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::running::RunningProxy;
@@ -29,10 +30,7 @@ pub(in crate::cli) fn call_details(
     id: &str,
     show_secrets: bool,
 ) -> Result<CallDetails, CommandFailure> {
-    let running = RunningProxy::of(instance, None);
-    let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
-    let secrets = if show_secrets { "?secrets=show" } else { "" };
-    setup::runtime()?.block_on(running.read(&format!("/calls/{id}{secrets}")))
+    read_call(instance, id, "", show_secrets)
 }
 
 /// A recorded call as a test function. Blocking.
@@ -45,11 +43,21 @@ pub(in crate::cli) fn call_as_test(
     struct CallTest {
         test: String,
     }
-    let running = RunningProxy::of(instance, None);
+    let answer: CallTest = read_call(instance, id, "/test", show_secrets)?;
+    Ok(answer.test)
+}
+
+/// What the control API has below `/calls/ID`.
+fn read_call<T: DeserializeOwned>(
+    instance: &Instance,
+    id: &str,
+    part: &str,
+    show_secrets: bool,
+) -> Result<T, CommandFailure> {
     let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
     let secrets = if show_secrets { "?secrets=show" } else { "" };
-    let answer: CallTest = setup::runtime()?.block_on(running.read(&format!("/calls/{id}/test{secrets}")))?;
-    Ok(answer.test)
+    let running = RunningProxy::of(instance, None);
+    setup::runtime()?.block_on(running.read(&format!("/calls/{id}{part}{secrets}")))
 }
 
 /// Follows what happens until `on_event` returns false or Ctrl-C is pressed. Calls are recorded once `begun` is called.

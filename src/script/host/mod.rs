@@ -87,6 +87,17 @@ pub trait Questions: Send + Sync {
     fn asked(&self) -> u64;
 }
 
+/// What a script did, as far as it concerns those who watch the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotedFact {
+    /// It read a value that an earlier call may have stored.
+    StateRead,
+    /// A rate limit was exceeded.
+    RateLimited,
+    /// `cached()` had the result.
+    CacheHit,
+}
+
 /// The request that is being handled, and the store.
 pub trait RequestScope: Send + Sync {
     /// None outside of a request.
@@ -95,11 +106,8 @@ pub trait RequestScope: Send + Sync {
     /// Where values are stored that outlive the call. None if there is no store.
     fn store(&self) -> Option<&Store>;
 
-    /// Notes that the script reads a value that an earlier call may have stored.
-    fn note_state_read(&self);
-
-    /// Notes that a rate limit was exceeded.
-    fn note_rate_limited(&self);
+    /// Notes what the script did, for whoever watches the request.
+    fn note(&self, fact: NotedFact);
 }
 
 /// The time of day as a script sees it.

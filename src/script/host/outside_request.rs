@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-use super::{Clock, Effects, Host, LogLevel, Output, Questions, RequestScope};
+use super::{Clock, Effects, Host, LogLevel, NotedFact, Output, Questions, RequestScope};
 use crate::model::RequestInfo;
 use crate::script::journal::{JournalCursor, Question};
 use crate::store::Store;
@@ -65,9 +65,7 @@ impl RequestScope for OutsideRequest {
         None
     }
 
-    fn note_state_read(&self) {}
-
-    fn note_rate_limited(&self) {}
+    fn note(&self, _: NotedFact) {}
 }
 
 impl Clock for OutsideRequest {

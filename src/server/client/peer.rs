@@ -16,7 +16,7 @@ use super::task_ids::TaskIds;
 use crate::backend::{Peer, Question};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Era, Owner, is_protocol_method};
-use crate::telemetry::QuestionAction;
+use crate::telemetry::{CallRecording, QuestionAction};
 use crate::wire::{LoggingLevel, Revision, RpcError, encode, key, without_reserved};
 
 /// The request that currently carries the call. A stateless client sends a new request for every round of a call.
@@ -28,11 +28,19 @@ struct Round {
     last_progress: f64,
     /// The client as this request declares it: its capabilities may change from one round to the next.
     client: Arc<Client>,
+    /// What is noted of this request.
+    recording: Option<Arc<CallRecording>>,
 }
 
 impl Round {
-    fn new(client: &Arc<Client>, sink: &MessageSink, token: Option<Raw>) -> Self {
-        Round { sink: sink.clone(), token, last_progress: f64::NEG_INFINITY, client: Arc::clone(client) }
+    fn new(client: &Arc<Client>, sink: &MessageSink, recording: Option<&Arc<CallRecording>>) -> Self {
+        Round {
+            sink: sink.clone(),
+            token: None,
+            last_progress: f64::NEG_INFINITY,
+            client: Arc::clone(client),
+            recording: recording.cloned(),
+        }
     }
 }
 
@@ -67,10 +75,15 @@ pub(crate) struct ClientPeer {
 }
 
 impl ClientPeer {
-    pub(crate) fn new(client: &Arc<Client>, sink: &MessageSink, ask_by: AskBy) -> Arc<Self> {
+    pub(crate) fn new(
+        client: &Arc<Client>,
+        sink: &MessageSink,
+        ask_by: AskBy,
+        recording: Option<&Arc<CallRecording>>,
+    ) -> Arc<Self> {
         Arc::new(ClientPeer {
             client: Arc::clone(client),
-            round: Mutex::new(Round::new(client, sink, None)),
+            round: Mutex::new(Round::new(client, sink, recording)),
             ask_by,
             wants_progress: AtomicBool::new(false),
             task: OnceLock::new(),
@@ -79,9 +92,9 @@ impl ClientPeer {
 
     /// A peer for the same client and request that asks questions in another way.
     pub(crate) fn asked_by(&self, ask_by: AskBy) -> Arc<Self> {
-        let (sink, token) = self.sink_and_token();
-        let peer = ClientPeer::new(&self.client, &sink, ask_by);
-        peer.set_progress_token(token);
+        let round = self.round();
+        let peer = ClientPeer::new(&self.client, &round.sink, ask_by, round.recording.as_ref());
+        peer.set_progress_token(round.token.clone());
         peer
     }
 
@@ -114,15 +127,16 @@ impl ClientPeer {
         self.round.lock()
     }
 
-    fn sink_and_token(&self) -> (MessageSink, Option<Raw>) {
-        let round = self.round();
-        (round.sink.clone(), round.token.clone())
-    }
-
     /// The call continues in another request of the same client.
     pub(crate) fn continue_in(&self, peer: &ClientPeer) {
-        let (sink, token) = peer.sink_and_token();
-        *self.round() = Round::new(&peer.client, &sink, token);
+        let next = peer.round();
+        let round =
+            Round { token: next.token.clone(), ..Round::new(&next.client, &next.sink, next.recording.as_ref()) };
+        drop(next);
+        let before = std::mem::replace(&mut *self.round(), round);
+        if let (Some(before), Some(now)) = (before.recording, &self.round().recording) {
+            before.continue_in(now);
+        }
     }
 
     /// Discards messages from now on: between two requests of a stateless client there is no stream to send them on.
@@ -225,6 +239,9 @@ impl Peer for ClientPeer {
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let refuse = |error| std::future::ready(Err(error)).boxed();
         let asked = self.asked();
+        if let Some(recording) = &self.round().recording {
+            recording.asked(&question.text());
+        }
         match (&self.ask_by, &asked.questions) {
             (AskBy::Conversation(asking), _) => asking.ask(question),
             (AskBy::Request | AskBy::Session(_), Some(questions)) => {
@@ -265,7 +282,7 @@ impl Peer for ClientPeer {
     fn between_calls(&self) -> Option<Arc<dyn Peer>> {
         let sink = self.client.subscriptions.as_ref()?.sink();
         self.client.questions.as_ref()?;
-        Some(ClientPeer::new(&self.client, sink, AskBy::Request))
+        Some(ClientPeer::new(&self.client, sink, AskBy::Request, None))
     }
 
     fn gone(&self) -> Option<CancellationToken> {

@@ -1,5 +1,6 @@
 //! The data of one client, of a session or of a stateless request.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -33,6 +34,10 @@ pub(crate) struct Client {
     pub(crate) headers: Arc<[(String, String)]>,
     /// The trace context of this HTTP request, if requests are traced.
     pub(crate) trace_context: Option<TraceContext>,
+    /// A digest of the id of its HTTP session.
+    pub(crate) session: Option<Arc<str>>,
+    /// The other end of the HTTP connection.
+    pub(crate) peer: Option<IpAddr>,
     pub(crate) level: ClientLogLevel,
     /// Sends requests to a session-based client.
     pub(crate) questions: Option<Arc<PendingQuestions>>,
@@ -70,6 +75,8 @@ impl Client {
             info,
             headers: Arc::default(),
             trace_context: None,
+            session: None,
+            peer: None,
             level: ClientLogLevel::new_session(),
             questions: Some(Arc::default()),
             subscriptions: None,

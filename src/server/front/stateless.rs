@@ -113,6 +113,8 @@ pub(super) fn admit(
         info,
         headers: Arc::default(),
         trace_context: None,
+        session: None,
+        peer: None,
         level: ClientLogLevel::Request(level),
         questions: None,
         subscriptions: None,

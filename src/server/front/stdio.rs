@@ -257,7 +257,7 @@ impl StdioFront {
             questions.hold();
         }
         let ask_by = AskBy::Session(Arc::clone(&self.session));
-        let peer = ClientPeer::new(client, &MessageSink::Queue(self.lines.clone()), ask_by);
+        let peer = ClientPeer::new(client, &MessageSink::Queue(self.lines.clone()), ask_by, None);
         self.server.gateway.introduce(SoleClient { profile: client.profile(), peer: Some(peer) });
     }
 

@@ -103,12 +103,16 @@ pub(super) async fn ask_in_result(
         &request.principal,
         fingerprint,
         waiting,
+        request.call_id(),
         ANSWER_TIMEOUT,
     )?;
     let requests: Vec<String> = journal
         .questions()
         .into_iter()
         .map(|(key, question)| {
+            if let Some(recording) = &request.recording {
+                recording.asked(&question.message);
+            }
             let request = as_request(question);
             format!("{}:{{\"method\":{},\"params\":{}}}", quote(&key), quote(&request.method), request.params)
         })

@@ -35,9 +35,12 @@ pub(crate) async fn call(
     let Some(ticket) = ticket else { return begin(server, peer, request, call).await };
     let fingerprint = CallFingerprint::of(&call)?;
     let store = server.gateway.calls().store.clone();
-    let target = server.tickets.redeem(&store, &request.principal, &fingerprint, &ticket).await?;
+    let redeemed = server.tickets.redeem(&store, &request.principal, &fingerprint, &ticket).await?;
+    if let Some(recording) = &request.recording {
+        recording.set_call_id(redeemed.call);
+    }
     count_answers(server, &call);
-    match target {
+    match redeemed.target {
         TicketTarget::Call(number) => Box::pin(resume_conversation(server, peer, request, &call, number)).await,
         TicketTarget::Server { backend, name, state } => {
             let call = with_server_state(call, &request.surface, &backend, &name, &state)?;
@@ -122,7 +125,7 @@ async fn run_until_asked(
     let (number, lifetime) = (server.conversations.next_number(), conversation.timeout());
     let fingerprint = CallFingerprint::of(call)?;
     let (waiting, store) = (TicketTarget::Call(number), &server.gateway.calls().store);
-    let ticket = server.tickets.issue(store, &request.principal, fingerprint, waiting, lifetime)?;
+    let ticket = server.tickets.issue(store, &request.principal, fingerprint, waiting, request.call_id(), lifetime)?;
     let result = conversation.input_required(&ticket);
     server.conversations.suspend(number, client, conversation, lifetime)?;
     crate::json::valid(result).map_err(|error| RpcError::internal(&error.to_string()).into())
@@ -150,7 +153,8 @@ fn seal_server_state(
     let (backend, name) = (backend.to_string(), name.to_string());
     let waiting = TicketTarget::Server { backend, name, state: state.get().to_owned() };
     let (fingerprint, store) = (CallFingerprint::of(call)?, &server.gateway.calls().store);
-    let ticket = server.tickets.issue(store, &request.principal, fingerprint, waiting, STATE_LIFETIME)?;
+    let ticket =
+        server.tickets.issue(store, &request.principal, fingerprint, waiting, request.call_id(), STATE_LIFETIME)?;
     Ok(object.edit().set("requestState", &raw(&ticket)).finish_raw())
 }
 

@@ -65,8 +65,18 @@ struct Ticket {
     process: Option<String>,
     fingerprint: CallFingerprint,
     waiting: TicketTarget,
+    /// The id that the records of all rounds of the call share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
     /// Seconds since 1970.
     expires: u64,
+}
+
+/// What a ticket was good for.
+pub(super) struct RedeemedTicket {
+    pub(super) target: TicketTarget,
+    /// The id that the records of all rounds of the call share.
+    pub(super) call: Option<String>,
 }
 
 /// Issues and redeems tickets.
@@ -96,6 +106,7 @@ impl Tickets {
         principal: &Principal,
         fingerprint: CallFingerprint,
         waiting: TicketTarget,
+        call: Option<String>,
         lifetime: Duration,
     ) -> Result<String, RpcError> {
         let failed = |_| RpcError::internal("cannot create a ticket: the random number generator failed");
@@ -106,6 +117,7 @@ impl Tickets {
             process: self.process_for(&waiting, store).map(str::to_owned),
             fingerprint,
             waiting,
+            call,
             expires: now() + lifetime.as_secs().max(1),
         };
         let content = serde_json::to_vec(&ticket).map_err(|error| RpcError::internal(&error.to_string()))?;
@@ -120,7 +132,7 @@ impl Tickets {
         principal: &Principal,
         fingerprint: &CallFingerprint,
         ticket: &str,
-    ) -> Result<TicketTarget, RpcError> {
+    ) -> Result<RedeemedTicket, RpcError> {
         let refuse = |reason: &str| RpcError::invalid_params(&format!("`requestState` {reason}"));
         let content = self.sealer.open(Purpose::Ticket, &Owner::of_handles(principal).text(""), ticket);
         let ticket: Ticket = content
@@ -132,17 +144,18 @@ impl Tickets {
         if ticket.process.as_deref() != self.process_for(&ticket.waiting, store) {
             return Err(refuse("was issued by another process of the proxy; the call may have been carried out"));
         }
+        let redeemed = RedeemedTicket { target: ticket.waiting, call: ticket.call };
         let remaining = Duration::from_secs(ticket.expires.saturating_sub(now()));
         // The journal in the store can be taken once, which decides whether the ticket was used.
-        if let TicketTarget::Script(_) = &ticket.waiting {
-            return if remaining.is_zero() { Err(refuse(&format!("was {ALREADY_USED}"))) } else { Ok(ticket.waiting) };
+        if let TicketTarget::Script(_) = &redeemed.target {
+            return if remaining.is_zero() { Err(refuse(&format!("was {ALREADY_USED}"))) } else { Ok(redeemed) };
         }
         if remaining.is_zero() {
             return Err(refuse("has expired: send the request again without it"));
         }
         let claimed = store.claim(&format!("ticket:{:016x}", ticket.number), remaining + CLOCK_SKEW).await;
         match claimed {
-            Ok(true) => Ok(ticket.waiting),
+            Ok(true) => Ok(redeemed),
             Ok(false) => Err(refuse("was used already: send the request again without it")),
             Err(error) => {
                 Err(RpcError::internal(&format!("cannot find out whether `requestState` was used: {error}; try again")))
@@ -169,7 +182,8 @@ mod tests {
         digest: &str,
         ticket: &str,
     ) -> Result<TicketTarget, String> {
-        tickets.redeem(store, who, &fingerprint(digest), ticket).await.map_err(|error| error.message())
+        let redeemed = tickets.redeem(store, who, &fingerprint(digest), ticket).await;
+        redeemed.map(|redeemed| redeemed.target).map_err(|error| error.message())
     }
 
     fn server_state() -> TicketTarget {
@@ -182,7 +196,7 @@ mod tests {
     async fn a_ticket_can_be_redeemed_once_by_its_principal_for_its_request() {
         let (tickets, store) = (Tickets::new(Sealer::new().unwrap()), Store::memory());
         let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
-        let ticket = tickets.issue(&store, &ann, fingerprint("d"), TicketTarget::Call(7), MINUTE).unwrap();
+        let ticket = tickets.issue(&store, &ann, fingerprint("d"), TicketTarget::Call(7), None, MINUTE).unwrap();
         assert!(message((&tickets, &store), &bob, "d", &ticket).await.unwrap_err().contains("not issued to you"));
         assert!(message((&tickets, &store), &ann, "d", "made up").await.unwrap_err().contains("not issued to you"));
         assert!(message((&tickets, &store), &ann, "other", &ticket).await.unwrap_err().contains("another request"));
@@ -196,7 +210,7 @@ mod tests {
         let (tickets, others) = (Tickets::new(sealer.clone()), Tickets::new(sealer));
         let (store, ann) = (Store::memory(), Principal::named("ann"));
         for waiting in [TicketTarget::Call(7), server_state()] {
-            let ticket = tickets.issue(&store, &ann, fingerprint("d"), waiting.clone(), MINUTE).unwrap();
+            let ticket = tickets.issue(&store, &ann, fingerprint("d"), waiting.clone(), None, MINUTE).unwrap();
             assert!(
                 message((&others, &Store::memory()), &ann, "d", &ticket).await.unwrap_err().contains("another process")
             );
@@ -215,6 +229,7 @@ mod tests {
             process: Some(tickets.process.clone()),
             fingerprint: fingerprint("d"),
             waiting: waiting.clone(),
+            call: None,
             expires: now() - 1,
         };
         let late = serde_json::to_vec(&late).unwrap();
@@ -222,7 +237,7 @@ mod tests {
         let refused = message((&tickets, &store), &ann, "d", &late).await.unwrap_err();
         assert!(refused.contains("already answered or has expired; the call may have been carried out"), "{refused}");
         // The store decides whether the ticket was used.
-        let good = tickets.issue(&store, &ann, fingerprint("d"), waiting.clone(), MINUTE).unwrap();
+        let good = tickets.issue(&store, &ann, fingerprint("d"), waiting.clone(), None, MINUTE).unwrap();
         for _ in 0..2 {
             assert_eq!(message((&tickets, &store), &ann, "d", &good).await, Ok(waiting.clone()));
         }

@@ -90,6 +90,8 @@ pub(super) async fn answer(
         principal: &client.principal,
         client: &client.info,
         source: server.source,
+        session: client.session.as_ref(),
+        peer: client.peer,
         ambient: client.trace_context,
     };
     let recorded = RecordedRequest::begin(&server.telemetry, origin);
@@ -137,7 +139,7 @@ async fn respond(
         return Some(Err(RpcError::method_not_found(&message.method)));
     }
     let ask_by = if client.revision.is_stateless() { AskBy::Nothing } else { AskBy::Request };
-    let peer = ClientPeer::new(client, sink, ask_by);
+    let peer = ClientPeer::new(client, sink, ask_by, Some(recording));
     let request = RequestContext {
         recording: Some(Arc::clone(recording)),
         ..context(server, client, surface, Arc::clone(&peer), cancel)

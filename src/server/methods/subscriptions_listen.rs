@@ -109,7 +109,7 @@ async fn subscribe_all(
             return Vec::new();
         }
     };
-    let peer = ClientPeer::new(client, sink, AskBy::Nothing);
+    let peer = ClientPeer::new(client, sink, AskBy::Nothing, None);
     let request = context(server, client, surface, peer, cancel.clone());
     let request = &request;
     let accepted = resources.into_iter().map(|uri| async move {

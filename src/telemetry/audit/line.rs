@@ -144,6 +144,15 @@ fn of_call(record: &CallRecord, options: &LineOptions) -> Value {
         "subject": subject(&record.principal, Some(&record.client)), "source": {"type": source},
         "target": target(record), "policy": policy(record, options),
     });
+    if let Some(session) = &record.session {
+        line["subject"]["session"] = session.as_ref().into();
+    }
+    if let Some(peer) = &record.peer {
+        line["source"]["value"] = peer.to_string().into();
+    }
+    if let Some(call) = &record.call {
+        line["call"] = call.as_str().into();
+    }
     let sent = record.params.as_ref().and_then(|params| Object::of(params).ok());
     let arguments = sent.as_ref().and_then(|sent| sent.get("arguments"));
     line["arguments"] = options.shown(arguments.map(|arguments| arguments.get()), options.arguments).into();
@@ -298,30 +307,19 @@ fn timestamp(at: SystemTime) -> String {
 mod tests {
     use super::*;
     use crate::json::raw;
-    use crate::model::{CallRefusal, ReplayFacts, RequestTrace, SpanId, TraceId};
+    use crate::model::{CallRefusal, RequestTrace, SpanId, TraceId};
 
     fn record(outcome: CallOutcome, refusal: Option<RefusalReason>) -> CallRecord {
         let refusal = refusal.map(|reason| CallRefusal { reason, at: Some("policy.star:41".into()), why: "no".into() });
         CallRecord {
-            id: "1".into(),
-            began: SystemTime::UNIX_EPOCH,
             duration: Duration::from_micros(420),
-            method: "tools/call".into(),
             item: None,
             principal: Principal::named("ann"),
-            client: Arc::default(),
-            source: CallSource::Http,
             policy: Some("00".into()),
             outcome,
             refusal,
             params: Some(raw(&json!({"name": "x", "arguments": {"to": "bob@example.com"}}))),
-            result: None,
-            server_calls: Vec::new(),
-            more_server_calls: 0,
-            replay: ReplayFacts::default(),
-            request_id: None,
-            protocol: None,
-            trace: None,
+            ..CallRecord::example()
         }
     }
 

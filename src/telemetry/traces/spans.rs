@@ -6,12 +6,14 @@ use std::time::{Duration, SystemTime};
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
-use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind};
+use opentelemetry_proto::tonic::trace::v1::span::{Event, Link, SpanKind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 
 use crate::json::Object;
-use crate::model::{CallOutcome, CallRecord, CallSource, RequestTrace, ServerCallRecord, TraceContext};
+use crate::model::{
+    CallEvent, CallEventKind, CallOutcome, CallRecord, CallSource, RequestTrace, ServerCallRecord, TraceContext,
+};
 
 /// The maximum length of a text that a client, a server or a script chooses, in characters.
 const MAX_TEXT: usize = 1000;
@@ -21,8 +23,9 @@ const SAMPLED: u32 = 1;
 /// The spans of a request; none if it is not traced.
 pub(super) fn spans_of(record: &CallRecord) -> Vec<Span> {
     let Some(trace) = &record.trace else { return Vec::new() };
+    let handler = handler_span(record, trace);
     let calls = record.server_calls.iter().filter_map(|call| call_span(record, trace, call));
-    std::iter::once(request_span(record, trace)).chain(calls).collect()
+    std::iter::once(request_span(record, trace)).chain(handler).chain(calls).collect()
 }
 
 fn request_span(record: &CallRecord, trace: &RequestTrace) -> Span {
@@ -31,6 +34,7 @@ fn request_span(record: &CallRecord, trace: &RequestTrace) -> Span {
     attributes.operation(&record.method, item.map(|item| item.name.as_str()));
     attributes.add("jsonrpc.request.id", record.request_id.as_deref());
     attributes.add("mcp.protocol.version", record.protocol);
+    attributes.add("mcp.session.id", record.session.as_deref());
     let (transport, protocol) = match record.source {
         CallSource::Stdio => ("pipe", None),
         CallSource::Http => ("tcp", Some("http")),
@@ -38,6 +42,7 @@ fn request_span(record: &CallRecord, trace: &RequestTrace) -> Span {
     };
     attributes.add("network.transport", Some(transport));
     attributes.add("network.protocol.name", protocol);
+    attributes.add("client.address", record.peer.map(|peer| peer.to_string()).as_deref());
     attributes.outcome(&record.outcome);
     let server = item.and_then(|item| item.origin.as_ref()).map(|(server, _)| server.as_ref());
     attributes.add("mcp.server.name", server);
@@ -53,10 +58,39 @@ fn request_span(record: &CallRecord, trace: &RequestTrace) -> Span {
         name: span_name(&record.method, published_name(record)),
         kind: SpanKind::Server as i32,
         attributes: attributes.0,
+        events: record.events.iter().filter_map(event).collect(),
         links: trace.link.map(link).into_iter().collect(),
         status: status(&record.outcome, SpanKind::Server),
         ..timed(record.began, record.duration)
     }
+}
+
+/// The run of the script between the request and the servers; `None` if the item is not wrapped.
+fn handler_span(record: &CallRecord, trace: &RequestTrace) -> Option<Span> {
+    let handler = record.handler.as_ref()?;
+    let mut attributes = Attributes::default();
+    attributes.add("mcp.proxy.handler", handler.at.as_deref());
+    attributes.add("mcp.proxy.published_name", published_name(record));
+    Some(Span {
+        trace_id: trace.id.0.to_vec(),
+        span_id: handler.span?.0.to_vec(),
+        trace_state: trace.state.clone().unwrap_or_default(),
+        parent_span_id: trace.span.0.to_vec(),
+        flags: SAMPLED,
+        name: handler.at.as_ref().map_or_else(|| "handler".to_owned(), |at| format!("handler {at}")),
+        kind: SpanKind::Internal as i32,
+        attributes: attributes.0,
+        ..timed(handler.began, handler.duration)
+    })
+}
+
+/// What happened, without the texts of questions and log lines: they may contain anything.
+fn event(event: &CallEvent) -> Option<Event> {
+    let name = match &event.kind {
+        CallEventKind::Logged { .. } => return None,
+        kind => kind.as_str(),
+    };
+    Some(Event { time_unix_nano: unix_nanoseconds(event.at), name: name.to_owned(), ..Event::default() })
 }
 
 fn call_span(record: &CallRecord, trace: &RequestTrace, call: &ServerCallRecord) -> Option<Span> {
@@ -75,7 +109,8 @@ fn call_span(record: &CallRecord, trace: &RequestTrace, call: &ServerCallRecord)
         trace_id: trace.id.0.to_vec(),
         span_id: span.0.to_vec(),
         trace_state: trace.state.clone().unwrap_or_default(),
-        parent_span_id: trace.span.0.to_vec(),
+        // With a handler, only the handler calls servers.
+        parent_span_id: record.handler.as_ref().and_then(|handler| handler.span).unwrap_or(trace.span).0.to_vec(),
         flags: SAMPLED,
         name: span_name(&call.method, target.as_deref()),
         kind: kind as i32,
@@ -100,13 +135,16 @@ fn span_name(method: &str, target: Option<&str>) -> String {
 
 /// A span with nothing but its times.
 fn timed(began: SystemTime, duration: Duration) -> Span {
-    let start = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     Span {
-        start_time_unix_nano: nanoseconds(start),
-        end_time_unix_nano: nanoseconds(start + duration),
+        start_time_unix_nano: unix_nanoseconds(began),
+        end_time_unix_nano: unix_nanoseconds(began + duration),
         ..Span::default()
     }
+}
+
+fn unix_nanoseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn link(context: TraceContext) -> Link {
@@ -181,17 +219,17 @@ pub(super) mod tests {
 
     use super::*;
     use crate::json::raw;
-    use crate::model::{Definition, ItemKind, Principal, RecordedItem, ReplayFacts, SpanId, TraceId};
+    use crate::model::{
+        CallEvent, CallEventKind, Definition, HandlerRecord, ItemKind, Principal, RecordedItem, SpanId, TraceId,
+    };
 
     /// A traced call of a tool that calls one server.
     pub(in crate::telemetry::traces) fn record() -> Arc<CallRecord> {
         let definition =
             Definition::parse(ItemKind::Tool, raw(&serde_json::json!({"name": "new_issue", "inputSchema": {}})));
         Arc::new(CallRecord {
-            id: "1".to_owned(),
             began: SystemTime::UNIX_EPOCH + Duration::from_secs(1),
             duration: Duration::from_millis(2),
-            method: "tools/call".into(),
             request_id: Some("7".to_owned()),
             protocol: Some("2025-11-25"),
             item: Some(RecordedItem {
@@ -201,13 +239,22 @@ pub(super) mod tests {
                 definition: definition.ok().map(Arc::new),
             }),
             principal: Principal::named("ann"),
-            client: Arc::default(),
-            source: CallSource::Http,
+            session: Some("5e55".into()),
+            peer: Some([127, 0, 0, 1].into()),
             policy: Some("00".into()),
-            outcome: CallOutcome::Ok,
-            refusal: None,
-            params: None,
-            result: None,
+            handler: Some(HandlerRecord {
+                at: Some("policy.star:12".to_owned()),
+                began: SystemTime::UNIX_EPOCH + Duration::from_secs(1),
+                duration: Duration::from_millis(2),
+                span: Some(SpanId([4; 8])),
+            }),
+            events: vec![
+                CallEvent { at: SystemTime::UNIX_EPOCH + Duration::from_secs(1), kind: CallEventKind::RateLimited },
+                CallEvent {
+                    at: SystemTime::UNIX_EPOCH + Duration::from_secs(1),
+                    kind: CallEventKind::Logged { level: "info", message: "a secret".to_owned() },
+                },
+            ],
             server_calls: vec![ServerCallRecord {
                 server: "github".into(),
                 method: "tools/call".into(),
@@ -219,8 +266,6 @@ pub(super) mod tests {
                 is_local: false,
                 span: Some(SpanId([3; 8])),
             }],
-            more_server_calls: 0,
-            replay: ReplayFacts::default(),
             trace: Some(Arc::new(RequestTrace {
                 id: TraceId([1; 16]),
                 span: SpanId([2; 8]),
@@ -228,6 +273,7 @@ pub(super) mod tests {
                 state: None,
                 link: None,
             })),
+            ..CallRecord::example()
         })
     }
 
@@ -242,7 +288,7 @@ pub(super) mod tests {
     #[test]
     fn the_names_of_the_conventions_are_pinned() {
         let spans = spans_of(&record());
-        let [request, call] = spans.as_slice() else { panic!("{spans:?}") };
+        let [request, handler, call] = spans.as_slice() else { panic!("{spans:?}") };
         assert_eq!((request.name.as_str(), request.kind()), ("tools/call new_issue", SpanKind::Server));
         assert_eq!(
             attributes(request),
@@ -252,13 +298,22 @@ pub(super) mod tests {
                 ("gen_ai.operation.name", "execute_tool"),
                 ("jsonrpc.request.id", "7"),
                 ("mcp.protocol.version", "2025-11-25"),
+                ("mcp.session.id", "5e55"),
                 ("network.transport", "tcp"),
                 ("network.protocol.name", "http"),
+                ("client.address", "127.0.0.1"),
                 ("mcp.server.name", "github"),
                 ("mcp.proxy.published_name", "new_issue"),
                 ("mcp.proxy.policy", "sha256:00"),
             ]
         );
+        assert_eq!((handler.name.as_str(), handler.kind()), ("handler policy.star:12", SpanKind::Internal));
+        assert_eq!(
+            attributes(handler),
+            [("mcp.proxy.handler", "policy.star:12"), ("mcp.proxy.published_name", "new_issue")]
+        );
+        let events: Vec<&str> = request.events.iter().map(|event| event.name.as_str()).collect();
+        assert_eq!(events, ["rate limited"], "the log is not part of a trace");
         assert_eq!((call.name.as_str(), call.kind()), ("tools/call create_issue", SpanKind::Client));
         assert_eq!(
             attributes(call),
@@ -273,7 +328,8 @@ pub(super) mod tests {
             ]
         );
         assert_eq!((request.start_time_unix_nano, request.end_time_unix_nano), (1_000_000_000, 1_002_000_000));
-        assert_eq!((&request.parent_span_id, &call.parent_span_id), (&vec![9; 8], &vec![2; 8]));
+        assert_eq!((&request.parent_span_id, &handler.parent_span_id), (&vec![9; 8], &vec![2; 8]));
+        assert_eq!((&handler.span_id, &call.parent_span_id), (&vec![4; 8], &vec![4; 8]));
         assert_eq!((&call.trace_id, &call.span_id), (&vec![1; 16], &vec![3; 8]));
         assert_eq!(
             (request.status.as_ref(), call.status.as_ref().map(|status| status.message.as_str())),

@@ -38,7 +38,7 @@ pub(super) fn expression(server: &OfferedServer, call: &CallLine, indent: usize)
             text.push_str(&format!("{margin}{argument} = [\n{items}{margin}],\n"));
         }
     }
-    for (argument, value) in [("instructions", &server.offer.instructions), ("error", &server.error)] {
+    for (argument, value) in [("instructions", &server.offer.info.instructions), ("error", &server.error)] {
         if !value.is_empty() {
             text.push_str(&format!("{margin}{argument} = {},\n", literal::string(value)));
         }

@@ -16,7 +16,7 @@ use crate::wire::Revision;
 
 /// Whether a request is part of a recording: those for items are.
 fn is_recorded(record: &CallRecord) -> bool {
-    record.item.is_some() && ItemKind::ALL.iter().any(|kind| kind.use_method() == record.method)
+    record.item.is_some() && ItemKind::used_by(&record.method).is_some()
 }
 
 /// A call that is over.
@@ -134,8 +134,7 @@ impl CallLine {
     }
 
     pub fn kind(&self) -> ItemKind {
-        let kinds = [ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
-        kinds.into_iter().find(|kind| kind.use_method() == self.method).unwrap_or(ItemKind::Tool)
+        ItemKind::used_by(&self.method).unwrap_or(ItemKind::Tool)
     }
 
     /// The arguments of a tool or prompt.
@@ -207,8 +206,7 @@ impl ServerCallLine {
 
     /// The kind of the item that is used, and its name or URI at the server. `None` for other methods.
     pub(in crate::author::backtest) fn item(&self) -> Option<(ItemKind, String)> {
-        let kinds = [ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
-        let kind = kinds.into_iter().find(|kind| kind.use_method() == self.method)?;
+        let kind = ItemKind::used_by(&self.method)?;
         let params: Value = serde_json::from_str(self.params.get()).ok()?;
         Some((kind, params.get(kind.use_member())?.as_str()?.to_owned()))
     }

@@ -42,13 +42,7 @@ pub struct OfferedServer {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServerOffer {
-    pub server_name: String,
-    pub version: String,
-    pub title: String,
-    pub instructions: String,
-    pub protocol_version: String,
-    pub capabilities: Value,
-    pub implementation: Value,
+    pub info: ServerInfo,
     pub tools: Vec<Raw>,
     pub resources: Vec<Raw>,
     pub resource_templates: Vec<Raw>,
@@ -131,13 +125,7 @@ impl ServerOffer {
     fn of(info: &ServerInfo, lists: &Lists) -> Self {
         let raws = |kind| lists.of(kind).iter().map(|definition| Raw::clone(definition.shared_raw())).collect();
         ServerOffer {
-            server_name: info.name.clone(),
-            version: info.version.clone(),
-            title: info.title.clone(),
-            instructions: info.instructions.clone(),
-            protocol_version: info.protocol_version.clone(),
-            capabilities: info.capabilities.clone(),
-            implementation: info.implementation.clone(),
+            info: info.clone(),
             tools: raws(ItemKind::Tool),
             resources: raws(ItemKind::Resource),
             resource_templates: raws(ItemKind::ResourceTemplate),
@@ -164,22 +152,13 @@ impl ServerOffer {
     }
 
     fn parts(&self) -> Result<(ServerInfo, Lists), DefinitionError> {
-        let info = ServerInfo {
-            name: self.server_name.clone(),
-            version: self.version.clone(),
-            title: self.title.clone(),
-            instructions: self.instructions.clone(),
-            protocol_version: self.protocol_version.clone(),
-            capabilities: self.capabilities.clone(),
-            implementation: self.implementation.clone(),
-        };
         let mut lists = Lists::default();
         for kind in ItemKind::ALL {
             for raw in self.list(kind) {
                 lists.of_mut(kind).push(Arc::new(Definition::parse(kind, Raw::clone(raw))?));
             }
         }
-        Ok((info, lists))
+        Ok((self.info.clone(), lists))
     }
 }
 

@@ -24,7 +24,7 @@ struct AnswerKey {
 impl AnswerKey {
     fn of(server: &str, method: &str, params: &RawRef) -> Self {
         let params: Value = serde_json::from_str(params.get()).unwrap_or_default();
-        let member = ItemKind::ALL.iter().find(|kind| kind.use_method() == method).map(|kind| kind.use_member());
+        let member = ItemKind::used_by(method).map(ItemKind::use_member);
         let item = member.and_then(|member| params[member].as_str()).unwrap_or_default().to_owned();
         // A client may leave out the arguments where a script sends empty ones.
         let arguments = params.get("arguments").map(canonical).filter(|text| text != "{}").unwrap_or_default();

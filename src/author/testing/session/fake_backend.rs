@@ -96,7 +96,7 @@ impl FakeBackend {
         if self.view.status.is_down() {
             return Err(CallError::Down { backend: Arc::clone(&self.view.name), reason: self.view.error.clone() });
         }
-        let Some(kind) = ItemKind::ALL.into_iter().find(|kind| kind.use_method() == call.method) else {
+        let Some(kind) = ItemKind::used_by(&call.method) else {
             return Err(CallError::Rpc(RpcError::method_not_found(&call.method)));
         };
         let params =

@@ -73,7 +73,7 @@ impl TestSession {
         arguments: &Json,
         eval: &mut Evaluator<'_, '_, '_>,
     ) -> starlark::Result<()> {
-        if ItemKind::ALL.iter().any(|kind| kind.use_method() == method) {
+        if ItemKind::used_by(method).is_some() {
             return Err(ScriptError::new(format!("`on_other_request` does not see `{method}`; `on_request` does"))
                 .hint("use `call`, `get_prompt` or `read_resource`")
                 .into());

@@ -13,8 +13,8 @@ use super::test_world::TestWorld;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, RequestInfo, error_result};
 use crate::script::{
-    CallOptions, Clock, Context, Effects, Host, JournalCursor, LogLevel, Mocks, Output, RequestScope, ScriptError,
-    Stop, script_error,
+    CallOptions, Clock, Context, Effects, Host, JournalCursor, LogLevel, Mocks, NotedFact, Output, RequestScope,
+    ScriptError, Stop, script_error,
 };
 use crate::store::Store;
 
@@ -89,9 +89,7 @@ impl RequestScope for TestHost {
         Some(&self.world.store)
     }
 
-    fn note_state_read(&self) {}
-
-    fn note_rate_limited(&self) {}
+    fn note(&self, _: NotedFact) {}
 }
 
 impl Clock for TestHost {

@@ -30,7 +30,7 @@ fn seconds_of(time: SystemTime) -> u64 {
 pub(super) fn size_of_entry(entry: &ViewVariant) -> u64 {
     let items = ItemKind::ALL.iter().flat_map(|kind| entry.lists.of(*kind));
     let lists: usize = items.map(|item| item.raw().get().len() + 1).sum();
-    let info = serde_json::to_string(&CachedInfo::from(&*entry.info)).map_or(0, |text| text.len());
+    let info = serde_json::to_string(&*entry.info).map_or(0, |text| text.len());
     (lists + info) as u64
 }
 
@@ -80,22 +80,11 @@ struct CacheEntry {
     era: CachedEra,
     /// The capabilities of the clients.
     abilities: Value,
-    info: CachedInfo,
+    info: ServerInfo,
     tools: Vec<Raw>,
     resources: Vec<Raw>,
     resource_templates: Vec<Raw>,
     prompts: Vec<Raw>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct CachedInfo {
-    name: String,
-    version: String,
-    title: String,
-    instructions: String,
-    protocol_version: String,
-    capabilities: Value,
-    implementation: Value,
 }
 
 impl From<CacheFile> for CachedServer {
@@ -141,21 +130,13 @@ impl From<Era> for CachedEra {
     }
 }
 
-impl From<&ServerInfo> for CachedInfo {
-    fn from(info: &ServerInfo) -> Self {
-        let ServerInfo { name, version, title, instructions, protocol_version, capabilities, implementation } =
-            info.clone();
-        CachedInfo { name, version, title, instructions, protocol_version, capabilities, implementation }
-    }
-}
-
 impl From<&ViewVariant> for CacheEntry {
     fn from(seen: &ViewVariant) -> Self {
         let raws = |kind| seen.lists.of(kind).iter().map(|item| Raw::clone(item.shared_raw())).collect();
         CacheEntry {
             era: seen.profile.era.into(),
             abilities: seen.profile.abilities.to_capabilities(),
-            info: CachedInfo::from(&*seen.info),
+            info: ServerInfo::clone(&seen.info),
             tools: raws(ItemKind::Tool),
             resources: raws(ItemKind::Resource),
             resource_templates: raws(ItemKind::ResourceTemplate),
@@ -180,19 +161,9 @@ impl From<CacheEntry> for ViewVariant {
             }
             *lists.of_mut(kind) = accepted.items;
         }
-        let CachedInfo { name, version, title, instructions, protocol_version, capabilities, implementation } =
-            entry.info;
         ViewVariant {
             profile: ClientProfile { era: entry.era.into(), abilities: Abilities::read(&entry.abilities) },
-            info: Arc::new(ServerInfo {
-                name,
-                version,
-                title,
-                instructions,
-                protocol_version,
-                capabilities,
-                implementation,
-            }),
+            info: Arc::new(entry.info),
             lists: Arc::new(lists),
         }
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::Gateway;
 use crate::builtins::redacted_json;
 use crate::config::Audit;
 use crate::diagnostic::Diagnostic;
+use crate::gateway::Gateway;
 use crate::telemetry::audit::AuditLog;
 
 impl Gateway {

@@ -19,7 +19,7 @@ const MAX_TOKENS: usize = 16;
 
 /// The newest code, and the tokens that were given for codes.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<State>);
+pub(super) struct PageTokens(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -48,7 +48,7 @@ pub(super) enum CodeError {
     Tried,
 }
 
-impl Sessions {
+impl PageTokens {
     /// A new code. The one before it cannot be used any more.
     pub(super) fn new_code(&self) -> Result<String, getrandom::Error> {
         let text = secret::<16>()?;
@@ -111,36 +111,36 @@ mod tests {
 
     #[test]
     fn a_code_is_worth_one_token_within_its_time() {
-        let sessions = Sessions::default();
-        assert_eq!(sessions.redeem(""), Err(CodeError::Wrong), "there is none yet");
-        let code = sessions.new_code().unwrap();
-        let token = sessions.redeem(&code).unwrap();
-        assert!(sessions.is_token(&token) && !sessions.is_token(&code) && !sessions.is_token(""));
-        assert_eq!(sessions.redeem(&code), Err(CodeError::Used));
-        let second = sessions.new_code().unwrap();
+        let page_tokens = PageTokens::default();
+        assert_eq!(page_tokens.redeem(""), Err(CodeError::Wrong), "there is none yet");
+        let code = page_tokens.new_code().unwrap();
+        let token = page_tokens.redeem(&code).unwrap();
+        assert!(page_tokens.is_token(&token) && !page_tokens.is_token(&code) && !page_tokens.is_token(""));
+        assert_eq!(page_tokens.redeem(&code), Err(CodeError::Used));
+        let second = page_tokens.new_code().unwrap();
         assert_ne!(second, code);
         let late = Instant::now() + CODE_LIFETIME + Duration::from_millis(1);
-        assert_eq!(sessions.redeem_at(&second, late), Err(CodeError::Old));
-        assert!(sessions.is_token(&token), "pages that have a token keep it");
+        assert_eq!(page_tokens.redeem_at(&second, late), Err(CodeError::Old));
+        assert!(page_tokens.is_token(&token), "pages that have a token keep it");
     }
 
     #[test]
     fn a_code_cannot_be_guessed_for_long() {
-        let sessions = Sessions::default();
-        let code = sessions.new_code().unwrap();
+        let page_tokens = PageTokens::default();
+        let code = page_tokens.new_code().unwrap();
         for _ in 0..MAX_WRONG {
-            assert_eq!(sessions.redeem("0123"), Err(CodeError::Wrong));
+            assert_eq!(page_tokens.redeem("0123"), Err(CodeError::Wrong));
         }
-        assert_eq!(sessions.redeem(&code), Err(CodeError::Tried));
-        let code = sessions.new_code().unwrap();
-        assert!(sessions.redeem(&code).is_ok());
+        assert_eq!(page_tokens.redeem(&code), Err(CodeError::Tried));
+        let code = page_tokens.new_code().unwrap();
+        assert!(page_tokens.redeem(&code).is_ok());
     }
 
     #[test]
     fn the_oldest_of_many_tokens_is_forgotten() {
-        let sessions = Sessions::default();
+        let page_tokens = PageTokens::default();
         let tokens: Vec<String> =
-            (0..=MAX_TOKENS).map(|_| sessions.redeem(&sessions.new_code().unwrap()).unwrap()).collect();
-        assert!(!sessions.is_token(&tokens[0]) && tokens[1..].iter().all(|token| sessions.is_token(token)));
+            (0..=MAX_TOKENS).map(|_| page_tokens.redeem(&page_tokens.new_code().unwrap()).unwrap()).collect();
+        assert!(!page_tokens.is_token(&tokens[0]) && tokens[1..].iter().all(|token| page_tokens.is_token(token)));
     }
 }

@@ -1,8 +1,8 @@
 //! The traces of a gateway.
 
-use super::Gateway;
 use crate::config::TelemetrySettings;
 use crate::diagnostic::Diagnostic;
+use crate::gateway::Gateway;
 use crate::telemetry::traces::{TraceSettings, Tracer};
 
 impl Gateway {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Gateway;
 use crate::backend::ServerLoad;
+use crate::gateway::Gateway;
 use crate::model::{BackendKind, BackendView, Definition, ItemKind, Snapshot, Status};
 use crate::search::estimate_tokens;
 use crate::surface::Surface;
