@@ -103,7 +103,7 @@ impl ControlApi {
         let surface = self.gateway.surface(&handle).await;
         let surface = surface.map_err(|error| problem(StatusCode::CONFLICT, &error.to_string()))?;
         let (gateway, source) = (Arc::clone(&self.gateway), CallSource::Control);
-        Ok(Operator { gateway, surface, principal, peer: None, source })
+        Ok(Operator { gateway, surface, principal, peer: None, source, uid: None })
     }
 
     async fn reply(self: Arc<Self>, request: SocketRequest) -> Result<HttpReply, Refused> {
@@ -191,7 +191,7 @@ impl ControlApi {
         };
         let (user, capabilities) = (call.user.as_deref(), &call.capabilities);
         let (operator, frames, stream) = self.caller(user, capabilities, Some((kind, &call.key))).await?;
-        let operator = Operator { source: source(request), ..operator };
+        let operator = Operator { source: source(request), uid: request.uid, ..operator };
         tokio::spawn(async move {
             let outcome = until_gone(&frames, operator.use_item(kind, &call.key, call.params)).await;
             finish(frames, operator, outcome).await;
@@ -202,6 +202,7 @@ impl ControlApi {
     async fn exec(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
         let exec: ExecRequest = body(request)?;
         let (operator, frames, stream) = self.caller(exec.user.as_deref(), &exec.capabilities, None).await?;
+        let operator = Operator { uid: request.uid, ..operator };
         let limits = self.gateway.code_mode();
         tokio::spawn(async move {
             let started = Instant::now();

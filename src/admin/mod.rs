@@ -26,5 +26,7 @@ pub use find::{FoundTool, find};
 pub use health::Health;
 pub use live_events::LiveEvent;
 pub use operator::{Operator, UseError};
-pub use recorded_calls::{CallDetails, CallSummary, RefusalSummary, ServerCallDetails, ServerCallSummary, ShownText};
+pub use recorded_calls::{
+    CallDetails, CallSummary, EventDetails, RefusalSummary, ServerCallDetails, ServerCallSummary, ShownText,
+};
 pub use report::{ReportedItem, SurfaceReport};

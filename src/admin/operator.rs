@@ -6,7 +6,7 @@ use crate::backend::{CallError, Cancellation, Peer};
 use crate::calls::{ItemCall, PolicyNow, RecordedRequest, RequestContext, RequestOrigin};
 use crate::gateway::Gateway;
 use crate::json::{Object, Raw, raw};
-use crate::model::{CallSource, ItemKind, Principal};
+use crate::model::{CallPeer, CallSource, ItemKind, Principal};
 use crate::surface::Surface;
 use crate::wire::key;
 
@@ -20,6 +20,8 @@ pub struct Operator {
     pub peer: Option<Arc<dyn Peer>>,
     /// How the audit log names where the calls come from.
     pub source: CallSource,
+    /// The user id of the process that asks for the calls.
+    pub uid: Option<u32>,
 }
 
 /// Why an item could not be used.
@@ -70,7 +72,7 @@ impl Operator {
             client: &local,
             source: self.source,
             session: None,
-            peer: None,
+            peer: self.uid.map(CallPeer::User),
             ambient: None,
         };
         let recorded = RecordedRequest::begin(calls.dispatcher.telemetry(), origin);

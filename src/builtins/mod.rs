@@ -21,7 +21,7 @@ pub use globals::{common, pure, session, session_builder};
 pub use metadata::names::{MAX_NAME, is_plain_name};
 pub use publish::plan::{Handler, Plan, Published};
 pub use publish::provenance::{DefinitionEdit, SkippedItem};
-pub use pure::redact::redacted_json;
+pub use pure::redact::{redacted_json, redacted_text};
 pub use pure::regex::glob_matches;
 pub use pure::time::members as time_members;
 pub use run::{SessionScriptError, run_session_script, world};

@@ -23,6 +23,7 @@ use crate::model::{CallOutcome, HandledCall, ItemKind, Principal, RefusalReason,
 use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
 use crate::store::Store;
 use crate::surface::PublishedItem;
+use crate::telemetry::CallRecording;
 
 /// The error of a call whose answers arrive after the session script was replaced.
 pub const POLICY_CHANGED: &str = "the policy changed while the question was open; call again";
@@ -36,6 +37,13 @@ pub struct Forward<'a> {
     pub accepts_task: bool,
     /// Overrides the backend's own timeout.
     pub timeout: Option<Duration>,
+}
+
+/// A statement at the interactive prompt.
+pub struct PromptRequest {
+    pub principal: Principal,
+    pub cancel: Cancellation,
+    pub recording: Arc<CallRecording>,
 }
 
 /// Everything that calls need, shared by all of them.
@@ -203,7 +211,8 @@ impl Calls {
     }
 
     /// A host outside of any client request, for the interactive prompt.
-    pub fn host(&self, principal: Principal, cancel: Cancellation, name: &str, runtime: Handle) -> Arc<Host> {
+    pub fn prompt_host(&self, prompt: PromptRequest, name: &str, runtime: Handle) -> Arc<Host> {
+        let PromptRequest { principal, cancel, recording } = prompt;
         let request = RequestInfo {
             method: ItemKind::Tool.use_method().into(),
             name: name.into(),
@@ -212,7 +221,8 @@ impl Calls {
             client: Arc::default(),
             headers: Arc::default(),
         };
-        Arc::new(self.request_host(request, None, cancel, runtime, name.into(), None)).host()
+        let host = self.request_host(request, None, cancel, runtime, name.into(), None);
+        Arc::new(RequestHost { recording: Some(recording), ..host }).host()
     }
 
     pub(super) fn request_host(

@@ -18,7 +18,7 @@ mod test_overrides;
 mod handler_peer;
 
 pub use asking::{ANSWER_TIMEOUT, WaitingMemory, as_request, take_answer};
-pub use call::{Calls, Forward, POLICY_CHANGED};
+pub use call::{Calls, Forward, POLICY_CHANGED, PromptRequest};
 pub use context::{ItemCall, PolicyNow, RequestContext};
 pub use dispatch::Dispatcher;
 pub use handler_run::failed;

@@ -1,6 +1,5 @@
 //! The record of a request: begun where the request arrives, closed when it has an outcome or is dropped.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use uuid::Uuid;
 use super::call_outcome;
 use crate::backend::CallError;
 use crate::json::Raw;
-use crate::model::{CallOutcome, CallRecord, CallSource, ClientInfo, Principal, TraceContext};
+use crate::model::{CallOutcome, CallPeer, CallRecord, CallSource, ClientInfo, Principal, TraceContext};
 use crate::telemetry::traces::SentContext;
 use crate::telemetry::{CallRecording, OTHER, Telemetry};
 use crate::wire::{Id, Revision, RpcError};
@@ -51,8 +50,7 @@ pub struct RequestOrigin<'a> {
     pub source: CallSource,
     /// A digest of the session id.
     pub session: Option<&'a Arc<str>>,
-    /// The other end of the HTTP connection.
-    pub peer: Option<IpAddr>,
+    pub peer: Option<CallPeer>,
     /// The trace context of the HTTP request.
     pub ambient: Option<TraceContext>,
 }
@@ -87,6 +85,11 @@ impl<'a> RecordedRequest<'a> {
     pub fn end_call(mut self, outcome: &Result<Raw, CallError>) {
         let result = outcome.as_ref().ok().filter(|_| self.recording.details().is_some());
         self.outcome = Some((call_outcome::of_call(outcome.as_ref()), result.cloned()));
+    }
+
+    /// The outcome of what is no request of MCP.
+    pub fn end_as(mut self, outcome: CallOutcome) {
+        self.outcome = Some((outcome, None));
     }
 
     /// The response of the request; `None` if it gets none.

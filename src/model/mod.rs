@@ -26,8 +26,8 @@ pub use backend::{
     problem,
 };
 pub use call_record::{
-    AnsweredQuestion, CallEvent, CallEventKind, CallOutcome, CallReader, CallRecord, CallRefusal, CallSource,
-    HandledCall, HandlerRecord, RecordedItem, RefusalReason, ReplayFacts, RequestTrace, ServerCallRecord, SpanId,
+    AnsweredQuestion, CallEvent, CallEventKind, CallOutcome, CallPeer, CallReader, CallRecord, CallRefusal, CallSource,
+    HandledCall, HandlerRecord, REPL, RecordedItem, RefusalReason, ReplayFacts, RequestTrace, ServerCallRecord, SpanId,
     TraceContext, TraceId,
 };
 pub use catalog::{Snapshot, SnapshotVariant};

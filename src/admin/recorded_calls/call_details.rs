@@ -1,11 +1,14 @@
 //! A call with what was sent, as somebody sees it who asks for it: without secrets unless they are asked for too.
 
+use std::time::SystemTime;
+
 use serde::{Deserialize, Serialize};
 
-use super::call_summary::{CallSummary, ServerCallSummary};
+use super::call_summary::{CallSummary, ServerCallSummary, milliseconds};
 use super::kept_call::{KeptCall, KeptText, MARGIN, MAX_SHOWN};
-use crate::builtins::redacted_json;
+use crate::builtins::{redacted_json, redacted_text};
 use crate::json::{Raw, valid};
+use crate::model::{CallEvent, CallEventKind};
 
 /// The body of `GET /calls/ID`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -20,6 +23,25 @@ pub struct CallDetails {
     pub result: Option<ShownText>,
     /// The calls of servers, in the order in which they ended.
     pub server_calls: Vec<ServerCallDetails>,
+    /// What else happened, in the order of time.
+    #[serde(default)]
+    pub events: Vec<EventDetails>,
+}
+
+/// A question, a line of the log, a rate limit that was exceeded, a result that was in the cache.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventDetails {
+    /// How long after the beginning of the call, in milliseconds.
+    pub after_ms: f64,
+    /// `elicit`, `rate limited`, `cache hit` or `log`.
+    pub kind: String,
+    /// The level of a line of the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// The question, or the line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// One call of a server, with what was sent.
@@ -58,6 +80,27 @@ impl CallDetails {
             params: call.params.as_ref().map(shown),
             result: call.result.as_ref().map(shown),
             server_calls: server_calls.collect(),
+            events: call.events.iter().map(|event| EventDetails::of(event, show_secrets)).collect(),
+        }
+    }
+}
+
+impl EventDetails {
+    fn of(event: &EventDetails, show_secrets: bool) -> Self {
+        let shown = |text: &String| if show_secrets { text.clone() } else { redacted_text(text) };
+        EventDetails { text: event.text.as_ref().map(shown), ..event.clone() }
+    }
+
+    pub(super) fn of_record(event: &CallEvent, began: SystemTime) -> Self {
+        let level = match &event.kind {
+            CallEventKind::Logged { level, .. } => Some((*level).to_owned()),
+            _ => None,
+        };
+        EventDetails {
+            after_ms: milliseconds(event.at.duration_since(began).unwrap_or_default()),
+            kind: event.kind.as_str().to_owned(),
+            level,
+            text: event.kind.message().map(str::to_owned),
         }
     }
 }

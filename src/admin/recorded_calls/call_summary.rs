@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::builtins::redacted_text;
 use crate::model::{CallOutcome, CallRecord, ServerCallRecord};
 
 /// The maximum length of a text that a client, a server or a script chooses, in characters.
@@ -60,11 +61,15 @@ pub struct RefusalSummary {
 
 /// One call of a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ServerCallSummary {
     pub server: String,
     pub method: String,
     pub outcome: String,
     pub error: Option<String>,
+    /// How long after the beginning of the request it began, in milliseconds.
+    #[serde(default)]
+    pub after_ms: f64,
     pub ms: f64,
 }
 
@@ -82,16 +87,21 @@ impl CallSummary {
             client: short(format!("{} {}", record.client.name(), record.client.version()).trim()),
             source: record.source.as_str().to_owned(),
             outcome: if record.refusal.is_some() { "refused" } else { word(&record.outcome) }.to_owned(),
-            error: record.outcome.message().map(short),
+            error: record.outcome.message().map(shown),
             refusal: record.refusal.as_ref().map(|refusal| RefusalSummary {
                 reason: refusal.reason.as_str().to_owned(),
                 at: refusal.at.as_deref().map(short),
-                why: short(&refusal.why),
+                why: shown(&refusal.why),
             }),
             ms: milliseconds(record.duration),
             bytes_in: size(record.params.as_ref()),
             bytes_out: size(record.result.as_ref()),
-            server_calls: record.server_calls.iter().take(MAX_SERVER_CALLS).map(ServerCallSummary::of).collect(),
+            server_calls: record
+                .server_calls
+                .iter()
+                .take(MAX_SERVER_CALLS)
+                .map(|call| ServerCallSummary::of(call, record.began))
+                .collect(),
             more_server_calls: record.more_server_calls + record.server_calls.len().saturating_sub(MAX_SERVER_CALLS),
             trace: record.trace.as_ref().map(|trace| trace.id.to_string()),
         }
@@ -107,12 +117,13 @@ impl CallSummary {
 }
 
 impl ServerCallSummary {
-    pub(super) fn of(call: &ServerCallRecord) -> Self {
+    pub(super) fn of(call: &ServerCallRecord, began: SystemTime) -> Self {
         ServerCallSummary {
             server: call.server.to_string(),
             method: short(&call.method),
             outcome: word(&call.outcome).to_owned(),
-            error: call.outcome.message().map(short),
+            error: call.outcome.message().map(shown),
+            after_ms: milliseconds(call.began.duration_since(began).unwrap_or_default()),
             ms: milliseconds(call.duration),
         }
     }
@@ -136,8 +147,13 @@ fn time(at: SystemTime) -> String {
 }
 
 /// In hundredths.
-fn milliseconds(duration: Duration) -> f64 {
+pub(super) fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 100_000.0).round() / 100.0
+}
+
+/// A sentence that may quote what was sent, without personal data and secrets.
+fn shown(text: &str) -> String {
+    short(&redacted_text(&short(text)))
 }
 
 fn short(text: &str) -> String {

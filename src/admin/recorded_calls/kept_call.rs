@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::call_details::EventDetails;
 use super::call_summary::{CallSummary, MAX_SERVER_CALLS, ServerCallSummary};
 use crate::json::Raw;
 use crate::model::CallRecord;
@@ -22,6 +23,7 @@ pub(in crate::admin) struct KeptCall {
     pub(super) params: Option<KeptText>,
     pub(super) result: Option<KeptText>,
     pub(super) server_calls: Vec<KeptServerCall>,
+    pub(super) events: Vec<EventDetails>,
     /// The record itself, if no part of it is left out above. It shares its texts.
     whole: Option<Arc<CallRecord>>,
     size: usize,
@@ -52,7 +54,7 @@ impl KeptCall {
         let params = record.params.as_ref().map(|text| KeptText::within(&mut room, text));
         let result = record.result.as_ref().map(|text| KeptText::within(&mut room, text));
         let server_calls = record.server_calls.iter().take(MAX_SERVER_CALLS).map(|call| KeptServerCall {
-            summary: ServerCallSummary::of(call),
+            summary: ServerCallSummary::of(call, record.began),
             params: KeptText::within(&mut room, &call.params),
             result: call.result.as_ref().map(|text| KeptText::within(&mut room, text)),
         });
@@ -65,13 +67,17 @@ impl KeptCall {
         let is_whole = texts.chain(called).all(|text| matches!(text, KeptText::Whole(_)))
             && record.server_calls.len() <= MAX_SERVER_CALLS;
         let whole = is_whole.then(|| Arc::clone(record));
-        let size = summary.size() * 2 + MAX_TEXTS - room;
+        let events: Vec<EventDetails> =
+            record.events.iter().map(|event| EventDetails::of_record(event, record.began)).collect();
+        let said: usize = events.iter().map(|event| 100 + event.text.as_ref().map_or(0, String::len)).sum();
+        let size = summary.size() * 2 + MAX_TEXTS - room + said;
         KeptCall {
             summary,
             policy: record.policy.as_deref().map(str::to_owned),
             params,
             result,
             server_calls,
+            events,
             whole,
             size,
         }

@@ -6,7 +6,7 @@ mod call_summary;
 mod kept_call;
 mod recorder;
 
-pub use call_details::{CallDetails, ServerCallDetails, ShownText};
+pub use call_details::{CallDetails, EventDetails, ServerCallDetails, ShownText};
 pub(super) use call_ring::FindError;
 pub use call_summary::{CallSummary, RefusalSummary, ServerCallSummary};
 pub(super) use kept_call::KeptCall;

@@ -15,11 +15,11 @@ pub use statements::StatementBuffer;
 use crate::author::lsp;
 use crate::author::reference;
 use crate::builtins::{self, Settings, presets};
-use crate::calls::{Calls, TestOverrides};
+use crate::calls::{Calls, PromptRequest, RecordedRequest, RequestOrigin, TestOverrides};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
 use crate::json::{Raw, RawRef};
-use crate::model::{Principal, SurfaceKey};
+use crate::model::{CallOutcome, CallPeer, CallSource, Principal, REPL, SurfaceKey};
 use crate::script::{self, Context, Failure, Limits, LogLevel, Paths, Program, Source, converse, on_big_stack};
 
 /// The environment of a prompt.
@@ -29,6 +29,8 @@ pub struct PromptContext {
     /// The folder that `//` paths start at.
     pub root: PathBuf,
     pub principal: Principal,
+    /// The user id of this process.
+    pub uid: Option<u32>,
     /// Cancels the running statement.
     pub interrupt: Interrupt,
     /// Shows the output of `print()`.
@@ -115,10 +117,27 @@ fn run(
         test_overrides: Some(Arc::new(PrintRedirect { print: setting.print })),
         ..Calls::clone(&setting.gateway.calls())
     };
-    let host =
-        calls.host(setting.principal.clone(), setting.interrupt.new_token().into(), "repl", setting.runtime.clone());
-    let context = Context::prompt(world, host, &limits);
-    prompt.run(&Program {
+    let nobody = Arc::default();
+    let origin = RequestOrigin {
+        method: REPL,
+        id: None,
+        revision: None,
+        params: None,
+        principal: &setting.principal,
+        client: &nobody,
+        source: CallSource::Control,
+        session: None,
+        peer: setting.uid.map(CallPeer::User),
+        ambient: None,
+    };
+    let recorded = RecordedRequest::begin(calls.dispatcher.telemetry(), origin);
+    let request = PromptRequest {
+        principal: setting.principal.clone(),
+        cancel: setting.interrupt.new_token().into(),
+        recording: Arc::clone(recorded.recording()),
+    };
+    let context = Context::prompt(world, calls.prompt_host(request, "repl", setting.runtime.clone()), &limits);
+    let outcome = prompt.run(&Program {
         source: &source,
         globals: builtins::session(),
         context: &context,
@@ -127,7 +146,9 @@ fn run(
         embedded: presets::LIBRARY,
         paths: Paths::Full,
         collects: false,
-    })
+    });
+    recorded.end_as(if outcome.is_ok() { CallOutcome::Ok } else { CallOutcome::ToolError });
+    outcome
 }
 
 /// Redirects `print()` to the user interface. The clock and all effects are real.

@@ -48,7 +48,8 @@ pub(super) async fn run<T>(
             output::diagnostics(&missing_tools(&query.loaded.config, &surface));
             let peer = terminal::user().map(|user| user as Arc<dyn Peer>);
             let (principal, source) = (query.principal(), CallSource::Control);
-            work(Operator { gateway: Arc::clone(&gateway), surface, principal, peer, source }).await
+            let uid = Some(rustix::process::getuid().as_raw());
+            work(Operator { gateway: Arc::clone(&gateway), surface, principal, peer, source, uid }).await
         }
         Err(failure) => Err(failure),
     };

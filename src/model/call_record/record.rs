@@ -1,6 +1,7 @@
 //! The record of one request: by whom, about what, who decided, how it ended.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::{CallEvent, CallOutcome, CallRefusal, RequestTrace, ServerCallRecord, SpanId};
 use crate::json::Raw;
 use crate::model::{ClientInfo, Definition, ItemKind, Principal};
+
+/// The method of a statement at the prompt of `proxy repl`, which is no method of MCP.
+pub const REPL: &str = "proxy/repl";
 
 /// A request that is over.
 #[derive(Clone, Debug)]
@@ -32,8 +36,7 @@ pub struct CallRecord {
     pub source: CallSource,
     /// A digest of the session id, which is as good as a password while the session lasts.
     pub session: Option<Arc<str>>,
-    /// The other end of the HTTP connection.
-    pub peer: Option<IpAddr>,
+    pub peer: Option<CallPeer>,
     /// The digest of the session script that decided.
     pub policy: Option<Arc<str>>,
     pub outcome: CallOutcome,
@@ -107,6 +110,23 @@ pub struct RecordedItem {
     pub origin: Option<(Arc<str>, Arc<str>)>,
     /// As published; `None` if nothing of that name is published.
     pub definition: Option<Arc<Definition>>,
+}
+
+/// The other end of the connection that a request came on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallPeer {
+    Address(IpAddr),
+    /// The user id of the process at the control socket.
+    User(u32),
+}
+
+impl fmt::Display for CallPeer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallPeer::Address(address) => write!(formatter, "{address}"),
+            CallPeer::User(uid) => write!(formatter, "uid {uid}"),
+        }
+    }
 }
 
 /// Where a request came from.

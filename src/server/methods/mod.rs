@@ -27,7 +27,7 @@ use super::client::state::Client;
 use crate::backend::{Cancellation, Peer};
 use crate::calls::{RecordedRequest, RequestContext, RequestOrigin};
 use crate::json::Raw;
-use crate::model::{ItemKind, is_protocol_method};
+use crate::model::{CallPeer, ItemKind, is_protocol_method};
 use crate::surface::Surface;
 use crate::telemetry::CallRecording;
 use crate::wire::{Request, Revision, RpcError};
@@ -91,7 +91,7 @@ pub(super) async fn answer(
         client: &client.info,
         source: server.source,
         session: client.session.as_ref(),
-        peer: client.peer,
+        peer: client.peer.map(CallPeer::Address),
         ambient: client.trace_context,
     };
     let recorded = RecordedRequest::begin(&server.telemetry, origin);

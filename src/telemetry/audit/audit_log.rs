@@ -12,7 +12,7 @@ use super::line::{self, AuditEntry, LineOptions, Redact};
 use super::state::AuditState;
 use super::writer::{Writer, WriterCommand};
 use crate::config::Audit;
-use crate::model::{CallReader, CallRecord};
+use crate::model::{CallReader, CallRecord, REPL};
 
 /// How long the end of the proxy waits for the last lines.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -82,7 +82,9 @@ impl AuditLog {
 
 impl CallReader for AuditLog {
     fn read(&self, record: &Arc<CallRecord>) {
-        if line::event_type(&record.method).is_some() {
+        // A statement that calls nothing is nobody's business.
+        let is_silent = record.method == REPL && record.server_calls.is_empty();
+        if line::event_type(&record.method).is_some() && !is_silent {
             self.add(AuditEntry::Call(Arc::clone(record)));
         }
     }

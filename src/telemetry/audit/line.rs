@@ -13,7 +13,7 @@ use super::key::AuditKey;
 use crate::config::{Audit, AuditDetail};
 use crate::json::{Object, Raw};
 use crate::model::{
-    CallOutcome, CallRecord, CallSource, ClientInfo, ItemKind, Principal, RecordedItem, RefusalReason,
+    CallOutcome, CallRecord, CallSource, ClientInfo, ItemKind, Principal, REPL, RecordedItem, RefusalReason,
     ServerCallRecord, TraceContext,
 };
 
@@ -105,6 +105,7 @@ pub(super) fn event_type(method: &str) -> Option<&'static str> {
         "tools/call" => "mcp_tool_call",
         "resources/read" => "mcp_resource_read",
         "prompts/get" => "mcp_prompt_get",
+        REPL => "operator_repl",
         _ if method.starts_with("tasks/") => "mcp_task",
         _ => return None,
     })

@@ -12,7 +12,8 @@ use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 
 use crate::json::Object;
 use crate::model::{
-    CallEvent, CallEventKind, CallOutcome, CallRecord, CallSource, RequestTrace, ServerCallRecord, TraceContext,
+    CallEvent, CallEventKind, CallOutcome, CallPeer, CallRecord, CallSource, RequestTrace, ServerCallRecord,
+    TraceContext,
 };
 
 /// The maximum length of a text that a client, a server or a script chooses, in characters.
@@ -42,7 +43,9 @@ fn request_span(record: &CallRecord, trace: &RequestTrace) -> Span {
     };
     attributes.add("network.transport", Some(transport));
     attributes.add("network.protocol.name", protocol);
-    attributes.add("client.address", record.peer.map(|peer| peer.to_string()).as_deref());
+    if let Some(CallPeer::Address(address)) = record.peer {
+        attributes.add("client.address", Some(&address.to_string()));
+    }
     attributes.outcome(&record.outcome);
     let server = item.and_then(|item| item.origin.as_ref()).map(|(server, _)| server.as_ref());
     attributes.add("mcp.server.name", server);
@@ -240,7 +243,7 @@ pub(super) mod tests {
             }),
             principal: Principal::named("ann"),
             session: Some("5e55".into()),
-            peer: Some([127, 0, 0, 1].into()),
+            peer: Some(CallPeer::Address([127, 0, 0, 1].into())),
             policy: Some("00".into()),
             handler: Some(HandlerRecord {
                 at: Some("policy.star:12".to_owned()),

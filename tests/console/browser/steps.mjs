@@ -108,7 +108,7 @@ export async function steps({ page, context, accessible, address }) {
   await row('Calls', 'shout').filter({ hasText: '2 server calls' }).locator('button.open').click();
   await panel('Call').getByText('hello', { exact: false }).first().waitFor();
   await panel('Call').getByText('console', { exact: true }).first().waitFor();
-  assert.equal(await panel('Call').getByRole('list', { name: 'Calls of servers' }).locator('> li').count(), 2);
+  assert.equal(await panel('Call').getByRole('list', { name: 'What it did' }).locator('> li').count(), 2);
   await accessible('call');
   await panel('Call').getByRole('button', { name: 'Copy as test' }).click();
   await panel('Call').getByRole('status').getByText('Copied').waitFor();

@@ -25,6 +25,11 @@ pub fn redacted_json(text: &str) -> String {
     redacted_within(text, 0)
 }
 
+/// A text with personal data and secrets replaced, as `redact()` does.
+pub fn redacted_text(text: &str) -> String {
+    redacted("", text, 0).unwrap_or_else(|| text.to_owned())
+}
+
 fn redacted_within(text: &str, depth: usize) -> String {
     let mut out = String::with_capacity(text.len());
     // The name of the last member: that of all elements of a list.

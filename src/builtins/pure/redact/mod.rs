@@ -22,7 +22,7 @@ use crate::json::MAX_DEPTH;
 use crate::script::{ScriptError, script_error};
 use detectors::{DETECTORS, Detector};
 
-pub use json_text::redacted_json;
+pub use json_text::{redacted_json, redacted_text};
 
 #[starlark_module]
 pub fn register_redact(builder: &mut GlobalsBuilder) {

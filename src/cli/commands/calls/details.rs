@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::line::{milliseconds, refusal, what};
-use crate::admin::{CallDetails, ShownText};
+use crate::admin::{CallDetails, EventDetails, ShownText};
 use crate::cli::output;
 use crate::foreign_text::visible;
 
@@ -33,13 +33,19 @@ pub(super) fn print(details: &CallDetails) {
         fact("error", one_line(error));
     }
     texts(&mut lines, "", details.params.as_ref(), details.result.as_ref());
+    let mut steps: Vec<(f64, Vec<String>)> =
+        details.events.iter().map(|event| (event.after_ms, of_event(event))).collect();
     for call in &details.server_calls {
         let head = format!("{} {}", one_line(&call.call.server), one_line(&call.call.method));
         let error = call.call.error.as_ref().map(|error| format!(": {}", one_line(error))).unwrap_or_default();
         let (outcome, ms) = (one_line(&call.call.outcome), milliseconds(call.call.ms));
-        lines.push(format!("\n-> {head}: {outcome} in {ms}{error}"));
-        texts(&mut lines, "   ", Some(&call.params), call.result.as_ref());
+        let mut step = vec![format!("\n-> {head}: {outcome} in {ms}{error}")];
+        texts(&mut step, "   ", Some(&call.params), call.result.as_ref());
+        steps.push((call.call.after_ms, step));
     }
+    // What the script did, in the order of time.
+    steps.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    lines.extend(steps.into_iter().flat_map(|(_, step)| step));
     if call.more_server_calls > 0 {
         lines.push(format!("\nand {} more calls of servers", call.more_server_calls));
     }
@@ -47,6 +53,13 @@ pub(super) fn print(details: &CallDetails) {
     if details.redacted && !output::is_quiet() {
         output::err("personal data and secrets are hidden as far as they are recognized; `--show-secrets` shows them");
     }
+}
+
+/// A question, a line of the log, or what happened without a text.
+fn of_event(event: &EventDetails) -> Vec<String> {
+    let kind = event.level.as_ref().map_or_else(|| event.kind.clone(), |level| format!("{} {level}", event.kind));
+    let text = event.text.as_ref().map(|text| format!(": {}", output::one_line(text))).unwrap_or_default();
+    vec![format!("\n-> {}{text}", output::one_line(&kind))]
 }
 
 fn texts(lines: &mut Vec<String>, indent: &str, params: Option<&ShownText>, result: Option<&ShownText>) {

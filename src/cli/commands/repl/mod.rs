@@ -33,6 +33,9 @@ pub(super) fn run(args: &ReplArgs) -> Result<(), CommandFailure> {
 async fn start_prompt(loaded: &LoadedConfig) -> Result<(), CommandFailure> {
     let options = setup::options(loaded.bundled)?;
     let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?);
+    if let Some(audit) = &loaded.config.audit {
+        gateway.start_audit(audit, false).map_err(CommandFailure::failed)?;
+    }
     gateway.introduce(crate::cli::terminal::client());
     spinner::with("starting the servers", gateway.servers_settled()).await;
     setup::report_servers(&gateway);
@@ -44,6 +47,7 @@ async fn start_prompt(loaded: &LoadedConfig) -> Result<(), CommandFailure> {
         settings: script_source.settings,
         root: script_source.root,
         principal: Identity::local_user(&options.variables),
+        uid: Some(rustix::process::getuid().as_raw()),
         interrupt: interrupt.clone(),
         print: output::data,
         runtime: tokio::runtime::Handle::current(),

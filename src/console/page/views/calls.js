@@ -178,10 +178,11 @@ function Call({ id, summary }) {
       <h3>Arguments</h3><${Sent} text=${details.params} name="arguments" pick=${(json) => json.arguments ?? json} />
       <h3>Result</h3><${Sent} text=${details.result} name="result" />
       ${
-        details.serverCalls.length > 0 &&
-        html`<h3>Calls of servers</h3>
-        <ol class="tree" aria-label="Calls of servers">${details.serverCalls.map(
-          (child, at) => html`<li key=${at}><${ServerCall} child=${child} longest=${call.ms} /></li>`,
+        steps(details).length > 0 &&
+        html`<h3>What it did</h3>
+        <ol class="tree" aria-label="What it did">${steps(details).map(
+          (step, at) =>
+            html`<li key=${at}>${step.call ? html`<${ServerCall} child=${step} longest=${call.ms} />` : html`<${Event} event=${step} />`}</li>`,
         )}</ol>
         ${call.moreServerCalls > 0 && html`<p class="empty">and ${plural(call.moreServerCalls, 'more', 'more')}</p>`}`
       }`
@@ -219,6 +220,16 @@ function ServerCall({ child, longest }) {
     <h4>Arguments</h4><${Sent} text=${child.params} name="arguments" pick=${(json) => json.arguments ?? json} />
     <h4>Result</h4><${Sent} text=${child.result} name="result" />
   </details>`;
+}
+
+/** The calls of servers and what else happened, in the order of time. */
+const steps = ({ serverCalls, events = [] }) =>
+  [...serverCalls, ...events].sort((a, b) => (a.call ?? a).afterMs - (b.call ?? b).afterMs);
+
+/** A question, a line of the log, or what happened without a text. */
+function Event({ event }) {
+  return html`<span class="type">${event.kind}${event.level && ` ${plain(event.level)}`}</span>${' '}
+    ${event.text && html`<${Text} value=${event.text} limit=${500} />`} ${milliseconds(event.afterMs)}`;
 }
 
 /** The command that makes the same call. */

@@ -35,6 +35,8 @@ pub struct SocketRequest {
     pub query: Vec<(String, String)>,
     pub headers: HeaderMap,
     pub body: Bytes,
+    /// The user of the process at the other end.
+    pub uid: Option<u32>,
     /// The connection that takes the reply.
     pub connection: Arc<OutboundConnection>,
 }
@@ -81,14 +83,14 @@ async fn serve<S: SocketService>(
     connection: Arc<OutboundConnection>,
     max_body: usize,
 ) {
-    let refusal = service.refusal(&stream);
+    let (refusal, uid) = (service.refusal(&stream), stream.peer_cred().ok().map(|peer| peer.uid()));
     let outlet = Arc::clone(&connection);
     let respond = service_fn(move |request: Request<Incoming>| {
         let (service, connection, refusal) = (Arc::clone(&service), Arc::clone(&outlet), refusal.clone());
         async move {
             let reply = match refusal {
                 Some(reason) => problem(StatusCode::FORBIDDEN, &reason),
-                None => reply(request, service, &connection, max_body).await,
+                None => reply(request, service, uid, &connection, max_body).await,
             };
             let response: Response<ReplyBody> = into_response(reply, None, connection);
             Ok::<_, Infallible>(response)
@@ -109,6 +111,7 @@ async fn serve<S: SocketService>(
 async fn reply<S: SocketService>(
     request: Request<Incoming>,
     service: Arc<S>,
+    uid: Option<u32>,
     connection: &Arc<OutboundConnection>,
     max_body: usize,
 ) -> HttpReply {
@@ -124,7 +127,7 @@ async fn reply<S: SocketService>(
     let query = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     let path = parts.uri.path().to_owned();
     let (method, headers, connection) = (parts.method, parts.headers, Arc::clone(connection));
-    service.handle(SocketRequest { method, path, query, headers, body, connection }).await
+    service.handle(SocketRequest { method, path, query, headers, body, uid, connection }).await
 }
 
 /// A reply that says what is wrong.

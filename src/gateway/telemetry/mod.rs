@@ -1,0 +1,7 @@
+//! What the gateway tells about itself: its gauges, and the audit log and the traces that its config asks for.
+
+mod audit;
+mod gauges;
+mod traces;
+
+pub use gauges::{DefinitionTokens, Gauges, ServerGauges};

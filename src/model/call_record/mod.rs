@@ -1,0 +1,20 @@
+//! What is recorded of one request. One record, many readers: the audit log, `proxy calls`, traces.
+
+mod event;
+#[cfg(test)]
+mod example;
+mod outcome;
+mod record;
+mod refusal;
+mod server_call;
+mod trace_context;
+
+pub use event::{CallEvent, CallEventKind};
+pub use outcome::CallOutcome;
+pub use record::{
+    AnsweredQuestion, CallPeer, CallReader, CallRecord, CallSource, HandledCall, HandlerRecord, REPL, RecordedItem,
+    ReplayFacts,
+};
+pub use refusal::{CallRefusal, RefusalReason};
+pub use server_call::ServerCallRecord;
+pub use trace_context::{RequestTrace, SpanId, TraceContext, TraceId};

@@ -1,0 +1,46 @@
+//! Why the proxy or its script refused a request.
+
+use serde::{Deserialize, Serialize};
+
+/// Why the proxy or its script refused a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRefusal {
+    pub reason: RefusalReason,
+    /// The line of the script that refused, such as `policy.star:41`.
+    pub at: Option<String>,
+    pub why: String,
+}
+
+/// Who refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusalReason {
+    /// `fail()` in `on_request` or `on_other_request`.
+    OnRequest,
+    /// `fail()` in a handler.
+    Handler,
+    /// `fail()` or a result with `isError`, after a rate limit was exceeded.
+    RateLimit,
+    /// The arguments do not match the published schema.
+    Schema,
+    /// Nothing of that name is published.
+    Unknown,
+    /// The audit log is required and cannot be written.
+    Audit,
+}
+
+impl RefusalReason {
+    pub const ALL: [Self; 6] =
+        [Self::OnRequest, Self::Handler, Self::RateLimit, Self::Schema, Self::Unknown, Self::Audit];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RefusalReason::OnRequest => "on_request",
+            RefusalReason::Handler => "handler",
+            RefusalReason::RateLimit => "rate_limit",
+            RefusalReason::Schema => "schema",
+            RefusalReason::Unknown => "unknown",
+            RefusalReason::Audit => "audit",
+        }
+    }
+}
