@@ -3,10 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
 
-use super::{KEY, lines_until, parsed, text, world};
+use super::{KEY, calls, lines_until, parsed, text, world};
+use crate::questions::accepted;
 use crate::support::config::Config;
 use crate::support::http_request::HttpRequest;
+use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 
@@ -88,4 +91,65 @@ async fn requests_without_a_valid_token_are_in_the_log() {
     assert_eq!((&refused["requests"], &refused["source"]["value"]), (&json!(1), &json!("127.0.0.1")));
     // Without a key there is nothing but the size of the arguments.
     assert_eq!((&lines[2]["subject"]["sub"], &lines[2]["arguments"]), (&json!("ann"), &json!({"bytes": 7})));
+}
+
+/// Publishes what the server has, and a tool that asks before it calls the server.
+const ASKING: &str = r#"
+def careful(args):
+    elicit("Sure?", when_unavailable = "error")
+    return tools["echo"](args)
+
+tools = {meta.name: call for meta, call in backends()["fake"].tools()}
+publish(metadata("careful", "", {"type": "object"}, {}), careful)
+passthrough()
+"#;
+
+#[tokio::test]
+async fn the_rounds_of_a_call_are_known_by_one_id_with_its_session_and_address() {
+    // Given a server that asks, and a script that asks,
+    let config = Config::new()
+        .server("fake", &fake_backend(["--era", "legacy", "--only", "ask,echo"]))
+        .section("sessionInit: { scriptFile: policy.star }")
+        .section("audit: { file: logs/audit.jsonl }");
+    let proxy = Proxy::new(&config).file("policy.star", ASKING).http().await;
+    let mut client = proxy.client();
+    // when a stateless client calls both and answers with a second request,
+    for tool in ["ask", "careful"] {
+        let (call, form) = (json!({"name": tool, "arguments": {}}), r#"{"elicitation":{"form":{}}}"#);
+        let asked: Value = client.modern_with("tools/call", &call.to_string(), form).await.value()["result"].clone();
+        client.modern_with("tools/call", &accepted(&call, &json!({"result": asked})).to_string(), form).await.result();
+    }
+    // and a client with a session calls a tool,
+    client.initialize("2025-11-25").await.result();
+    client.call("echo", "{}").await.result();
+    let session = client.session().expect("it has one").to_owned();
+    // then the two rounds of each call have one id, and the last one has what the server was asked for.
+    let lines = lines_until(&proxy.world, "audit.jsonl", &proxy.program.stderr, |lines| calls(lines) >= 5).await;
+    let lines: Vec<&Value> = lines.iter().filter(|line| line["type"] == "mcp_tool_call").collect();
+    for rounds in lines[..4].chunks(2) {
+        let [first, last] = rounds else { panic!("{rounds:?}") };
+        assert_eq!((&first["outcome"], &last["outcome"]), (&json!("asked"), &json!("success")), "{first} {last}");
+        assert!(first["call"].is_string() && first["call"] == last["call"], "{first} {last}");
+        assert_eq!((&last["calls"][0]["server"], &last["source"]["value"]), (&json!("fake"), &json!("127.0.0.1")));
+    }
+    assert_ne!(lines[0]["call"], lines[2]["call"]);
+    let of_session = lines[4];
+    assert_eq!(of_session["call"], Value::Null);
+    let digest = of_session["subject"]["session"].as_str().unwrap_or_else(|| panic!("{of_session}"));
+    assert!(!digest.is_empty() && !of_session.to_string().contains(&session), "the id itself would open the session");
+}
+
+#[tokio::test]
+async fn what_is_called_at_the_prompt_is_in_the_log() {
+    let world = world("results: none");
+    let lines = "1 + 1\nbackends()['fake'].tools()[0][1]({'text': 'hello'})\n";
+    let (mut program, mut stdin, _stdout) = Program::start(world.command(["repl"]));
+    stdin.write_all(lines.as_bytes()).await.expect("the prompt reads");
+    drop(stdin);
+    assert_eq!(program.exit().await.code(), Some(0));
+    let lines = parsed(&text(&world, "audit.jsonl"));
+    let kinds: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap_or_default()).collect();
+    assert_eq!(kinds, ["log_opened", "operator_repl", "seal"]);
+    assert_eq!((&lines[1]["calls"][0]["name"], &lines[1]["source"]["type"]), (&json!("echo"), &json!("control")));
+    assert!(lines[1]["source"]["value"].as_str().is_some_and(|user| user.starts_with("uid ")), "{}", lines[1]);
 }

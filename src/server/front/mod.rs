@@ -6,6 +6,7 @@ pub(crate) mod http;
 pub(crate) mod identity;
 pub(crate) mod disconnect;
 pub(crate) mod session;
+pub(crate) mod session_id;
 pub(crate) mod sessions;
 pub(crate) mod stateless;
 pub(crate) mod stdio;

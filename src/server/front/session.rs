@@ -12,6 +12,7 @@ use crate::server::client::replay_budget::ReplayBudget;
 use crate::server::client::session_stream::SessionStream;
 use crate::server::client::sink::MessageSink;
 use crate::server::client::state::Client;
+use crate::server::front::session_id::SessionId;
 use crate::wire::http::Frames;
 use crate::wire::outbound::Outlet;
 use crate::wire::{Response, Revision, encode};
@@ -26,6 +27,7 @@ const MAX_REPLAY_BYTES: usize = 8 << 20;
 /// One session of an HTTP client.
 #[derive(Debug)]
 pub(crate) struct Session {
+    pub(super) id: SessionId,
     pub(crate) client: Arc<Client>,
     pub(crate) in_flight: InFlight,
     /// Limits the replay buffers of all sessions together.
@@ -40,9 +42,11 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(client: Client, replay_budget: &Arc<ReplayBudget>) -> Self {
+    pub(crate) fn new(id: SessionId, client: Client, replay_budget: &Arc<ReplayBudget>) -> Self {
         let standalone = Arc::new(SessionStream::new(0, replay_budget));
+        let client = Client { session: Some(id.digest()), ..client };
         Session {
+            id,
             client: Arc::new(client.with_sink(MessageSink::SessionStream(Arc::clone(&standalone)))),
             in_flight: InFlight::default(),
             replay_budget: Arc::clone(replay_budget),

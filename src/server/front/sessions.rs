@@ -85,12 +85,10 @@ impl Sessions {
         share.clamp(1, self.limit.max(1))
     }
 
-    /// Adds a session under a new random id. If its group or the table is full, the least used idle session of the
+    /// Adds a session. If its group or the table is full, the least used idle session of the
     /// group makes room. Returns `None` if it has none.
     pub(crate) fn add(&self, session: Arc<Session>) -> Option<AddedSession> {
-        let mut random = [0u8; 16];
-        getrandom::fill(&mut random).ok()?;
-        let id = crate::json::hex(&random);
+        let id = session.id.as_str().to_owned();
         let group = group(&session);
         let mut table = self.lock();
         let of_group = table.counts.get(&group).copied().unwrap_or_default();
@@ -146,12 +144,13 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::front::session_id::SessionId;
     use crate::server::methods::initialize::Handshake;
 
     #[test]
     fn only_idle_sessions_are_removed() {
         let client = || Handshake::default().client(Principal::anonymous());
-        let session = || Arc::new(Session::new(client(), &Arc::default()));
+        let session = || Arc::new(Session::new(SessionId::random().unwrap(), client(), &Arc::default()));
         for (idle, swept) in [(Duration::from_secs(60), 0), (Duration::ZERO, 1)] {
             let sessions = Sessions::new(10, idle);
             let id = sessions.add(session()).unwrap().id;
@@ -166,7 +165,8 @@ mod tests {
     }
 
     fn of(principal: &Principal) -> Arc<Session> {
-        Arc::new(Session::new(Handshake::default().client(principal.clone()), &Arc::default()))
+        let client = Handshake::default().client(principal.clone());
+        Arc::new(Session::new(SessionId::random().unwrap(), client, &Arc::default()))
     }
 
     /// How many of so many new sessions displaced one of their own group.

@@ -5,7 +5,6 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
 use std::io;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,10 +50,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a connection that has to make room may take to answer a request that has just arrived.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The other end of the connection of a request, among its extensions.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PeerAddress(pub(super) IpAddr);
 
 /// Serves until `stop`, then lets running responses finish. The limits hold for clients that send the head of a request byte
 /// by byte, or not at all: they must neither hold a connection forever nor keep others from connecting.
@@ -120,12 +115,13 @@ async fn connection<R, B>(
     if let Err(error) = stream.stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    let peer = stream.stream.peer_addr().ok().map(|address| PeerAddress(address.ip()));
     let outbound = Arc::clone(&stream.connection);
+    if let Ok(address) = stream.stream.peer_addr() {
+        outbound.set_peer(address.ip());
+    }
     let requested = Arc::new(AtomicBool::new(false));
     let (seen, outlet, close) = (Arc::clone(&requested), Arc::clone(&outbound), slot.close.clone());
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        peer.and_then(|peer| request.extensions_mut().insert(peer));
+    let service = service_fn(move |request: Request<Incoming>| {
         if !seen.swap(true, Ordering::Relaxed) && request.version() == Version::HTTP_2 {
             outlet.set_multiplexed();
         }

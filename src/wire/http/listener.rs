@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Guard;
-use super::accept::{self, PeerAddress};
+use super::accept;
 use super::body::{self, BodyError};
 use super::reply_body::ReplyBody;
 use crate::wire::outbound::{NoRoom, OutboundBudget, OutboundConnection, OutboundMessage, Outlet};
@@ -174,8 +174,7 @@ impl<S: HttpService> Endpoint<S> {
         if parts.method == Method::OPTIONS {
             return preflight(&parts.headers);
         }
-        let peer = parts.extensions.get::<PeerAddress>().map(|peer| peer.0);
-        if let Some(refusal) = Arc::clone(&self.service).refuse(&parts.headers, peer) {
+        if let Some(refusal) = Arc::clone(&self.service).refuse(&parts.headers, connection.peer()) {
             return refusal.await;
         }
         let mut reading = pin!(body::read(body, self.max_body));

@@ -1,8 +1,9 @@
 //! The connections of clients, and what waits on each of them.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -67,6 +68,7 @@ impl OutboundBudget {
             level: Level::new(self.0.limits.connection),
             taken: AtomicU64::new(0),
             multiplexed: AtomicBool::new(false),
+            peer: OnceLock::new(),
         })
     }
 }
@@ -79,9 +81,21 @@ pub struct OutboundConnection {
     /// Grows whenever the client takes something.
     taken: AtomicU64,
     multiplexed: AtomicBool,
+    peer: OnceLock<IpAddr>,
 }
 
 impl OutboundConnection {
+    /// The address at the other end.
+    pub fn set_peer(&self, address: IpAddr) {
+        // A connection has one.
+        let _ = self.peer.set(address);
+    }
+
+    /// The address at the other end; `None` for a pipe.
+    pub fn peer(&self) -> Option<IpAddr> {
+        self.peer.get().copied()
+    }
+
     /// The way of a person's messages to this connection. A connection of a reverse proxy may serve several people.
     pub fn outlet(self: &Arc<Self>, person: Owner) -> Outlet {
         let mut people = self.shared.people.lock();

@@ -1,5 +1,6 @@
 //! The way of a message to a client: room is reserved for it first.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,11 @@ pub struct Outlet {
 impl Outlet {
     pub(super) fn new(connection: Arc<OutboundConnection>, person: Arc<Level>, patience: Duration) -> Self {
         Outlet { connection, person, patience: Some(patience) }
+    }
+
+    /// The address at the other end; `None` for a pipe.
+    pub fn peer(&self) -> Option<IpAddr> {
+        self.connection.peer()
     }
 
     /// Messages wait for room as long as it takes: for the client on standard output, which started this process.

@@ -10,6 +10,7 @@ use crate::model::Principal;
 use crate::server::client::sink::MessageSink;
 use crate::server::front::batch;
 use crate::wire::http::HttpReply;
+use crate::wire::outbound::Outlet;
 use crate::wire::{MessageError, Revision, RpcError, encode};
 
 impl HttpFront {
@@ -18,6 +19,7 @@ impl HttpFront {
         items: Result<Vec<Raw>, MessageError>,
         headers: &HeaderMap,
         principal: &Principal,
+        outlet: &Outlet,
     ) -> HttpReply {
         let refuse = |error: &RpcError| HttpReply::json(StatusCode::BAD_REQUEST, encode::error(None, error));
         let items = match items {
@@ -36,7 +38,7 @@ impl HttpFront {
             Ok(items) => items,
             Err(error) => return refuse(&error),
         };
-        let client = self.request_headers.added_to(&session.client, headers);
+        let client = self.request_headers.added_to(&session.client, headers, outlet.peer());
         let responses = batch::start(items, &self.server, &client, &session.in_flight, &MessageSink::Discard);
         match batch::join(responses).await {
             Some(text) => HttpReply::json(StatusCode::OK, text),

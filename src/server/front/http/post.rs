@@ -38,7 +38,7 @@ impl HttpFront {
             return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
         }
         if let Some(items) = batch(&body) {
-            return self.post_batch(items, &headers, &principal).await;
+            return self.post_batch(items, &headers, &principal, outlet).await;
         }
         match parse(body).await {
             Err(invalid) => {
@@ -69,7 +69,7 @@ impl HttpFront {
             return self.post_stateless(request, headers, accepts, principal, outlet).await;
         }
         if request.method == "initialize" {
-            return self.initialize(&request, principal).await;
+            return self.initialize(&request, principal, outlet).await;
         }
         match self.session(&headers, &principal) {
             Ok(session) => self.post_session(session, request, &headers, accepts, outlet).await,

@@ -11,7 +11,9 @@ use crate::fiber::CommonDelay;
 use crate::model::{Principal, is_protocol_method};
 use crate::server::client::session_stream::SessionStream;
 use crate::server::client::sink::MessageSink;
+use crate::server::client::state::Client;
 use crate::server::front::session::Session;
+use crate::server::front::session_id::SessionId;
 use crate::server::front::sessions::AddedSession;
 use crate::server::methods::{self, initialize};
 use crate::wire::http::HttpReply;
@@ -20,13 +22,18 @@ use crate::wire::{Request, RpcError, encode, headers};
 
 impl HttpFront {
     /// Opens a session. A session id in the request is ignored.
-    pub(super) async fn initialize(&self, request: &Request, principal: Principal) -> HttpReply {
+    pub(super) async fn initialize(&self, request: &Request, principal: Principal, outlet: &Outlet) -> HttpReply {
         let handshake = match initialize::negotiate(request) {
             Ok(agreed) => agreed,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
         let client = handshake.client(principal).timed(self.server.telemetry.proxy());
-        let session = Arc::new(Session::new(client, &self.replay_budget));
+        let client = Client { peer: outlet.peer(), ..client };
+        let Ok(id) = SessionId::random() else {
+            let error = RpcError::internal("cannot open a session: the random number generator failed");
+            return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error));
+        };
+        let session = Arc::new(Session::new(id, client, &self.replay_budget));
         self.server.clients.add(Arc::downgrade(&session.client));
         let Some(AddedSession { id, removed }) = self.sessions.add(Arc::clone(&session)) else {
             let error =
@@ -49,7 +56,7 @@ impl HttpFront {
         accepts: Accepts,
         outlet: &Outlet,
     ) -> HttpReply {
-        let client = self.request_headers.added_to(&session.client, headers);
+        let client = self.request_headers.added_to(&session.client, headers, outlet.peer());
         let running = match session.in_flight.begin(&request.id) {
             Ok(running) => running,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),

@@ -53,6 +53,7 @@ impl HttpFront {
                 links: self.server.links.of(&client.principal),
                 headers: self.request_headers.of(&headers),
                 trace_context: self.request_headers.trace_context(&headers),
+                peer: outlet.peer(),
                 ..client
             }),
             Err(refusal) => return refuse(refusal.status, &refusal.error),

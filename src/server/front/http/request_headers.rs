@@ -1,5 +1,6 @@
 //! The request headers that concern more than the front: those that the config exposes to scripts, and the trace context.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use ::http::HeaderMap;
@@ -39,12 +40,12 @@ impl RequestHeaders {
         context.filter(|_| values.next().is_none())
     }
 
-    /// The client of a session with what the headers of this request say.
-    pub(super) fn added_to(&self, client: &Arc<Client>, sent: &HeaderMap) -> Arc<Client> {
+    /// The client of a session with what the headers and the connection of this request say.
+    pub(super) fn added_to(&self, client: &Arc<Client>, sent: &HeaderMap, peer: Option<IpAddr>) -> Arc<Client> {
         let trace_context = self.trace_context(sent);
-        if self.exposed.is_empty() && trace_context.is_none() {
+        if self.exposed.is_empty() && trace_context.is_none() && peer == client.peer {
             return Arc::clone(client);
         }
-        Arc::new(Client { headers: self.of(sent), trace_context, ..Client::clone(client) })
+        Arc::new(Client { headers: self.of(sent), trace_context, peer, ..Client::clone(client) })
     }
 }
