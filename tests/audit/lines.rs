@@ -101,7 +101,8 @@ def careful(args):
 
 tools = {meta.name: call for meta, call in backends()["fake"].tools()}
 publish(metadata("careful", "", {"type": "object"}, {}), careful)
-passthrough()
+for meta, call in backends()["fake"].tools():
+    publish(meta, call)
 "#;
 
 #[tokio::test]
@@ -116,8 +117,8 @@ async fn the_rounds_of_a_call_are_known_by_one_id_with_its_session_and_address()
     // when a stateless client calls both and answers with a second request,
     for tool in ["ask", "careful"] {
         let (call, form) = (json!({"name": tool, "arguments": {}}), r#"{"elicitation":{"form":{}}}"#);
-        let asked: Value = client.modern_with("tools/call", &call.to_string(), form).await.value()["result"].clone();
-        client.modern_with("tools/call", &accepted(&call, &json!({"result": asked})).to_string(), form).await.result();
+        let asked = client.modern_with("tools/call", &call.to_string(), form).await.value();
+        client.modern_with("tools/call", &accepted(&call, &asked).to_string(), form).await.result();
     }
     // and a client with a session calls a tool,
     client.initialize("2025-11-25").await.result();

@@ -47,7 +47,7 @@ async fn calls_and_questions_go_through_and_are_audited() {
 
     let audit = || std::fs::read_to_string(proxy.world.directory.path().join("audit.jsonl")).unwrap_or_default();
     let written = async {
-        while audit().matches(r#""source":{"type":"console"}"#).count() < 2 {
+        while audit().matches(r#""source":{"type":"console","value":"uid "#).count() < 2 {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
