@@ -22,6 +22,7 @@ mod snippets;
 mod stdio;
 mod surface;
 mod waiting;
+mod watched;
 
 use std::env;
 

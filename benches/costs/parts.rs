@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::client::Client;
 use crate::hops::{self, Hop};
 use crate::snippets::Snippets;
-use crate::{check, cpu, extensions, http, replay, sessions, stdio, surface, waiting};
+use crate::{check, cpu, extensions, http, replay, sessions, stdio, surface, waiting, watched};
 
 const CALLS: usize = 40_000;
 /// Of which the middle one counts.
@@ -65,6 +66,9 @@ pub async fn run(wanted: &[String]) {
     if is("beside") {
         bench.beside().await;
     }
+    if is("watched") {
+        bench.watched().await;
+    }
     if is("memory") {
         bench.memory().await;
     }
@@ -80,6 +84,12 @@ pub async fn run(wanted: &[String]) {
 fn row(what: &str, measured: f64, limit: f64) {
     let mark = if measured <= limit { "" } else { "  over" };
     println!("{what:<58} {measured:>10.1} {limit:>8.0}{mark}");
+}
+
+/// A row of small numbers.
+fn row_of(what: &str, measured: f64, limit: f64) {
+    let mark = if measured <= limit { "" } else { "  over" };
+    println!("{what:<58} {measured:>10.2} {limit:>8.1}{mark}");
 }
 
 struct Bench {
@@ -255,6 +265,41 @@ impl Bench {
         println!("{:<58} {base:>10.1}", "  relay over TCP, 32 connections (CPU µs a call)");
         println!("{:<58} {plain:>10.1}", "  proxy over HTTP, HTTP backend");
         row("unwrapped call over HTTP, over the relay (CPU µs)", plain - base, 25.0);
+    }
+
+    /// Calls that are counted, audited and followed.
+    async fn watched(&self) {
+        row_of("counting a call while nobody reads records (µs)", watched::unread(), 0.3);
+        let server = format!("  b: {{ command: {}, args: [backend] }}\n", self.me());
+        let (plain, plain_address) = self.serving(self.config("unwatched.yaml", &server, None)).await;
+        let log = self.folder.join("audit.jsonl");
+        let watched = format!(
+            "{server}telemetry: {{ metrics: '127.0.0.1:0' }}\naudit: {{ file: {}, key: {} }}\n",
+            log.display(),
+            "k".repeat(32)
+        );
+        let (audited, audited_address) = self.serving(self.config("watched.yaml", &watched, None)).await;
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            let without = http::cost(&plain_address, plain.id().unwrap(), 32, CALLS / 4).await;
+            rounds.push(http::cost(&audited_address, audited.id().unwrap(), 32, CALLS / 4).await - without);
+        }
+        row_of("metrics and audit, over a call without them (CPU µs)", watched::middle(rounds), 2.0);
+        let mut client = Client::connect(&plain_address).await;
+        client.open_session().await;
+        let time = Duration::from_secs(5);
+        let alone = watched::p99(&mut client, time).await;
+        let pid = plain.id().unwrap().to_string();
+        let _follower = Command::new(self.proxy())
+            .args(["calls", "--follow", "--json", "--pid", &pid])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let followed = watched::p99(&mut client, time).await;
+        println!("{:<58} {alone:>10.2}", "  p99 of calls that nobody follows (ms)");
+        println!("{:<58} {followed:>10.2}", "  p99 of calls that somebody follows (ms)");
     }
 
     async fn memory(&self) {
