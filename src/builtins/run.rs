@@ -57,9 +57,9 @@ pub fn run_session_script(
     on_big_stack(|| measured_plan(source, root, &world, limits)).and_then(|result| result).map_err(|failure| {
         let (mut diagnostic, personal) = (failure.diagnostic, world.notes().personal);
         if personal {
-            diagnostic.notes.push(match user.anonymous {
+            diagnostic.notes.push(match user.is_anonymous() {
                 true => "the script ran for an anonymous user".to_owned(),
-                false => format!("the script ran for the user `{}`", user.sub),
+                false => format!("the script ran for the user `{}`", user.sub()),
             });
         }
         SessionScriptError { diagnostic, personal }

@@ -162,7 +162,7 @@ impl Output for RequestHost {
         let mut fields = fields.clone();
         // Set last, so that a script cannot log in the name of another tool or user.
         fields.insert("tool".to_owned(), json!(self.request.name.as_ref()));
-        fields.insert("user".to_owned(), json!(self.request.principal.sub.as_ref()));
+        fields.insert("user".to_owned(), json!(self.request.principal.sub()));
         if let Some(recording) = &self.recording {
             recording.logged(level.as_str(), message);
         }

@@ -58,7 +58,7 @@ pub struct RequestOrigin<'a> {
 impl RequestOrigin<'_> {
     /// What the client sent about its trace.
     fn sent_context(&self) -> SentContext<'_> {
-        let is_trusted = self.principal.local || !self.principal.anonymous;
+        let is_trusted = !self.principal.is_anonymous();
         SentContext { params: self.params, ambient: self.ambient, is_trusted }
     }
 }

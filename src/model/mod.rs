@@ -36,7 +36,7 @@ pub use definition::{Definition, DefinitionError, ItemKind};
 pub use form::{checked_answer, checked_form};
 pub use method::{MethodPattern, capability_of, is_protocol_method};
 pub use owner::Owner;
-pub use principal::Principal;
+pub use principal::{Principal, Realm, Who};
 pub use profile::{ClientProfile, Era};
 pub use request::{ClientInfo, RequestInfo};
 pub use result::{error_result, error_text, payload, shaped, shaped_contents, shaped_messages};

@@ -117,12 +117,12 @@ impl ScriptSource {
     /// The explanation of a failure for the users for whom a script is tried.
     fn whom_it_was_tried_for(&self) -> Option<String> {
         match &self.first_users[..] {
-            [user] if user.anonymous => {
+            [user] if user.is_anonymous() => {
                 Some("the first run is for an anonymous user, because `auth.tokens` names nobody".to_owned())
             }
             [] | [_] => None,
             users => {
-                let names: Vec<String> = users.iter().map(|user| format!("`{}`", user.sub)).collect();
+                let names: Vec<String> = users.iter().map(|user| format!("`{}`", user.sub())).collect();
                 Some(format!(
                     "it failed for each of {}: the first {} users of `auth.tokens`",
                     names.join(", "),

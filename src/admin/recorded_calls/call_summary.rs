@@ -83,7 +83,7 @@ impl CallSummary {
             method: short(&record.method),
             name: item.map(|item| short(&item.name)),
             server: item.and_then(|item| item.origin.as_ref()).map(|(server, _)| server.to_string()),
-            user: short(&record.principal.sub),
+            user: short(record.principal.sub()),
             client: short(format!("{} {}", record.client.name(), record.client.version()).trim()),
             source: record.source.as_str().to_owned(),
             outcome: if record.refusal.is_some() { "refused" } else { word(&record.outcome) }.to_owned(),

@@ -13,9 +13,10 @@ use crate::script::{Context, convert, script_error};
 #[starlark_module]
 pub fn register_identity(builder: &mut GlobalsBuilder) {
     /// Returns the user: in a handler the one who makes the request, at the top level the one for whom the script runs. The
-    /// struct has `sub`, `email` and `name` (strings), `groups` (a list), `claims` (a dict) and `anonymous` (if True, `sub`
-    /// is `"anonymous"`). A script that calls this at its top level runs once for each user and client; otherwise it runs
-    /// once for all of them.
+    /// struct has `sub`, `email` and `name` (strings), `groups` (a list), `claims` (a dict), `issuer` (who says that it is
+    /// this user: the URL of an issuer in `auth.issuers`, otherwise empty), `scopes` (a list, of the token) and `anonymous`
+    /// (if True, `sub` is `"anonymous"`). A script that calls this at its top level runs once for each user and client;
+    /// otherwise it runs once for all of them.
     ///
     /// ```python
     /// if "ops" in current_user().groups:
@@ -55,14 +56,17 @@ fn current(eval: &Evaluator<'_, '_, '_>) -> starlark::Result<SurfaceKey> {
 /// A principal as the struct that scripts get.
 pub(crate) fn user_struct<'v>(principal: &Principal, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
     let claims = convert::text_to_starlark(&principal.claims, heap).map_err(|error| script_error(error.to_string()))?;
-    let groups: Vec<Value<'v>> = principal.groups.iter().map(|group| heap.alloc(group.as_str())).collect();
+    let texts = |texts: &[String]| -> Vec<Value<'v>> { texts.iter().map(|text| heap.alloc(text.as_str())).collect() };
+    let (groups, scopes) = (texts(&principal.groups), texts(&principal.scopes));
     Ok(heap.alloc(AllocStruct([
-        ("sub", heap.alloc(principal.sub.as_ref())),
+        ("sub", heap.alloc(principal.sub())),
         ("email", heap.alloc(principal.email.as_ref())),
         ("name", heap.alloc(principal.name.as_ref())),
         ("groups", heap.alloc(groups)),
         ("claims", claims),
-        ("anonymous", Value::new_bool(principal.anonymous)),
+        ("issuer", heap.alloc(principal.issuer())),
+        ("scopes", heap.alloc(scopes)),
+        ("anonymous", Value::new_bool(principal.is_anonymous())),
     ])))
 }
 

@@ -27,13 +27,11 @@ impl Token {
     /// The user who has this token.
     pub fn principal(&self) -> Principal {
         Principal {
-            sub: self.sub.as_str().into(),
             email: self.email.as_str().into(),
             name: self.name.as_str().into(),
             groups: self.groups.clone().into(),
             claims: canonical(&Value::Object(self.claims.clone())).into(),
-            anonymous: false,
-            local: false,
+            ..Principal::named(&self.sub)
         }
     }
 }

@@ -223,7 +223,7 @@ impl Surfaces {
     /// The users for whom the last run of the script failed, with the error; each pair once.
     pub(super) fn errors(&self) -> Vec<(Arc<str>, Arc<BuildError>)> {
         let slots: Vec<Arc<SurfaceSlot>> = self.slots.lock().values().cloned().collect();
-        let failed = slots.iter().filter_map(|slot| Some((Arc::clone(&slot.key.principal.sub), slot.error()?)));
+        let failed = slots.iter().filter_map(|slot| Some((Arc::clone(&slot.key.principal.who.sub), slot.error()?)));
         let mut failed: Vec<_> = failed.collect();
         let sort_key = |(user, error): &(Arc<str>, Arc<BuildError>)| (Arc::clone(user), error.diagnostic().to_string());
         failed.sort_by_cached_key(sort_key);

@@ -88,7 +88,7 @@ impl SurfaceSlot {
                 Ok(surface)
             }
             Err(error) => {
-                let user = &self.key.principal.sub;
+                let user = self.key.principal.sub();
                 tracing::error!(%user, "the session script failed for this user; the old surface stays:\n{error}");
                 let error = Arc::clone(state.error.insert(Arc::new(error)));
                 state.surface.clone().ok_or(error)

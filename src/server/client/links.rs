@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::json::{Object, RawRef};
-use crate::model::Principal;
+use crate::model::{Principal, Who};
 
 /// The maximum number of links per client. The oldest links are removed first.
 const MAX_LINKS: usize = 1000;
@@ -75,23 +75,23 @@ fn uri(block: &RawRef) -> Option<String> {
 
 /// The links of principals whose requests are stateless.
 #[derive(Debug, Default)]
-pub(crate) struct LinkTable(Mutex<HashMap<Principal, Arc<Links>>>);
+pub(crate) struct LinkTable(Mutex<HashMap<Who, Arc<Links>>>);
 
 impl LinkTable {
     /// The links of a principal. `None` for anonymous requests, which may come from different people.
     pub(crate) fn of(&self, principal: &Principal) -> Option<Arc<Links>> {
-        if principal.anonymous {
+        if principal.is_anonymous() {
             return None;
         }
         let mut table = self.0.lock();
-        if let Some(links) = table.get(principal) {
+        if let Some(links) = table.get(&principal.who) {
             return Some(Arc::clone(links));
         }
         if table.len() >= MAX_PRINCIPALS {
             // A client whose link is forgotten only has to call the tool again.
             table.clear();
         }
-        Some(Arc::clone(table.entry(principal.clone()).or_default()))
+        Some(Arc::clone(table.entry(principal.who.clone()).or_default()))
     }
 }
 

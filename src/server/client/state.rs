@@ -96,6 +96,15 @@ impl Client {
         Client { timer: Some(Arc::new(SessionTimer::start(stats))), ..self }
     }
 
+    /// The client of the same session from when its user's groups, claims or scopes have changed: it sees another surface.
+    pub(crate) fn with_principal(&self, principal: &Principal) -> Self {
+        let surface_handle = surface_handle(principal, &self.info, self.profile());
+        if let Some(subscriptions) = &self.subscriptions {
+            subscriptions.use_surface(&surface_handle);
+        }
+        Client { principal: principal.clone(), surface_handle, ..self.clone() }
+    }
+
     /// What decides which connections to servers the client uses.
     pub(crate) fn profile(&self) -> ClientProfile {
         ClientProfile { era: self.revision.era(), abilities: self.abilities }

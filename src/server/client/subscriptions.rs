@@ -23,6 +23,8 @@ struct Inner {
     updates: Arc<ResourceUpdates>,
     sink: MessageSink,
     notifier: Mutex<Option<AbortHandle>>,
+    /// The surface that decides which updates the client may see. Set with the first subscription.
+    surface: Arc<Mutex<Option<Arc<SurfaceHandle>>>>,
 }
 
 impl Drop for Inner {
@@ -35,7 +37,12 @@ impl Drop for Inner {
 
 impl SessionSubscriptions {
     pub(crate) fn new(sink: MessageSink) -> Self {
-        SessionSubscriptions(Arc::new(Inner { updates: Arc::default(), sink, notifier: Mutex::default() }))
+        SessionSubscriptions(Arc::new(Inner {
+            updates: Arc::default(),
+            sink,
+            notifier: Mutex::default(),
+            surface: Arc::default(),
+        }))
     }
 
     /// The sink for messages that do not belong to a request of the client.
@@ -56,17 +63,30 @@ impl SessionSubscriptions {
     pub(crate) fn start_notifying(&self, gateway: &Arc<Gateway>, handle: &Arc<SurfaceHandle>) {
         let mut notifier = self.0.notifier.lock();
         if notifier.is_none() {
-            let task =
-                notify(Arc::clone(gateway), Arc::clone(handle), Arc::clone(&self.0.updates), self.0.sink.clone());
+            self.use_surface(handle);
+            let surface = Arc::clone(&self.0.surface);
+            let task = notify(Arc::clone(gateway), surface, Arc::clone(&self.0.updates), self.0.sink.clone());
             *notifier = Some(tokio::spawn(task).abort_handle());
         }
     }
+
+    /// Lets another surface decide which updates the client may see.
+    pub(super) fn use_surface(&self, handle: &Arc<SurfaceHandle>) {
+        *self.0.surface.lock() = Some(Arc::clone(handle));
+    }
 }
 
-async fn notify(gateway: Arc<Gateway>, handle: Arc<SurfaceHandle>, updates: Arc<ResourceUpdates>, sink: MessageSink) {
+async fn notify(
+    gateway: Arc<Gateway>,
+    surface: Arc<Mutex<Option<Arc<SurfaceHandle>>>>,
+    updates: Arc<ResourceUpdates>,
+    sink: MessageSink,
+) {
     loop {
         updates.updated().await;
         sink.ready().await;
+        let handle = surface.lock().clone();
+        let Some(handle) = handle else { return };
         for uri in updates.take_updates(&gateway, &handle).await {
             sink.send(resource_updates::notification(&uri)).await;
         }

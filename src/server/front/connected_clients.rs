@@ -22,6 +22,13 @@ impl ConnectedClients {
         }
         all.push((client, Instant::now()));
     }
+
+    /// Replaces the client of a session.
+    pub(crate) fn replace(&self, client: &Weak<Client>, by: Weak<Client>) {
+        if let Some(entry) = self.0.lock().iter_mut().find(|(known, _)| known.ptr_eq(client)) {
+            entry.0 = by;
+        }
+    }
 }
 
 impl Server {
@@ -34,7 +41,7 @@ impl Server {
                 "name": client.info.name(),
                 "version": client.info.version(),
                 "protocolVersion": client.revision.as_str(),
-                "user": client.principal.sub.as_ref(),
+                "user": client.principal.sub(),
                 "connectedSeconds": since.elapsed().as_secs(),
             })
         });

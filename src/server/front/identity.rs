@@ -5,7 +5,7 @@ use ::http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
 
 use crate::config::Token;
-use crate::model::{Principal, Secret};
+use crate::model::{Principal, Realm, Secret, Who};
 
 /// The accepted tokens and their principals. Without tokens, every request is anonymous.
 #[derive(Clone, Debug)]
@@ -21,25 +21,25 @@ impl Identity {
         Identity { tokens, anonymous: Principal::anonymous() }
     }
 
-    /// Whether a request can authenticate as this principal.
-    pub(crate) fn accepts(&self, principal: &Principal) -> bool {
+    /// Whether a request can authenticate as this user.
+    pub(crate) fn accepts(&self, who: &Who) -> bool {
         if self.tokens.is_empty() {
-            principal.anonymous
+            who.realm == Realm::Anonymous
         } else {
-            self.tokens.iter().any(|(_, accepted)| accepted == principal)
+            self.tokens.iter().any(|(_, accepted)| accepted.who == *who)
         }
     }
 
     /// The principal with this `sub` among the tokens, or else a principal that has only this name.
     pub fn named(&self, sub: &str) -> Principal {
-        let found = self.tokens.iter().find(|(_, principal)| *principal.sub == *sub);
+        let found = self.tokens.iter().find(|(_, principal)| principal.sub() == sub);
         found.map_or_else(|| Principal::named(sub), |(_, principal)| principal.clone())
     }
 
     /// The operating-system user who started the proxy, for the stdio front.
     pub fn local_user(variables: &[(String, String)]) -> Principal {
         let name = variables.iter().find(|(name, _)| name == "USER" || name == "LOGNAME").map(|(_, value)| value);
-        Principal { local: true, ..Principal::named(name.map_or("local", String::as_str)) }
+        Principal::local(name.map_or("local", String::as_str))
     }
 
     /// The principal of a request; `None` if the request has no valid token and tokens are required.
@@ -81,7 +81,7 @@ mod tests {
         let of = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(AUTHORIZATION, value.parse().unwrap());
-            identity.of(&headers).map(|principal| principal.sub.to_string())
+            identity.of(&headers).map(|principal| principal.sub().to_owned())
         };
         assert_eq!(of("Bearer s3cret").as_deref(), Some("ann"));
         assert_eq!(of("bearer other").as_deref(), Some("bob"));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::model::Principal;
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::replay_budget::ReplayBudget;
 use crate::server::client::session_stream::SessionStream;
@@ -28,7 +29,7 @@ const MAX_REPLAY_BYTES: usize = 8 << 20;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(super) id: SessionId,
-    pub(crate) client: Arc<Client>,
+    client: Mutex<Arc<Client>>,
     pub(crate) in_flight: InFlight,
     /// Limits the replay buffers of all sessions together.
     replay_budget: Arc<ReplayBudget>,
@@ -47,7 +48,7 @@ impl Session {
         let client = Client { session: Some(id.digest()), ..client };
         Session {
             id,
-            client: Arc::new(client.with_sink(MessageSink::SessionStream(Arc::clone(&standalone)))),
+            client: Mutex::new(Arc::new(client.with_sink(MessageSink::SessionStream(Arc::clone(&standalone))))),
             in_flight: InFlight::default(),
             replay_budget: Arc::clone(replay_budget),
             streams: Mutex::default(),
@@ -58,9 +59,25 @@ impl Session {
         }
     }
 
+    pub(crate) fn client(&self) -> Arc<Client> {
+        Arc::clone(&self.client.lock())
+    }
+
+    /// Lets later requests come from the same user with other groups, claims or scopes, as a renewed token may have.
+    /// Returns the client before and after, if that is a change.
+    pub(super) fn follow(&self, principal: &Principal) -> Option<(Arc<Client>, Arc<Client>)> {
+        let mut client = self.client.lock();
+        if client.principal == *principal {
+            return None;
+        }
+        let now = Arc::new(client.with_principal(principal));
+        let before = std::mem::replace(&mut *client, Arc::clone(&now));
+        Some((before, now))
+    }
+
     /// Handles the response to a request of the proxy.
     pub(super) fn take_response(&self, response: Response) {
-        if let Some(questions) = &self.client.questions {
+        if let Some(questions) = &self.client().questions {
             questions.take(response);
         }
     }
@@ -95,7 +112,7 @@ impl Session {
 
     /// Whether streams begin with an empty priming event. Clients before 2025-11-25 parse every event as a message.
     fn primes(&self) -> bool {
-        self.client.revision >= Revision::V2025_11_25
+        self.client.lock().revision >= Revision::V2025_11_25
     }
 
     /// Resumes a stream after an event. Returns `None` if the stream no longer exists.
@@ -149,7 +166,7 @@ impl Session {
     /// Ends the session: cancels its requests and finishes its streams.
     pub(crate) fn end(&self) {
         self.in_flight.cancel_all();
-        self.client.end();
+        self.client().end();
         self.standalone.finish();
         for stream in self.streams.lock().values() {
             stream.finish();

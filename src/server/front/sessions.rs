@@ -59,7 +59,7 @@ impl Table {
 
 /// Who shares a number of sessions: a person, or all anonymous clients, which cannot be told apart.
 fn group(session: &Session) -> Owner {
-    Owner::of_handles(&session.client.principal)
+    Owner::of_handles(&session.client().principal)
 }
 
 /// A session that was added.
@@ -103,10 +103,10 @@ impl Sessions {
         Some(AddedSession { id, removed })
     }
 
-    /// The session with this id. The session of another principal is treated as unknown.
+    /// The session with this id. The session of another user is treated as unknown.
     pub(crate) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
         let session = self.lock().sessions.get(id).cloned()?;
-        if session.client.principal != *principal {
+        if session.client().principal.who != principal.who {
             return None;
         }
         session.touch();
@@ -172,7 +172,7 @@ mod tests {
     /// How many of so many new sessions displaced one of their own group.
     fn displaced(sessions: &Sessions, principal: &Principal, count: usize) -> usize {
         let removed = (0..count).filter_map(|_| sessions.add(of(principal)).unwrap().removed);
-        removed.inspect(|session| assert_eq!(session.client.principal, *principal)).count()
+        removed.inspect(|session| assert_eq!(session.client().principal, *principal)).count()
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(displaced(&sessions, &bob, 10), 0);
         let few = Sessions::new(300, Duration::from_secs(60));
         assert_eq!(displaced(&few, &ann, 120), 20, "at least a hundred");
-        let removed = sessions.remove_where(|session| session.client.principal == ann);
+        let removed = sessions.remove_where(|session| session.client().principal == ann);
         assert_eq!(removed.len(), 200);
         assert_eq!(displaced(&sessions, &ann, 200), 0, "what has ended does not count");
     }

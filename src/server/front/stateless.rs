@@ -92,10 +92,10 @@ pub(super) fn admit(
             Some(level.as_deref().and_then(LoggingLevel::parse).ok_or_else(unknown)?)
         }
     };
-    let owner = match (&connection, principal.anonymous) {
+    let owner = match (&connection, principal.is_anonymous()) {
         (Some(connection), _) => connection.clone(),
         (None, true) => Owner::new_request(),
-        (None, false) => Owner::Person(Arc::clone(&principal.sub)),
+        (None, false) => Owner::Person(principal.who.clone()),
     };
     let info = ClientInfo::new(revision.as_str(), meta.client_info, meta.capabilities).map_err(|size| {
         let names = format!("`{}` and `{}`", key::CLIENT_INFO, key::CLIENT_CAPABILITIES);

@@ -179,11 +179,14 @@ fn of_call(record: &CallRecord, options: &LineOptions) -> Value {
 }
 
 fn subject(principal: &Principal, client: Option<&ClientInfo>) -> Value {
-    let mut subject = json!({"sub": principal.sub.as_ref()});
+    let mut subject = json!({"sub": principal.sub()});
     if !principal.groups.is_empty() {
         subject["groups"] = principal.groups.iter().cloned().collect();
     }
-    if principal.anonymous {
+    if !principal.issuer().is_empty() {
+        subject["issuer"] = principal.issuer().into();
+    }
+    if principal.is_anonymous() {
         subject["anonymous"] = true.into();
     }
     let client = client.map(|client| (client.name(), client.version())).filter(|(name, _)| !name.is_empty());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{NoRoom, OutboundBudget, OutboundLimits};
-use crate::model::Owner;
+use crate::model::{Owner, Principal};
 
 const SOON: Duration = Duration::from_millis(200);
 
@@ -14,7 +14,7 @@ fn limits(connection: usize, person: usize, all: usize) -> OutboundBudget {
 }
 
 fn person(name: &str) -> Owner {
-    Owner::Person(name.into())
+    Owner::Person(Principal::named(name).who)
 }
 
 #[test]

@@ -79,13 +79,15 @@ fn arguments(call: &CallLine, source: &TestSource) -> Vec<(&'static str, Value)>
 fn user(call: &CallLine) -> Value {
     let user = &call.user;
     let mut members = json!({"sub": user.sub});
-    for (name, value) in [("email", &user.email), ("name", &user.name)] {
+    for (name, value) in [("email", &user.email), ("name", &user.name), ("issuer", &user.issuer)] {
         if !value.is_empty() {
             members[name] = json!(value);
         }
     }
-    if !user.groups.is_empty() {
-        members["groups"] = json!(user.groups);
+    for (name, values) in [("groups", &user.groups), ("scopes", &user.scopes)] {
+        if !values.is_empty() {
+            members[name] = json!(values);
+        }
     }
     let claims = parsed(&user.claims);
     if claims.as_object().is_some_and(|claims| !claims.is_empty()) {

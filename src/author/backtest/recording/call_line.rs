@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::catalog_line::timestamp;
 use crate::json::{Raw, RawRef, valid};
 use crate::model::{
-    AnsweredQuestion, CallOutcome, CallRecord, CallRefusal, ClientInfo, ItemKind, Principal, ServerCallRecord,
+    AnsweredQuestion, CallOutcome, CallRecord, CallRefusal, ClientInfo, ItemKind, Principal, Realm, ServerCallRecord,
 };
 use crate::wire::Revision;
 
@@ -74,6 +74,11 @@ pub struct UserLine {
     pub claims: Raw,
     pub anonymous: bool,
     pub local: bool,
+    /// Empty if no issuer said who it was.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub issuer: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -147,25 +152,32 @@ impl CallLine {
 impl UserLine {
     fn of(principal: &Principal) -> Self {
         UserLine {
-            sub: principal.sub.to_string(),
+            sub: principal.sub().to_owned(),
             email: principal.email.to_string(),
             name: principal.name.to_string(),
             groups: principal.groups.to_vec(),
             claims: valid(principal.claims.to_string()).unwrap_or_else(|_| RawRef::EMPTY_OBJECT.to_owned()),
-            anonymous: principal.anonymous,
-            local: principal.local,
+            anonymous: principal.is_anonymous(),
+            local: principal.is_local(),
+            issuer: principal.issuer().to_owned(),
+            scopes: principal.scopes.to_vec(),
         }
     }
 
     pub(in crate::author::backtest) fn principal(&self) -> Principal {
+        let realm = match self.issuer.as_str() {
+            _ if self.anonymous => Realm::Anonymous,
+            _ if self.local => Realm::Local,
+            "" => Realm::Static,
+            issuer => Realm::Issuer(issuer.into()),
+        };
         Principal {
-            sub: self.sub.as_str().into(),
             email: self.email.as_str().into(),
             name: self.name.as_str().into(),
             groups: self.groups.clone().into(),
             claims: self.claims.get().into(),
-            anonymous: self.anonymous,
-            local: self.local,
+            scopes: self.scopes.clone().into(),
+            ..Principal::of(realm, &self.sub)
         }
     }
 }

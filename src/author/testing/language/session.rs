@@ -58,7 +58,8 @@ pub(super) fn register_session(builder: &mut GlobalsBuilder) {
     /// (`"//scripts/policy.star"`), or the preset `preset`. `backends` is a dict of servers by name; `extensions` is a
     /// list of extension files.
     ///
-    /// `user` is the authenticated user: a dict with `sub`, and optionally `email`, `name`, `groups` and `claims`.
+    /// `user` is the authenticated user: a dict with `sub`, and optionally `email`, `name`, `groups`,
+    /// `claims`, `issuer` and `scopes`.
     /// Without it the client is anonymous. `client` is a dict with `name`, `version`, `protocol_version` and
     /// `capabilities`; by default the client supports elicitation. `headers` are the HTTP headers of every request.
     /// `config` has the sections of a config file, and `params`. `answers` are the user's answers to elicitations, in

@@ -32,7 +32,7 @@ impl fmt::Debug for SessionValue {
 
 impl fmt::Display for SessionValue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "<session of {}>", self.0.request.principal.sub)
+        write!(formatter, "<session of {}>", self.0.request.principal.sub())
     }
 }
 

@@ -7,13 +7,13 @@ use crate::calls::RequestContext;
 use crate::config::Config;
 use crate::diagnostic::nearest;
 use crate::json::raw;
-use crate::model::{Abilities, ClientInfo, Owner, Principal};
+use crate::model::{Abilities, ClientInfo, Owner, Principal, Realm};
 use crate::script::ScriptError;
 use crate::surface::Surface;
 use crate::wire::Revision;
 use serde_json::{Map, Value as Json, json};
 
-const USER_KEYS: [&str; 5] = ["sub", "email", "name", "groups", "claims"];
+const USER_KEYS: [&str; 7] = ["sub", "email", "name", "groups", "claims", "issuer", "scopes"];
 const CLIENT_KEYS: [&str; 4] = ["name", "version", "protocol_version", "capabilities"];
 const ANSWER_KEYS: [&str; 2] = ["action", "content"];
 const ACTIONS: [&str; 3] = ["accept", "decline", "cancel"];
@@ -55,9 +55,9 @@ impl ClientSpec {
             None => Principal::anonymous(),
         };
         let (revision, client, capabilities) = client(&self.client)?;
-        let owner = match principal.anonymous {
+        let owner = match principal.is_anonymous() {
             true => Owner::new_session(),
-            false => Owner::Person(Arc::clone(&principal.sub)),
+            false => Owner::Person(principal.who.clone()),
         };
         let mut abilities = Abilities::read(&capabilities);
         // Elicitation was introduced in 2025-06-18; earlier clients cannot have it, whatever they declare.
@@ -85,20 +85,27 @@ fn text(what: &str, members: &Map<String, Json>, key: &str) -> Result<String, Sc
     }
 }
 
+/// A list of strings of `user`.
+fn texts(user: &Map<String, Json>, key: &str) -> Result<Vec<String>, ScriptError> {
+    let invalid = || ScriptError::new(format!("`{key}` of `user` must be a list of strings"));
+    match user.get(key) {
+        None | Some(Json::Null) => Ok(Vec::new()),
+        Some(Json::Array(items)) => {
+            items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(invalid)).collect()
+        }
+        Some(_) => Err(invalid()),
+    }
+}
+
 fn principal(user: &Map<String, Json>) -> Result<Principal, ScriptError> {
     check_keys("user", user, &USER_KEYS)?;
     let sub = text("user", user, "sub")?;
     if sub.is_empty() {
         return Err(ScriptError::new("`user` needs a `sub`, the unique name of the user"));
     }
-    let invalid = || ScriptError::new("`groups` of `user` must be a list of strings");
-    let groups = match user.get("groups") {
-        None | Some(Json::Null) => Vec::new(),
-        Some(Json::Array(groups)) => groups
-            .iter()
-            .map(|group| group.as_str().map(str::to_owned).ok_or_else(invalid))
-            .collect::<Result<_, _>>()?,
-        Some(_) => return Err(invalid()),
+    let realm = match text("user", user, "issuer")?.as_str() {
+        "" => Realm::Static,
+        issuer => Realm::Issuer(issuer.into()),
     };
     let claims = match user.get("claims") {
         None | Some(Json::Null) => json!({}),
@@ -108,9 +115,10 @@ fn principal(user: &Map<String, Json>) -> Result<Principal, ScriptError> {
     Ok(Principal {
         email: text("user", user, "email")?.into(),
         name: text("user", user, "name")?.into(),
-        groups: groups.into(),
+        groups: texts(user, "groups")?.into(),
         claims: claims.to_string().into(),
-        ..Principal::named(&sub)
+        scopes: texts(user, "scopes")?.into(),
+        ..Principal::of(realm, &sub)
     })
 }
 

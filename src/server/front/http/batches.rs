@@ -27,7 +27,7 @@ impl HttpFront {
             Err(invalid) => return refuse(&invalid.error),
         };
         let session = match self.session(headers, principal) {
-            Ok(session) if session.client.revision == Revision::V2025_03_26 => session,
+            Ok(session) if session.client().revision == Revision::V2025_03_26 => session,
             // A client whose session has ended must receive that error (404), so that it opens a new session.
             Err(refused) if session_id(headers).is_some() => return refused.reply(None),
             _ => {
@@ -38,7 +38,7 @@ impl HttpFront {
             Ok(items) => items,
             Err(error) => return refuse(&error),
         };
-        let client = self.request_headers.added_to(&session.client, headers, outlet.peer());
+        let client = self.request_headers.added_to(&session.client(), headers, outlet.peer());
         let responses = batch::start(items, &self.server, &client, &session.in_flight, &MessageSink::Discard);
         match batch::join(responses).await {
             Some(text) => HttpReply::json(StatusCode::OK, text),

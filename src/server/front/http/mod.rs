@@ -29,7 +29,7 @@ use super::session::Session;
 use super::sessions::Sessions;
 use crate::config::Serve;
 use crate::fiber::CommonDelay;
-use crate::model::{CallSource, Owner, Principal};
+use crate::model::{CallSource, Owner, Who};
 use crate::server::client::list_changes::SurfaceChanges;
 use crate::server::client::replay_budget::ReplayBudget;
 use crate::server::{Identity, Server};
@@ -102,31 +102,32 @@ impl HttpFront {
 
     /// Replaces the accepted tokens, and ends the sessions of principals that are no longer accepted.
     fn set_identity(&self, identity: Identity) {
-        let removed = self.sessions.remove_where(|session| !identity.accepts(&session.client.principal));
+        let removed = self.sessions.remove_where(|session| !identity.accepts(&session.client().principal.who));
         self.identity.send_replace(identity);
         self.end(removed);
     }
 
-    /// Waits until this principal is no longer accepted.
-    async fn revoked(&self, principal: &Principal) {
+    /// Waits until this user is no longer accepted.
+    async fn revoked(&self, who: &Who) {
         let mut identity = self.identity.subscribe();
         // Cannot fail: the front owns the sender.
-        let _ = identity.wait_for(|identity| !identity.accepts(principal)).await;
+        let _ = identity.wait_for(|identity| !identity.accepts(who)).await;
     }
 
     /// Ends sessions that were removed from the table, and deletes their stored values.
     fn end(&self, sessions: impl IntoIterator<Item = Arc<Session>>) {
         for session in sessions {
             session.end();
-            self.server.forget_session(&session.client);
+            self.server.forget_session(&session.client());
         }
     }
 
     /// Sends each session a notification for every list that has changed for it.
     fn notify_list_changes(&self) {
         for session in self.sessions.all() {
-            let now = self.server.gateway.lists_now(&session.client.surface_handle);
-            let (Some(seen_lists), Some(now)) = (&session.client.seen_lists, now) else { continue };
+            let client = session.client();
+            let now = self.server.gateway.lists_now(&client.surface_handle);
+            let (Some(seen_lists), Some(now)) = (&client.seen_lists, now) else { continue };
             let changed = seen_lists.replace(now);
             if changed.is_empty() {
                 continue;
@@ -152,8 +153,8 @@ impl HttpFront {
     pub async fn end_sessions(&self) {
         let sessions = self.sessions.remove_where(|_| true);
         sessions.iter().for_each(|session| session.end());
-        let clients = sessions.iter().map(|session| &session.client);
-        join_all(clients.map(|client| self.server.forget_values_of(&client.principal, &client.owner))).await;
+        let clients: Vec<_> = sessions.iter().map(|session| session.client()).collect();
+        join_all(clients.iter().map(|client| self.server.forget_values_of(&client.principal, &client.owner))).await;
     }
 
     async fn answer(self: Arc<Self>, request: HttpRequest) -> HttpReply {

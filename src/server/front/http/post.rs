@@ -81,7 +81,7 @@ impl HttpFront {
         match session_id(headers).map(|_| self.session(headers, principal)) {
             Some(Ok(session)) => {
                 session.in_flight.take_notification(notification);
-                vendor::forward_session_notification(&self.server, notification, &session.client);
+                vendor::forward_session_notification(&self.server, notification, &session.client());
             }
             Some(Err(refused)) => return refused.reply(None),
             None => {
@@ -108,6 +108,21 @@ impl HttpFront {
             let error = RpcError::invalid_request("the header `MCP-Protocol-Version` is not a supported version");
             return Err(SessionRefusal { status: StatusCode::BAD_REQUEST, error });
         }
+        self.follow(&session, principal);
         Ok(session)
+    }
+
+    /// Gives the session another surface if its user has changed, and announces the lists that differ.
+    fn follow(&self, session: &Arc<Session>, principal: &Principal) {
+        let Some((before, now)) = session.follow(principal) else { return };
+        self.server.clients.replace(&Arc::downgrade(&before), Arc::downgrade(&now));
+        let (gateway, session) = (Arc::clone(&self.server.gateway), Arc::clone(session));
+        tokio::spawn(async move {
+            let Ok(surface) = gateway.surface(&now.surface_handle).await else { return };
+            let seen_lists = now.seen_lists.as_ref();
+            for method in seen_lists.map(|seen| seen.replace(surface.list_digests())).unwrap_or_default() {
+                session.notify(method).await;
+            }
+        });
     }
 }

@@ -34,14 +34,14 @@ impl HttpFront {
             return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error));
         };
         let session = Arc::new(Session::new(id, client, &self.replay_budget));
-        self.server.clients.add(Arc::downgrade(&session.client));
+        self.server.clients.add(Arc::downgrade(&session.client()));
         let Some(AddedSession { id, removed }) = self.sessions.add(Arc::clone(&session)) else {
             let error =
                 RpcError::internal("too many sessions, and all of yours are in use; end one or try again later");
             return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
         };
         self.end(removed);
-        let body = encode::result(&request.id, &initialize::result(&self.server, &session.client).await);
+        let body = encode::result(&request.id, &initialize::result(&self.server, &session.client()).await);
         match HeaderValue::from_str(&id) {
             Ok(id) => HttpReply::json(StatusCode::OK, body).with_header(headers::SESSION_ID.clone(), id),
             Err(_) => HttpReply::empty(StatusCode::INTERNAL_SERVER_ERROR),
@@ -56,7 +56,7 @@ impl HttpFront {
         accepts: Accepts,
         outlet: &Outlet,
     ) -> HttpReply {
-        let client = self.request_headers.added_to(&session.client, headers, outlet.peer());
+        let client = self.request_headers.added_to(&session.client(), headers, outlet.peer());
         let running = match session.in_flight.begin(&request.id) {
             Ok(running) => running,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),

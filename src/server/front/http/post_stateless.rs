@@ -92,7 +92,7 @@ impl HttpFront {
             let listening = async {
                 tokio::select! {
                     outcome = answer => outcome,
-                    () = self.revoked(&client.principal) => None,
+                    () = self.revoked(&client.principal.who) => None,
                 }
             };
             Box::pin(listening).await
