@@ -70,7 +70,7 @@ impl RequestHost {
 
     /// A line of the handler for the audit log.
     fn audited(&self, message: &str, fields: &Map<String, Value>) -> AuditEntry {
-        let (principal, item) = (self.request.principal.clone(), Arc::clone(&self.request.name));
+        let (principal, item) = (Box::new(self.request.principal.clone()), Arc::clone(&self.request.name));
         AuditEntry::Script {
             at: SystemTime::now(),
             principal,

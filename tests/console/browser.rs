@@ -83,6 +83,7 @@ async fn a_person_uses_every_view_of_the_page() {
     let steps = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/console/browser/run.mjs");
     let mut command = Command::new("node");
     command.arg(steps).arg(format!("http://{}/#{}", console.host, console.code));
+    command.arg(proxy.world.directory.path().join("policy.star"));
     command.env("BROWSER_DRIVER", driver).env("CHROMIUM", chromium);
     command.env("SCREENSHOTS", target_directory().join("console-screenshots"));
     Finished::run(command).await.expect(0);

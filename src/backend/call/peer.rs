@@ -87,7 +87,7 @@ pub struct Question {
 impl Question {
     /// What is asked, for a person who watches; the method if it is not a sentence.
     pub fn text(&self) -> String {
-        let message = Object::of(&self.params).ok().and_then(|params| params.string("message").map(Into::into));
+        let message = Object::of(&self.params).ok().and_then(|params| params.string("message"));
         message.unwrap_or_else(|| self.method.clone())
     }
 }

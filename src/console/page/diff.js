@@ -1,12 +1,16 @@
-// The difference of two texts, by words.
+// The difference of two texts, as parts `{text, kind}` with the kinds `same`, `removed` and `added`.
 
-const MAX_WORDS = 1500;
+const MAX_PIECES = 1500;
 
-/** Parts `{text, kind}` with the kinds `same`, `removed` and `added`; in texts that are too long all words differ. */
-export function wordDiff(before, after) {
-  const a = before.match(/\s+|\S+/g) ?? [];
-  const b = after.match(/\s+|\S+/g) ?? [];
-  if (a.length > MAX_WORDS || b.length > MAX_WORDS)
+export const wordDiff = (before, after) => difference(before, after, /\s+|\S+/g);
+
+export const lineDiff = (before, after) => difference(before, after, /[^\n]*\n|[^\n]+$/g);
+
+/** Of the pieces that match; in texts that are too long all of them differ. */
+function difference(before, after, piece) {
+  const a = before.match(piece) ?? [];
+  const b = after.match(piece) ?? [];
+  if (a.length > MAX_PIECES || b.length > MAX_PIECES)
     return [
       { text: before, kind: 'removed' },
       { text: after, kind: 'added' },

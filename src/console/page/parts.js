@@ -147,3 +147,13 @@ export function Confirm({ title, action, onConfirm, onClose, children }) {
     </div>
   </dialog>`;
 }
+
+const CHANGED = { removed: 'del', added: 'ins' };
+
+/** The parts of a difference. */
+export function Diff({ parts, label }) {
+  return html`<pre class="diff" tabindex="0" role="group" aria-label=${label}>${parts.map((part, at) => {
+    const text = html`<${Text} value=${part.text} limit=${20000} />`;
+    return CHANGED[part.kind] ? html`<${CHANGED[part.kind]} key=${at}>${text}<//>` : text;
+  })}</pre>`;
+}

@@ -29,7 +29,7 @@ pub enum AuditEntry {
     /// `log(level = "audit")` in a handler.
     Script {
         at: SystemTime,
-        principal: Principal,
+        principal: Box<Principal>,
         item: Arc<str>,
         message: String,
         fields: Map<String, Value>,

@@ -1,6 +1,6 @@
 // Opens the console in a browser and does what a person does.
 //
-//     node run.mjs ADDRESS
+//     node run.mjs ADDRESS SCRIPT
 //
 // BROWSER_DRIVER: a folder with playwright-core and axe-core; CHROMIUM: the browser; SCREENSHOTS: a folder for pictures.
 
@@ -51,7 +51,7 @@ async function accessible(name) {
 }
 
 try {
-  await steps({ page, context, accessible, address: process.argv[2] });
+  await steps({ page, context, accessible, address: process.argv[2], script: process.argv[3] });
 } catch (error) {
   await page.screenshot({ path: join(SCREENSHOTS, 'failed.png') });
   problems.push(error.stack);

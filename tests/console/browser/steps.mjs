@@ -1,8 +1,9 @@
 // What a person does, view by view.
 
 import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
 
-export async function steps({ page, context, accessible, address }) {
+export async function steps({ page, context, accessible, address, script }) {
   const view = async (name) => {
     await page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
     await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
@@ -98,6 +99,13 @@ export async function steps({ page, context, accessible, address }) {
   await page.getByRole('heading', { level: 1, name: 'Script' }).waitFor();
   await page.locator('.line.current', { hasText: 'never_works' }).waitFor();
   await accessible('script');
+  // A version that does not run: what it changes, until it is taken back.
+  const used = readFileSync(script, 'utf8');
+  writeFileSync(script, `${used}\nfail("not yet")\n`);
+  await page.getByLabel('Changes of policy.star').locator('ins', { hasText: 'fail("not yet")' }).waitFor();
+  await accessible('script-not-in-use');
+  writeFileSync(script, used);
+  await page.getByLabel('Changes of policy.star').waitFor({ state: 'detached' });
 
   // Calls: those of the page, with where they were refused and what they led to.
   await view('Calls');

@@ -1,10 +1,11 @@
 // The session script that is in use: its source with line numbers, why a newer version is not in use, and what lints say.
 
 import { html, useEffect, useMemo, useRef } from '../preact.js';
+import { lineDiff } from '../diff.js';
 import { plural } from '../format.js';
 import { useLive } from '../live.js';
 import { address, go } from '../navigation.js';
-import { Badge, Problem } from '../parts.js';
+import { Badge, Diff, Problem } from '../parts.js';
 import { highlighted } from '../starlark.js';
 import { Text, plain } from '../text.js';
 
@@ -33,6 +34,10 @@ export function Script({ item }) {
       <p class="summary"><${Text} value=${script.name} /> · ${state} · ${plural(lints.length, 'lint')}</p></header>
     ${problem}
     ${errors.map((text, at) => html`<pre key=${at} class="notice bad" role="note" tabindex="0" aria-label="Error"><${Text} value=${text} limit=${10000} /></pre>`)}
+    ${changedFiles(script).map(
+      ({ name, before, after }) => html`<h2 key=${name}>What the version on disk changes in <${Text} value=${name} /></h2>
+      <${Diff} parts=${lineDiff(before, after).map(folded)} label=${`Changes of ${plain(name)}`} />`,
+    )}
     ${
       lints.length > 0 &&
       html`<ul class="lints" aria-label="Lints">${lints.map(
@@ -51,6 +56,24 @@ export function Script({ item }) {
     ${isUnknown && html`<p class="notice" role="note">The source of <${Text} value=${item} /> is not known.</p>`}
     ${file && html`<${Source} file=${file} line=${line} lints=${lints.filter((lint) => lint.file === file.name)} />`}
   </div>`;
+}
+
+/** The files that the version on disk has otherwise than the one in use. */
+function changedFiles({ files, rejected }) {
+  const textOf = (list, name) => list.find((file) => file.name === name)?.text ?? '';
+  const names = new Set([...files, ...(rejected?.files ?? [])].map((file) => file.name));
+  return !rejected
+    ? []
+    : [...names]
+        .map((name) => ({ name, before: textOf(files, name), after: textOf(rejected.files, name) }))
+        .filter(({ before, after }) => before !== after);
+}
+
+/** Of what did not change, the first and the last lines. */
+function folded({ kind, text }) {
+  const lines = text.split('\n');
+  const isShort = kind !== 'same' || lines.length < 9;
+  return { kind, text: isShort ? text : [...lines.slice(0, 3), '…', ...lines.slice(-4)].join('\n') };
 }
 
 function Source({ file, line, lints }) {

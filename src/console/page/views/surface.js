@@ -7,10 +7,10 @@ import { count, plural } from '../format.js';
 import { pretty } from '../json.js';
 import { useLive } from '../live.js';
 import { address, go, leave } from '../navigation.js';
-import { Badge, Facts, Panel, Problem, SearchField, VisitorFields } from '../parts.js';
+import { Badge, Diff, Facts, Panel, Problem, SearchField, VisitorFields } from '../parts.js';
 import { Site, WORDS, decisions, joined, mainLine, reasonOf, siteOf } from '../provenance.js';
 import { Table } from '../table.js';
-import { Text } from '../text.js';
+import { Text, plain } from '../text.js';
 import { Json, Lazy } from '../value.js';
 
 const ORDER = ['same', 'renamed', 'rewritten', 'wrapped', 'made', 'searchable', 'hidden', 'published'];
@@ -167,9 +167,5 @@ const asText = (value) => (value === undefined ? '' : typeof value === 'string' 
 
 function Change({ member, before, after }) {
   const parts = useMemo(() => wordDiff(asText(before), asText(after)), [before, after]);
-  const TAGS = { removed: 'del', added: 'ins' };
-  return html`<h4><${Text} value=${member} /></h4><pre class="diff" tabindex="0">${parts.map((part, at) => {
-    const text = html`<${Text} value=${part.text} />`;
-    return TAGS[part.kind] ? html`<${TAGS[part.kind]} key=${at}>${text}<//>` : text;
-  })}</pre>`;
+  return html`<h4><${Text} value=${member} /></h4><${Diff} parts=${parts} label=${plain(member)} />`;
 }
