@@ -32,7 +32,8 @@ impl Reads {
 
     fn by(node: &Value) -> Self {
         if let Some((left, attribute)) = attribute(node) {
-            let arguments = is_of_arguments(attribute) && (is_variable(left, "context") || is_variable(left, "resource"));
+            let arguments =
+                is_of_arguments(attribute) && (is_variable(left, "context") || is_variable(left, "resource"));
             let of_context = |name: &str| is_variable(left, "context") && attribute == name;
             return Reads { arguments, via: of_context("via"), client: of_context("client") };
         }
@@ -90,9 +91,12 @@ mod tests {
     #[test]
     fn what_a_condition_depends_on_is_known() {
         let arguments = Reads { arguments: true, ..Reads::default() };
-        for condition in
-            ["context.arg_a == 1", "resource has arg_a", "context.arguments.a.b like \"x*\"", "[context.arg_a].contains(1)"]
-        {
+        for condition in [
+            "context.arg_a == 1",
+            "resource has arg_a",
+            "context.arguments.a.b like \"x*\"",
+            "[context.arg_a].contains(1)",
+        ] {
             assert_eq!(reads(condition), arguments, "{condition}");
         }
         assert_eq!(reads("context.via == \"x\""), Reads { via: true, ..Reads::default() });

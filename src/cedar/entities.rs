@@ -31,12 +31,7 @@ pub(super) struct InvalidType(String);
 impl EntityTypes {
     pub(super) fn new(group: &str, proxy: &str) -> Result<Self, InvalidType> {
         let server = type_name("MCP")?;
-        Ok(EntityTypes {
-            client: type_name("Client")?,
-            group: type_name(group)?,
-            proxy: uid(&server, proxy),
-            server,
-        })
+        Ok(EntityTypes { client: type_name("Client")?, group: type_name(group)?, proxy: uid(&server, proxy), server })
     }
 
     pub(super) fn client(&self, caller: AccessCaller<'_>) -> EntityUid {
@@ -173,8 +168,8 @@ pub(super) fn context(
         pairs.insert("arguments".to_owned(), record(arguments.whole));
     }
     pairs.insert("via".to_owned(), values::text_value(via));
-    let client =
-        [("name", caller.client.name()), ("version", caller.client.version())].map(|(name, text)| (name.to_owned(), values::text_value(&text)));
+    let client = [("name", caller.client.name()), ("version", caller.client.version())]
+        .map(|(name, text)| (name.to_owned(), values::text_value(&text)));
     pairs.insert("client".to_owned(), RestrictedExpression::new_record(client).ok()?);
     pairs.insert("scopes".to_owned(), values::texts(caller.principal.scopes.iter()));
     Context::from_pairs(pairs).ok()

@@ -151,7 +151,9 @@ fn never_applies(policy: &LoadedPolicy) -> Option<Diagnostic> {
         ResourceConstraint::Any | ResourceConstraint::In(_) => return None,
     };
     if resource == "MCP" {
-        return never("the resource is a tool, prompt or resource; for those of a server write `resource in`".to_owned());
+        return never(
+            "the resource is a tool, prompt or resource; for those of a server write `resource in`".to_owned(),
+        );
     }
     let cedar_policy::ActionConstraint::Eq(action) = policy.policy.action_constraint() else { return None };
     let action = PolicyAction::ALL.into_iter().find(|known| known.id() == action.id().unescaped())?;
@@ -181,9 +183,12 @@ fn confused_types(conditions: &Value) -> Vec<Diagnostic> {
                     Some((_, name)) => format!("principal.claims.{name}"),
                     None => record.to_owned(),
                 };
-                let warning =
-                    Diagnostic::warning(format!("`{name}` is a decimal, which `{operator}` cannot compare: this fails"));
-                found.push(warning.hint(format!("write `{better}`, whose integers can be compared, or `.{method}(decimal(\"...\"))`")));
+                let warning = Diagnostic::warning(format!(
+                    "`{name}` is a decimal, which `{operator}` cannot compare: this fails"
+                ));
+                found.push(warning.hint(format!(
+                    "write `{better}`, whose integers can be compared, or `.{method}(decimal(\"...\"))`"
+                )));
             }
         }
         if let Some((_, name)) = node.get("like").and_then(|like| attribute(like.get("left")?))

@@ -49,7 +49,8 @@ impl PolicyTexts {
             let found = matching(&named.path);
             if found.is_empty() {
                 let problem = Diagnostic::error(format!("`cedar.policies`: no file matches `{}`", named.written));
-                problems.push(problem.hint("paths are relative to the folder of the config file").at(named.place.clone()));
+                problems
+                    .push(problem.hint("paths are relative to the folder of the config file").at(named.place.clone()));
             }
             for path in found {
                 if texts.policies.iter().any(|(known, _)| *known == path) {
@@ -88,13 +89,15 @@ pub(super) fn matching(path: &Path) -> Vec<PathBuf> {
 /// The policies of one file. `shown` is its path as messages show it.
 pub(super) fn parse(shown: &str, text: &str) -> Result<Vec<LoadedPolicy>, Vec<Diagnostic>> {
     let source: Arc<str> = text.into();
-    let set = PolicySet::from_str(text).map_err(|errors| syntax_errors(&DetailedError::from(&errors), shown, &source))?;
+    let set =
+        PolicySet::from_str(text).map_err(|errors| syntax_errors(&DetailedError::from(&errors), shown, &source))?;
     let mut problems = Vec::new();
     if let Some(template) = set.templates().next() {
         let at = text.find(template.to_string().as_str()).unwrap_or_default();
         let problem = Diagnostic::error("a policy has a slot such as `?principal`: templates are not supported");
         let place = Location::new(shown, Arc::clone(&source), at..at + 1);
-        problems.push(problem.hint("write one policy for each principal, or `principal in THVGroup::\"...\"`").at(place));
+        problems
+            .push(problem.hint("write one policy for each principal, or `principal in THVGroup::\"...\"`").at(place));
     }
     let mut policies: Vec<(usize, &Policy)> =
         set.policies().map(|policy| (offset(text, policy, &set), policy)).collect();
@@ -141,8 +144,11 @@ fn syntax_errors(error: &DetailedError, shown: &str, source: &Arc<str>) -> Vec<D
     let problems = all.map(|error| {
         let label = error.source_locations.first();
         let span = label.map_or(0..0, |label| label.loc.start..label.loc.end);
-        let mut problem = Diagnostic::error(format!("invalid Cedar policy: {}", error.message))
-            .at(Location::new(shown, Arc::clone(source), span));
+        let mut problem = Diagnostic::error(format!("invalid Cedar policy: {}", error.message)).at(Location::new(
+            shown,
+            Arc::clone(source),
+            span,
+        ));
         if let Some(help) = &error.help {
             problem = problem.hint(help.clone());
         }

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cedar_policy::{
-    AuthorizationError, Authorizer, Context, Entities, EntityUid, EvaluationError, Request, Response,
-};
+use cedar_policy::{AuthorizationError, Authorizer, Context, Entities, EntityUid, EvaluationError, Request, Response};
 use serde_json::Map;
 
 use super::access::{AccessCaller, AccessItem, AccessRequest, Decision, Listed};
@@ -56,7 +54,8 @@ impl Policies {
             })
         });
         if policies.is_empty() && problems.is_empty() {
-            let problem = Diagnostic::error("the files of `cedar.policies` have no policy, which would deny everything");
+            let problem =
+                Diagnostic::error("the files of `cedar.policies` have no policy, which would deny everything");
             let hint = "allow everything with `permit(principal, action, resource);`, or remove the section `cedar`";
             problems.push(problem.hint(hint).at(config.place.clone()));
         }

@@ -56,8 +56,7 @@ impl ScopeCache {
 }
 
 fn scoped<'a>(policies: impl Iterator<Item = &'a LoadedPolicy>) -> ScopedPolicies {
-    let mut made =
-        ScopedPolicies { set: PolicySet::new(), reads: Reads::default(), forbids_on_arguments: Vec::new() };
+    let mut made = ScopedPolicies { set: PolicySet::new(), reads: Reads::default(), forbids_on_arguments: Vec::new() };
     for policy in policies {
         // Ids are unique, and templates are refused when files are loaded.
         let _ = made.set.add(policy.policy.clone());

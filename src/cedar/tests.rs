@@ -43,8 +43,7 @@ fn load(policies: &str, entities: Option<&str>) -> Result<Policies, Vec<String>>
         group_type: "THVGroup".to_owned(),
         place: place.clone(),
     };
-    Policies::load(&config, Path::new(&folder.0))
-        .map_err(|problems| problems.iter().map(ToString::to_string).collect())
+    Policies::load(&config, Path::new(&folder.0)).map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 
 fn policies(text: &str) -> Policies {
@@ -166,7 +165,9 @@ fn a_forbid_that_fails_denies_and_a_permit_that_fails_permits_nothing() {
     assert_eq!(call("ann", "x", json!({})).listed(&failing), Listed::No);
     let other = policies(&format!("{all} permit(principal, action, resource) when {{ principal.nothing }};"));
     assert!(call("ann", "x", json!({})).is_allowed(&other));
-    assert!(!call("ann", "x", json!({})).is_allowed(&policies("permit(principal, action, resource) when {1 < \"a\"};")));
+    assert!(
+        !call("ann", "x", json!({})).is_allowed(&policies("permit(principal, action, resource) when {1 < \"a\"};"))
+    );
 }
 
 #[test]
@@ -176,11 +177,18 @@ fn an_item_is_listed_if_some_arguments_allow_it() {
     for condition in ["context.arg_a == 1", "resource.arg_a == 1", "context.arguments.a.b > 1"] {
         let permit = format!("permit(principal, action, resource) when {{ {condition} }};");
         assert_eq!(listed(&permit), Listed::DependsOnArguments, "{condition}");
-        let forbid = format!("permit(principal, action, resource); forbid(principal, action, resource) when {{ {condition} }};");
+        let forbid =
+            format!("permit(principal, action, resource); forbid(principal, action, resource) when {{ {condition} }};");
         assert_eq!(listed(&forbid), Listed::DependsOnArguments, "{condition}");
     }
-    assert_eq!(listed("permit(principal, action, resource) when { context has arg_a && context.arg_a == 1 };"), Listed::No);
-    assert_eq!(listed("permit(principal, action, resource) when { principal.claim_x && context.arg_a == 1 };"), Listed::No);
+    assert_eq!(
+        listed("permit(principal, action, resource) when { context has arg_a && context.arg_a == 1 };"),
+        Listed::No
+    );
+    assert_eq!(
+        listed("permit(principal, action, resource) when { principal.claim_x && context.arg_a == 1 };"),
+        Listed::No
+    );
     assert_eq!(
         listed("permit(principal, action, resource) when { context.arg_a == 1 }; forbid(principal, action, resource);"),
         Listed::No
@@ -238,7 +246,8 @@ fn servers_groups_annotations_and_the_way_are_known() {
     assert!(allowed("resource.readOnlyHint", Use { annotations: json!({"readOnlyHint": true}), ..plain() }));
     assert!(allowed(r#"context.via == "wrapper""#, Use { via: "wrapper", ..plain() }));
     let member = principal("ann", &["eng"], json!({"level": 3}));
-    let of_group = r#"principal in THVGroup::"eng" && principal.claim_groups.contains("eng") && principal.claims.level > 2"#;
+    let of_group =
+        r#"principal in THVGroup::"eng" && principal.claim_groups.contains("eng") && principal.claims.level > 2"#;
     assert!(allowed(of_group, Use { principal: member, ..plain() }));
 }
 
@@ -274,7 +283,11 @@ fn equal_policies_and_policies_on_one_line_have_ids_of_their_own() {
 
 fn lints(text: &str) -> Vec<String> {
     let items = [
-        KnownItem { action: PolicyAction::CallTool, id: "search".to_owned(), arguments: Some(vec!["query".to_owned()]) },
+        KnownItem {
+            action: PolicyAction::CallTool,
+            id: "search".to_owned(),
+            arguments: Some(vec!["query".to_owned()]),
+        },
         KnownItem { action: PolicyAction::CallTool, id: "github/search".to_owned(), arguments: None },
     ];
     lint(&policies(text), &items)
@@ -290,14 +303,23 @@ fn lints_tell_what_probably_means_something_else() {
         (r#"permit(principal, action == Action::"call_tol", resource);"#, "did you mean `Action::\"call_tool\"`?"),
         (r#"permit(principal, action == Action::"list_tools", resource);"#, "decides nothing"),
         (r#"permit(principal, action, resource == Tool::"serch");"#, "did you mean `Tool::\"search\"`?"),
-        (r#"permit(principal, action, resource == Tool::"search") when { context.arg_qurey == "" };"#, "did you mean `query`?"),
-        (r#"permit(principal, action, resource == Tool::"search") when { context.arguments.qurey == "" };"#, "did you mean `query`?"),
+        (
+            r#"permit(principal, action, resource == Tool::"search") when { context.arg_qurey == "" };"#,
+            "did you mean `query`?",
+        ),
+        (
+            r#"permit(principal, action, resource == Tool::"search") when { context.arguments.qurey == "" };"#,
+            "did you mean `query`?",
+        ),
         (r#"permit(principal, action, resource) when { principal.claim_groups like "a*" };"#, "is a set"),
         (r#"permit(principal == THVGroup::"a", action, resource);"#, "never applies"),
         (r#"permit(principal, action == Action::"call_tool", resource == Prompt::"p");"#, "never applies"),
         (r#"permit(principal, action, resource == MCP::"github");"#, "never applies"),
         (r#"permit(principal, action, resource) when { context.arg_n <= 5 };"#, "write `context.arguments.n`"),
-        (r#"permit(principal, action, resource) when { context has arg_n && context.arg_n == decimal("5.0") };"#, "does not list"),
+        (
+            r#"permit(principal, action, resource) when { context has arg_n && context.arg_n == decimal("5.0") };"#,
+            "does not list",
+        ),
     ] {
         let found = lints(policy);
         assert!(found.iter().any(|warning| warning.contains(expected)), "{policy}: {found:?}");

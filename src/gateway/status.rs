@@ -52,7 +52,7 @@ impl Gateway {
                 "secondsAgo": at.elapsed().map(|ago| ago.as_secs()).unwrap_or_default(),
                 "what": what,
             })),
-            "configErrors": texts(reload_status.config_errors.iter()),
+            "configErrors": texts(reload_status.config_errors.iter().chain(&reload_status.policy_errors)),
             "scriptErrors": texts(script_errors),
             "userErrors": self.surfaces.errors().iter().map(|(user, error)| {
                 json!({"user": user.as_ref(), "error": error.diagnostic().to_string()})

@@ -115,8 +115,9 @@ fn run(
         test_overrides: Some(Arc::new(PrintRedirect { print: setting.print })),
         ..Calls::clone(&setting.gateway.calls())
     };
-    let host =
-        calls.host(setting.principal.clone(), setting.interrupt.new_token().into(), "repl", setting.runtime.clone());
+    let surface = setting.gateway.watch().borrow().surface.clone();
+    let (principal, cancel) = (setting.principal.clone(), setting.interrupt.new_token().into());
+    let host = calls.host(principal, cancel, "repl", setting.runtime.clone(), surface);
     let context = Context::prompt(world, host, &limits);
     prompt.run(&Program {
         source: &source,

@@ -106,9 +106,14 @@ mod tests {
     fn what_cannot_work_is_told_with_the_cure() {
         assert_eq!(
             errors("cedar: {policies: []}"),
-            ["1:19 `cedar.policies`: is empty, which would deny everything (name a policy file, or remove the section `cedar`)"]
+            [
+                "1:19 `cedar.policies`: is empty, which would deny everything (name a policy file, or remove the section `cedar`)"
+            ]
         );
-        assert_eq!(errors("cedar: {entities: e}"), ["1:8 `cedar`: missing key `policies`, such as `[policies/*.cedar]`"]);
+        assert_eq!(
+            errors("cedar: {entities: e}"),
+            ["1:8 `cedar`: missing key `policies`, such as `[policies/*.cedar]`"]
+        );
         let found = errors("mcpServers: {proxy: {command: x}}\ncedar: {policies: [a], groupType: a-b}");
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].contains("`proxy` is also a server"), "{found:?}");
