@@ -15,6 +15,8 @@ mod scoped;
 mod values;
 
 #[cfg(test)]
+mod docs_tests;
+#[cfg(test)]
 mod tests;
 
 pub use access::{AccessCaller, AccessItem, AccessRequest, Decision, Listed};

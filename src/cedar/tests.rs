@@ -46,7 +46,7 @@ fn load(policies: &str, entities: Option<&str>) -> Result<Policies, Vec<String>>
     Policies::load(&config, Path::new(&folder.0)).map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 
-fn policies(text: &str) -> Policies {
+pub(super) fn policies(text: &str) -> Policies {
     load(text, None).unwrap()
 }
 
@@ -58,7 +58,7 @@ fn principal(sub: &str, groups: &[&str], claims: Value) -> Principal {
     }
 }
 
-fn tool(name: &str, annotations: Value) -> Definition {
+pub(super) fn tool(name: &str, annotations: Value) -> Definition {
     let text = json!({"name": name, "title": "T", "inputSchema": {"type": "object"}, "annotations": annotations});
     Definition::parse(ItemKind::Tool, raw(&text)).unwrap()
 }

@@ -92,13 +92,17 @@ impl Surface {
     pub fn policy_reason(&self, item: &ItemRef) -> Option<String> {
         let permitted = self.permitted.as_ref()?;
         let named = self.named(item);
-        let item = AccessItem {
+        let made = permitted.base.find(item.kind, &item.name).filter(|_| item.backend.is_empty());
+        if made.is_some_and(PublishedItem::is_carrier) {
+            return Some("the policies are asked about the tools that it stands for".to_owned());
+        }
+        let item = made.map(access_item).unwrap_or(AccessItem {
             action: PolicyAction::of(item.kind),
             id: &named.name,
             server: &item.backend,
             original: &item.name,
             definition: named.definition.as_deref(),
-        };
+        });
         let caller = permitted.caller();
         let listed = permitted.policies.list(caller, &[item]);
         let decision = permitted.policies.decide(&AccessRequest { caller, item, arguments: None, via: "" });
