@@ -53,6 +53,8 @@ pub mod typings;
 
 // The servers that the proxy calls: one supervised handle each, both eras behind one kind of call.
 pub mod backend;
+// Cedar policies: who may use what.
+pub mod cedar;
 // Logging in at servers: OAuth as a client, and where log-ins are kept.
 pub mod oauth;
 // Code mode: scripts written by a model, each in a process of its own.

@@ -11,6 +11,7 @@ mod backtest;
 mod bad_clients;
 mod both_eras;
 mod caching;
+mod cedar;
 mod code_mode;
 mod command_line;
 mod compare;

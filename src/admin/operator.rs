@@ -88,7 +88,9 @@ impl Operator {
         recorded.end_call(&outcome);
         outcome.map_err(|error| match error {
             CallError::Rejected(error) => UseError::Failed(error.message()),
-            CallError::Unknown | CallError::Cancelled | CallError::Asks(_) => {
+            // A policy denies it, and an item that is denied is like one that does not exist.
+            CallError::Unknown => UseError::Unknown,
+            CallError::Cancelled | CallError::Asks(_) => {
                 let verb = if kind == ItemKind::Tool { "called" } else { "read" };
                 UseError::Failed(format!("`{key}` was not {verb}"))
             }

@@ -8,7 +8,7 @@ use super::backends::backend::register_backends;
 use super::code_mode::run_script::register_run_script;
 use super::effects::{cached, elicit, log, parallel, rate_limits, state};
 use super::metadata::make::register_metadata;
-use super::publish::{bind, functions, instructions, passthrough, skip, unchecked};
+use super::publish::{bind, carrier, functions, instructions, passthrough, skip, unchecked};
 use super::pure::{attempt, base64, digest, fuzzy, json, math, redact, regex, results, time, tokens, url};
 use super::search::index::register_search_index;
 use super::session::{config, identity};
@@ -58,6 +58,7 @@ const COMMON: &[fn(&mut GlobalsBuilder)] = &[
 const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     register_backends,
     functions::register_publish,
+    carrier::register_carrier,
     passthrough::register_passthrough,
     skip::register_skip,
     register_metadata,

@@ -19,6 +19,7 @@ mod session;
 pub use effects::elicit::UNAVAILABLE;
 pub use globals::{common, pure, session, session_builder};
 pub use metadata::names::{MAX_NAME, is_plain_name};
+pub use publish::carrier::Carrier;
 pub use publish::plan::{Handler, Plan, Published};
 pub use publish::provenance::{DefinitionEdit, SkippedItem};
 pub use pure::redact::{redacted_json, redacted_text};

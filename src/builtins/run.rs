@@ -183,6 +183,7 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
                 origin: metadata.origin.clone(),
                 checks,
                 bound: metadata.bound.clone(),
+                carrier: metadata.carrier.clone(),
                 site,
                 edits: metadata.edits.clone(),
             });

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use super::access::Permit;
 use super::asking::{self, WaitingMemory};
 use super::call_outcome;
 use super::context::{ItemCall, RequestContext};
@@ -22,7 +23,7 @@ use crate::json::{Object, Raw, check_unique_keys, raw};
 use crate::model::{CallOutcome, HandledCall, ItemKind, Principal, RefusalReason, RequestInfo, error_text};
 use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
 use crate::store::Store;
-use crate::surface::PublishedItem;
+use crate::surface::{PublishedItem, Surface};
 use crate::telemetry::CallRecording;
 
 /// The error of a call whose answers arrive after the session script was replaced.
@@ -37,6 +38,8 @@ pub struct Forward<'a> {
     pub accepts_task: bool,
     /// Overrides the backend's own timeout.
     pub timeout: Option<Duration>,
+    /// Proof that the policies allow it.
+    pub permit: Permit,
 }
 
 /// A statement at the interactive prompt.
@@ -44,6 +47,7 @@ pub struct PromptRequest {
     pub principal: Principal,
     pub cancel: Cancellation,
     pub recording: Arc<CallRecording>,
+    pub surface: Option<Arc<Surface>>,
 }
 
 /// Everything that calls need, shared by all of them.
@@ -86,10 +90,12 @@ impl Calls {
             return self.unlisted(request, call, &backend).await;
         }
         let Some(entry) = request.surface.find(call.kind, &call.key) else {
-            if let Some(recording) = &request.recording {
-                recording.refused(RefusalReason::Unknown, || None, "no such item is published");
-            }
+            self.note_unknown(request, call.kind, &call.key);
             return Err(CallError::Unknown);
+        };
+        let permit = match self.use_permit(request, entry, &call) {
+            Ok(permit) => permit,
+            Err(refused) => return refused,
         };
         let renamed = own_uri(entry, &call).map(|original| (Arc::clone(original), call.key.clone()));
         let result = match &entry.handler {
@@ -118,7 +124,8 @@ impl Calls {
                     Box::pin(self.handle(request, run)).await?.ok_or_else(nothing_ran)?
                 } else {
                     let (backend, method) = (&target.backend, call.kind.use_method().into());
-                    let forward = Forward { backend, method, params, accepts_task: call.accepts_task, timeout: None };
+                    let accepts_task = call.accepts_task;
+                    let forward = Forward { backend, method, params, accepts_task, timeout: None, permit };
                     self.forward(request, forward).await?
                 }
             }
@@ -148,11 +155,13 @@ impl Calls {
 
     /// Reads a resource that is not published, from the backend whose result linked to it.
     async fn unlisted(&self, request: &RequestContext, call: ItemCall, backend: &Arc<str>) -> Result<Raw, CallError> {
+        let permit = self.unlisted_permit(request, backend, &call.key)?;
         if let Some(answer) = self.admit(request, &call, false).await? {
             return Ok(answer);
         }
         let (method, accepts_task) = (call.kind.use_method().into(), call.accepts_task);
-        self.forward(request, Forward { backend, method, params: call.params, accepts_task, timeout: None }).await
+        let params = call.params;
+        self.forward(request, Forward { backend, method, params, accepts_task, timeout: None, permit }).await
     }
 
     /// Runs the script's `on_request` for an item that has no script handler, and checks its arguments if the script
@@ -185,7 +194,7 @@ impl Calls {
             host: None,
         };
         let recording = request.recording.as_deref();
-        self.dispatcher.call(forward.backend, call, recording).await.map(|answer| answer.result)
+        self.dispatcher.call(forward.backend, call, forward.permit, recording).await.map(|answer| answer.result)
     }
 
     /// Runs a handler. Each time the handler asks questions, the client is asked and the handler runs again with the
@@ -210,9 +219,10 @@ impl Calls {
         }
     }
 
-    /// A host outside of any client request, for the interactive prompt.
+    /// A host outside of any client request, for the interactive prompt. Policies know the items of servers by their names
+    /// in the surface.
     pub fn prompt_host(&self, prompt: PromptRequest, name: &str, runtime: Handle) -> Arc<Host> {
-        let PromptRequest { principal, cancel, recording } = prompt;
+        let PromptRequest { principal, cancel, recording, surface } = prompt;
         let request = RequestInfo {
             method: ItemKind::Tool.use_method().into(),
             name: name.into(),
@@ -222,7 +232,7 @@ impl Calls {
             headers: Arc::default(),
         };
         let host = self.request_host(request, None, cancel, runtime, name.into(), None);
-        Arc::new(RequestHost { recording: Some(recording), ..host }).host()
+        Arc::new(RequestHost { recording: Some(recording), surface, ..host }).host()
     }
 
     pub(super) fn request_host(
@@ -249,6 +259,7 @@ impl Calls {
             extension_call: None,
             recording: None,
             test_overrides: self.test_overrides.clone(),
+            surface: None,
         }
     }
 
@@ -267,7 +278,8 @@ impl Calls {
         let (peer, cancel) = (request.peer.clone(), request.cancel.clone());
         let host = self.request_host(script_request, peer, cancel, Handle::current(), namespace, cursor);
         let recording = request.recording.clone();
-        let host = RequestHost { progress: Arc::clone(run.progress()), recording, ..host };
+        let surface = Some(Arc::clone(&request.surface));
+        let host = RequestHost { progress: Arc::clone(run.progress()), recording, surface, ..host };
         let (run, host) = (Arc::clone(run), Arc::new(host));
         let outcome = tokio::select! {
             biased;
@@ -293,7 +305,7 @@ fn own_uri<'a>(entry: &'a PublishedItem, call: &ItemCall) -> Option<&'a Arc<str>
 }
 
 /// Refuses arguments with duplicate keys.
-fn check_arguments_are_unique(call: &ItemCall) -> Result<(), CallError> {
+pub(super) fn check_arguments_are_unique(call: &ItemCall) -> Result<(), CallError> {
     let params = Object::of(&call.params).map_err(malformed)?;
     params.get("arguments").map_or(Ok(()), |arguments| check_unique_keys(arguments).map_err(ambiguous))
 }

@@ -1,6 +1,6 @@
 //! The only path to a backend: every call passes through [`Dispatcher`], whether a client, a handler or the command
-//! line makes it. The dispatcher looks up the backend and counts calls and failures. A check that must hold for every
-//! call of a backend belongs here.
+//! line makes it. A call needs a [`Permit`] of the policies. The dispatcher looks up the backend and counts calls and
+//! failures. A check that must hold for every call of a backend belongs here.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,9 +9,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::runtime::Handle;
 
+use super::access::Permit;
 use super::call_outcome;
 use super::logged_call::LoggedCall;
 use crate::backend::{Answer, Backend, BackendCall, CallError, Listener, Subscriber, Subscription};
+use crate::cedar::CurrentPolicies;
 use crate::json::Raw;
 use crate::model::{Owner, ServerCallRecord, SpanId};
 use crate::telemetry::{CallRecording, ServerStats, Telemetry};
@@ -21,6 +23,7 @@ use crate::telemetry::{CallRecording, ServerStats, Telemetry};
 pub struct Dispatcher {
     backends: Arc<HashMap<Arc<str>, DispatchTarget>>,
     telemetry: Arc<Telemetry>,
+    policies: CurrentPolicies,
 }
 
 /// A backend and its statistics.
@@ -31,7 +34,8 @@ struct DispatchTarget {
 
 impl Dispatcher {
     pub fn new(backends: &[Arc<dyn Backend>]) -> Self {
-        Dispatcher { backends: Arc::default(), telemetry: Arc::default() }.with(backends)
+        Dispatcher { backends: Arc::default(), telemetry: Arc::default(), policies: CurrentPolicies::default() }
+            .with(backends)
     }
 
     /// A dispatcher for other backends that continues the statistics of this one. If two backends share a name, the
@@ -42,7 +46,16 @@ impl Dispatcher {
             let stats = self.telemetry.server(&name);
             (name, DispatchTarget { backend: Arc::clone(backend), stats })
         });
-        Dispatcher { backends: Arc::new(targets.collect()), telemetry: Arc::clone(&self.telemetry) }
+        Dispatcher {
+            backends: Arc::new(targets.collect()),
+            telemetry: Arc::clone(&self.telemetry),
+            policies: self.policies.clone(),
+        }
+    }
+
+    /// The policies in force. A reload replaces them for calls under way too.
+    pub fn policies(&self) -> &CurrentPolicies {
+        &self.policies
     }
 
     /// What is counted of all calls.
@@ -55,6 +68,7 @@ impl Dispatcher {
         &self,
         backend: &Arc<str>,
         mut call: BackendCall,
+        _permit: Permit,
         recording: Option<&CallRecording>,
     ) -> Result<Answer, CallError> {
         let target = self.find(backend)?;
@@ -72,6 +86,7 @@ impl Dispatcher {
         uri: &str,
         subscriber: &Subscriber,
         listener: Listener,
+        _permit: Permit,
     ) -> Result<Subscription, CallError> {
         match self.find(backend)?.backend.connected() {
             Some(server) => server.subscribe(uri, subscriber, listener).await,
@@ -85,6 +100,7 @@ impl Dispatcher {
         &self,
         backend: &Arc<str>,
         mut call: BackendCall,
+        _permit: Permit,
         runtime: &Handle,
         recording: Option<&CallRecording>,
     ) -> Result<Answer, CallError> {
@@ -121,7 +137,7 @@ impl Dispatcher {
     }
 
     /// Sends a notification to a backend.
-    pub async fn notify(&self, backend: &Arc<str>, method: String, mut params: Option<Raw>) {
+    pub async fn notify(&self, backend: &Arc<str>, method: String, mut params: Option<Raw>, _permit: Permit) {
         if let (Some(tracer), Some(params)) = (self.telemetry.tracer(), &mut params) {
             tracer.propagate(params, None);
         }

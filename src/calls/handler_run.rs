@@ -147,7 +147,9 @@ impl HandlerRun {
 }
 
 fn local(target: &ItemRef, params: &Raw, host: &RequestHost) -> Result<Raw, CallError> {
-    host.dispatch(target, Raw::clone(params), CallOptions::default(), host.cursor.clone()).map(|answer| answer.result)
+    // The use of the item was permitted, and this is the item itself.
+    let options = CallOptions { is_permitted: true, ..CallOptions::default() };
+    host.dispatch(target, Raw::clone(params), options, host.cursor.clone()).map(|answer| answer.result)
 }
 
 /// The arguments of a script handler.

@@ -9,9 +9,11 @@ use std::time::SystemTime;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
+use super::access::{self, Asking, Permit};
 use super::asking;
 use super::dispatch::Dispatcher;
 use super::handler_peer::HandlerPeer;
+use super::host_authorization::HostAuthorization;
 use super::progress::{CallProgress, RequestProgress};
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
@@ -19,12 +21,16 @@ use crate::backend::{Answer, BackendCall, CallError, Cancellation, Peer};
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{CallEventKind, ItemKind, ItemRef, RequestInfo, error_result};
 use crate::script::{
-    CallOptions, Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, NotedFact, Output, Question,
-    Questions, Relay, RequestScope, Stop,
+    Authorization, CallOptions, Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, NotedFact, Output,
+    Question, Questions, Relay, RequestScope, Stop,
 };
 use crate::store::Store;
+use crate::surface::Surface;
 use crate::telemetry::CallRecording;
 use crate::telemetry::audit::AuditEntry;
+
+/// What a handler gets in place of the result of a call that policies deny.
+const NOT_PERMITTED: &str = "the policies do not permit a call that this needs";
 
 /// The effects that handlers of one request can use.
 #[derive(Clone)]
@@ -51,6 +57,8 @@ pub(super) struct RequestHost {
     pub(super) test_overrides: Option<Arc<dyn TestOverrides>>,
     /// What is noted of the request.
     pub(super) recording: Option<Arc<CallRecording>>,
+    /// The surface of the request. `None` if there is none, as at a prompt.
+    pub(super) surface: Option<Arc<Surface>>,
 }
 
 impl RequestHost {
@@ -62,6 +70,11 @@ impl RequestHost {
             questions: self.clone(),
             scope: self.clone(),
             clock: self.clone(),
+            authorization: self
+                .dispatcher
+                .policies()
+                .get()
+                .map(|policies| Arc::new(HostAuthorization::new(Arc::clone(self), policies)) as Arc<dyn Authorization>),
             mocks: self.test_overrides.is_some().then(|| self.clone() as Arc<dyn Mocks>),
             namespace: Arc::clone(&self.namespace),
             test: None,
@@ -89,6 +102,10 @@ impl RequestHost {
         options: CallOptions,
         cursor: Option<JournalCursor>,
     ) -> Result<Answer, CallError> {
+        let permit = match options.is_permitted {
+            true => access::already_permitted(),
+            false => self.dispatch_permit(target, &params, options.via.as_deref())?,
+        };
         let is_in_process = self.dispatcher.is_in_process(&target.backend);
         let progress = self.progress.begin(options.relay != Relay::Nothing);
         let handler_peer = |peer| HandlerPeer {
@@ -112,11 +129,28 @@ impl RequestHost {
             }),
         };
         let recording = self.recording.as_deref();
-        let outcome = self.dispatcher.call_blocking(&target.backend, call, &self.runtime, recording);
+        let outcome = self.dispatcher.call_blocking(&target.backend, call, permit, &self.runtime, recording);
         if let Err(CallError::Asks(_)) = &outcome {
             progress.interrupted();
         }
         outcome
+    }
+
+    /// Asks the policies about a call that the handler makes.
+    fn dispatch_permit(&self, target: &ItemRef, params: &RawRef, via: Option<&str>) -> Result<Permit, CallError> {
+        let via = via.unwrap_or(&self.request.name);
+        // The caller may not even know of the item, so the answer does not name it.
+        access::ask_dispatch(self.asking(), self.surface.as_deref(), target, params, via)
+            .map_err(|_| CallError::Failed { message: NOT_PERMITTED.to_owned(), data: None })
+    }
+
+    pub(super) fn asking(&self) -> Asking<'_> {
+        Asking {
+            policies: self.dispatcher.policies(),
+            principal: &self.request.principal,
+            client: &self.request.client,
+            recording: self.recording.as_deref(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calls of published items: lookup in the surface, admission by `on_request`, the script's handler, and dispatch to a
 //! backend.
 
+mod access;
 mod asking;
 mod call;
 mod call_outcome;
@@ -8,6 +9,7 @@ mod context;
 mod dispatch;
 mod host;
 mod handler_run;
+mod host_authorization;
 mod logged_call;
 mod other_request;
 mod progress;
@@ -17,6 +19,7 @@ mod request_state;
 mod test_overrides;
 mod handler_peer;
 
+pub use access::Permit;
 pub use asking::{ANSWER_TIMEOUT, WaitingMemory, as_request, take_answer};
 pub use call::{Calls, Forward, POLICY_CHANGED, PromptRequest};
 pub use context::{ItemCall, PolicyNow, RequestContext};

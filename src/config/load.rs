@@ -11,6 +11,7 @@ use crate::diagnostic::Diagnostic;
 
 use super::sections::aggregation::read_aggregation;
 use super::sections::audit::read_audit;
+use super::sections::cedar::read_cedar;
 use super::sections::code_mode::read_code_mode;
 use super::sections::optimizer::read_optimizer;
 use super::sections::rate_limiting::read_rate_limiting;
@@ -116,6 +117,7 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
     fields.set(&mut config.tokens, "auth", read_auth);
     fields.set(&mut config.telemetry, "telemetry", read_telemetry);
     config.audit = fields.read("audit", |reader| read_audit(reader, &folder));
+    config.cedar = fields.read("cedar", |reader| read_cedar(reader, &folder, &config.servers));
     fields.finish();
 }
 
@@ -205,7 +207,7 @@ mod tests {
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
                 "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, inheritEnv, extensions, sessionInit, aggregation, \
-                 optimizer, codeMode, rateLimiting, serve, store, auth, telemetry, audit)",
+                 optimizer, codeMode, rateLimiting, serve, store, auth, telemetry, audit, cedar)",
             ]
         );
     }

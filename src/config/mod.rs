@@ -26,6 +26,7 @@ pub use sections::aggregation::{
     Aggregation, ConflictResolution, ItemPattern, NamedWorkload, PatternKind, Visibility, WorkloadItems,
 };
 pub use sections::audit::{Audit, AuditDetail};
+pub use sections::cedar::{Cedar, PolicyPath};
 pub use sections::code_mode::CodeMode;
 pub use sections::optimizer::{Embedding, EmbeddingProvider, Optimizer};
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
@@ -67,6 +68,8 @@ pub struct Config {
     pub telemetry: TelemetrySettings,
     /// `None` if there is no audit log.
     pub audit: Option<Audit>,
+    /// `None` if there are no policies: everybody may use everything.
+    pub cedar: Option<Cedar>,
     pub tokens: Vec<Token>,
     /// The script sections that the file sets. A section that the script never reads is an error later.
     pub set_sections: Vec<SetSection>,
@@ -114,6 +117,7 @@ impl Config {
             store: StoreAddress::default(),
             telemetry: TelemetrySettings::default(),
             audit: None,
+            cedar: None,
             tokens: Vec::new(),
             set_sections: Vec::new(),
             script_for_once: false,

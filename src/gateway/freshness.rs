@@ -56,7 +56,8 @@ impl Gateway {
         let combined = hints.reduce(CacheHint::and);
         let combined = combined.filter(|_| !has_own_items).unwrap_or_default();
         // A surface built for one client must not end up in a shared cache.
-        CacheHint { public: combined.public && surface.personal().is_none(), ..combined }
+        let is_for_all = surface.personal().is_none() && !surface.is_permitted_view();
+        CacheHint { public: combined.public && is_for_all, ..combined }
     }
 }
 

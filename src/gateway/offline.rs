@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::installation::{LocalTools, script_source, store};
 use super::options::GatewayOptions;
 use crate::backend::{Cache, idle_view};
+use crate::cedar::Policies;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
@@ -17,6 +18,7 @@ pub struct Offline {
     pub snapshot: Arc<Snapshot>,
     /// The errors of extensions that failed to load; the catalog has the others.
     pub extension_problems: Vec<Diagnostic>,
+    policies: Option<Arc<Policies>>,
 }
 
 impl Offline {
@@ -27,6 +29,8 @@ impl Offline {
         problems.extend(local.missing.iter().cloned());
         problems.extend(local.unknown_workloads(config));
         problems.extend(store(config).err());
+        let policies = config.cedar.as_ref().map(|cedar| Policies::load(cedar, &config.folder)).transpose();
+        let policies = policies.map_err(|errors| problems.extend(errors)).ok().flatten().map(Arc::new);
         let (Some(script_source), true) = (script_source, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
@@ -39,6 +43,7 @@ impl Offline {
             script_source,
             snapshot: Arc::new(Snapshot { version: 1, generation: 1, backends }),
             extension_problems,
+            policies,
         })
     }
 
@@ -47,9 +52,13 @@ impl Offline {
         self.script_source.build(&self.snapshot).map(Arc::new)
     }
 
-    /// Runs the script on the cached lists for this user.
+    /// Runs the script on the cached lists for this user, and leaves out what the policies deny.
     pub fn build_for(&self, principal: Principal) -> Result<Arc<Surface>, BuildError> {
         let key = SurfaceKey { principal, client: Arc::default() };
-        self.script_source.build_for(&self.snapshot, key).map(Arc::new)
+        let surface = self.script_source.build_for(&self.snapshot, key.clone()).map(Arc::new)?;
+        Ok(match &self.policies {
+            Some(policies) => Arc::new(surface.permitted_to(policies, &key)),
+            None => surface,
+        })
     }
 }

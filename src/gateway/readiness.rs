@@ -30,6 +30,11 @@ impl Gateway {
         self.surfaces.changes()
     }
 
+    /// Whether policies decide who may use what.
+    pub fn has_policies(&self) -> bool {
+        self.installed.policies().get().is_some()
+    }
+
     /// The surface of a client, without waiting; `None` before it was first built, and if it was dropped to save memory.
     pub fn surface_now(&self, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
         self.surfaces.get(handle)

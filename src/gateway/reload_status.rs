@@ -12,6 +12,8 @@ pub(super) struct ReloadStatus {
     pub(super) last_reload: Option<(SystemTime, String)>,
     /// Why the present config file was rejected; empty if it is in force.
     pub(super) config_errors: Vec<Diagnostic>,
+    /// Why the present policy files were rejected; empty if they are in force.
+    pub(super) policy_errors: Vec<Diagnostic>,
     /// Why the present session script could not be read.
     pub(super) unreadable_script: Option<Diagnostic>,
 }

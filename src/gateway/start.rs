@@ -110,7 +110,8 @@ impl Gateway {
         tokio::spawn(release_removed(Arc::clone(&installed.backend_set), current.clone()));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
         let required = required.map(|(name, _)| name.clone()).collect();
-        let surfaces = Surfaces::follow(current.clone(), stats);
+        let policies = installed.backend_set.calls().dispatcher.policies().clone();
+        let surfaces = Surfaces::follow(current.clone(), policies, stats);
         Ok(Gateway {
             installed,
             required,

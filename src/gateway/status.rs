@@ -60,7 +60,7 @@ impl Gateway {
                 "secondsAgo": at.elapsed().map(|ago| ago.as_secs()).unwrap_or_default(),
                 "what": what,
             })),
-            "configErrors": texts(reload_status.config_errors.iter()),
+            "configErrors": texts(reload_status.config_errors.iter().chain(&reload_status.policy_errors)),
             "scriptErrors": texts(script_errors),
             "userErrors": self.user_errors(),
             "extensionErrors": texts(self.installed.local().problems()),

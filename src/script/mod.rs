@@ -14,8 +14,8 @@ pub use errors::report::{diagnose, message as error_message, place};
 pub use errors::script_error::{ScriptError, script_error};
 pub use guards::lost_write::possibly_lost_writes;
 pub use host::{
-    CallOptions, Clock, Effects, Evaluator, Host, LogLevel, Mocks, NotedFact, Output, Questions, Relay, RequestScope,
-    Stop,
+    Authorization, CallOptions, Clock, Effects, Evaluator, Host, LogLevel, Mocks, NotedFact, Output, Questions, Relay,
+    RequestScope, Stop, ToolFacts, ToolRefusal,
 };
 pub use journal::{Journal, JournalCursor, JournalSnapshot, Question};
 pub use loading::files::Files;

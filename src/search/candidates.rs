@@ -8,6 +8,7 @@ use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{IndexSettings, Searcher, TantivyDocument, Term};
 
 use super::analyzed_tool::AnalyzedTool;
+use super::index::is_among;
 use super::weights::{MAX_CANDIDATES, PART_WEIGHTS};
 
 /// Memory budget of the index writer, which sets the initial size of its term table; the table grows as needed.
@@ -37,8 +38,12 @@ impl Candidates {
         Ok(Candidates { searcher, words })
     }
 
-    /// The numbers of the best tools for these weighted words.
-    pub(super) fn find<'a>(&self, words: impl Iterator<Item = (&'a str, f32)>) -> tantivy::Result<Vec<u32>> {
+    /// The numbers of the best tools for these weighted words, only of those that are marked in `among`.
+    pub(super) fn find<'a>(
+        &self,
+        words: impl Iterator<Item = (&'a str, f32)>,
+        among: Option<&[bool]>,
+    ) -> tantivy::Result<Vec<u32>> {
         let queries: Vec<Box<dyn Query>> = words
             .map(|(word, weight)| {
                 let term = TermQuery::new(Term::from_field_text(self.words, word), IndexRecordOption::WithFreqs);
@@ -48,10 +53,13 @@ impl Candidates {
         if queries.is_empty() {
             return Ok(Vec::new());
         }
-        let best = TopDocs::with_limit(MAX_CANDIDATES).order_by_score();
+        // Tools that are left out must not take the places of others.
+        let limit = among.map_or(MAX_CANDIDATES, |among| among.len().max(MAX_CANDIDATES));
+        let best = TopDocs::with_limit(limit).order_by_score();
         let found = self.searcher.search(&BooleanQuery::union(queries), &best)?;
         // There is only one segment, so the document ID is the number of the tool.
-        Ok(found.into_iter().map(|(_, address)| address.doc_id).collect())
+        let numbers = found.into_iter().map(|(_, address)| address.doc_id);
+        Ok(numbers.filter(|number| is_among(among, *number as usize)).take(MAX_CANDIDATES).collect())
     }
 }
 

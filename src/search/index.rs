@@ -69,12 +69,18 @@ impl Index {
 
     /// The tools that match a description best, by decreasing score.
     pub fn search(&self, text: &str, limit: usize) -> Vec<Hit> {
+        self.search_among(text, limit, None)
+    }
+
+    /// Like [`Index::search`], but only among the tools that are marked in `among`, by position. The others are left out
+    /// before anything is ranked or cut.
+    pub fn search_among(&self, text: &str, limit: usize, among: Option<&[bool]>) -> Vec<Hit> {
         let mut analyzer = self.lock().pop().unwrap_or_else(WordAnalyzer::new);
         let query = Query::new(text, &mut analyzer, &self.vocabulary);
         self.lock().push(analyzer);
-        let mut scored = score(self.candidates(&query), &self.documents, &query, &self.vocabulary);
+        let mut scored = score(self.candidates(&query, among), &self.documents, &query, &self.vocabulary);
         if let Some(semantic) = &self.semantic {
-            semantic.reorder(text, &mut scored, self.tools.len());
+            semantic.reorder(text, &mut scored, self.tools.len(), among);
         }
         scored.truncate(limit);
         scored
@@ -91,20 +97,22 @@ impl Index {
         }
     }
 
-    /// Suggestions for a name that does not exist.
-    pub fn nearest_names(&self, name: &str, limit: usize) -> Vec<&str> {
-        let names: Vec<&str> = self.tools.iter().map(|tool| tool.definition.key()).collect();
-        let found = self.search(name, limit).into_iter().map(|hit| names[hit.tool]).collect::<Vec<_>>();
+    /// Suggestions for a name that does not exist, only of the tools that are marked in `among`.
+    pub fn nearest_names(&self, name: &str, limit: usize, among: Option<&[bool]>) -> Vec<&str> {
+        let key = |position: usize| self.tools[position].definition.key();
+        let names: Vec<&str> = (0..self.tools.len()).filter(|position| is_among(among, *position)).map(key).collect();
+        let found = self.search_among(name, limit, among).into_iter().map(|hit| key(hit.tool)).collect::<Vec<_>>();
         nearest_names(name, &names, &found, limit)
     }
 
-    fn candidates(&self, query: &Query) -> Vec<u32> {
-        let all = || (0..self.documents.len()).filter_map(|number| u32::try_from(number).ok()).collect();
+    fn candidates(&self, query: &Query, among: Option<&[bool]>) -> Vec<u32> {
+        let numbers = (0..self.documents.len()).filter(|position| is_among(among, *position));
+        let all = || numbers.filter_map(|number| u32::try_from(number).ok()).collect();
         let Some(candidates) = &self.candidates else { return all() };
         // The words are sorted by decreasing rarity.
         let words = query.words.iter().take(MAX_CANDIDATE_WORDS);
         let words = words.map(|word| (self.vocabulary.word(word.number), word.weight));
-        candidates.find(words).unwrap_or_else(|error| {
+        candidates.find(words, among).unwrap_or_else(|error| {
             tracing::warn!(%error, "the search index failed; this search scans all tools");
             all()
         })
@@ -113,4 +121,9 @@ impl Index {
     fn lock(&self) -> parking_lot::MutexGuard<'_, Vec<WordAnalyzer>> {
         self.analyzers.lock()
     }
+}
+
+/// Whether a search may find the tool at this position.
+pub(super) fn is_among(among: Option<&[bool]>, position: usize) -> bool {
+    among.is_none_or(|among| among.get(position).copied().unwrap_or(false))
 }

@@ -24,15 +24,14 @@ pub struct IndexCache {
 
 impl std::fmt::Debug for SharedIndex {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "SharedIndex({})", self.count)
+        write!(formatter, "SharedIndex({})", self.tools.len())
     }
 }
 
 /// An index that may still be under construction.
 pub struct SharedIndex {
     index: OnceLock<Index>,
-    tools: Mutex<Vec<(Digest256, Tool)>>,
-    count: usize,
+    tools: Vec<(Digest256, Tool)>,
     embedder: Option<Arc<dyn Embedder>>,
     cache: &'static IndexCache,
     /// Strong references, so that the next set of tools finds them in the cache.
@@ -59,8 +58,7 @@ impl IndexCache {
         }
         let shared = Arc::new(SharedIndex {
             index: OnceLock::new(),
-            count: keyed.len(),
-            tools: Mutex::new(keyed),
+            tools: keyed,
             embedder,
             cache: self,
             analyzed: OnceLock::new(),
@@ -94,12 +92,15 @@ impl SharedIndex {
     /// The complete index; blocks until it has been built.
     pub fn ready(&self) -> &Index {
         self.index.get_or_init(|| {
-            let keyed = std::mem::take(&mut *lock(&self.tools));
-            let analyzed = self.analyzed.get_or_init(|| self.cache.analyze(&keyed));
-            let semantic =
-                self.embedder.clone().map(|embedder| Semantic::start(embedder, keyed.iter().map(|(_, tool)| tool)));
-            Index::of(keyed.into_iter().map(|(_, tool)| tool).collect(), analyzed, semantic)
+            let analyzed = self.analyzed.get_or_init(|| self.cache.analyze(&self.tools));
+            let semantic = self.embedder.clone().map(|embedder| Semantic::start(embedder, self.tools()));
+            Index::of(self.tools().cloned().collect(), analyzed, semantic)
         })
+    }
+
+    /// The tools, in the order of the index. Does not wait for the index.
+    pub fn tools(&self) -> impl ExactSizeIterator<Item = &Tool> {
+        self.tools.iter().map(|(_, tool)| tool)
     }
 
     /// Whether both indexes share the analysis of the tool at this position.
@@ -116,11 +117,11 @@ impl SharedIndex {
 
     /// The number of tools. Does not wait for the index.
     pub fn len(&self) -> usize {
-        self.count
+        self.tools.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.tools.is_empty()
     }
 }
 
@@ -138,6 +139,8 @@ fn start(shared: &Arc<SharedIndex>) {
 fn digest_of(tool: &Tool) -> Digest256 {
     let mut digest = Sha256::new();
     digest.update(tool.server.as_bytes());
+    digest.update([0]);
+    digest.update(tool.original_name.as_bytes());
     digest.update([0]);
     digest.update(tool.definition.raw().get().as_bytes());
     digest.finalize().into()

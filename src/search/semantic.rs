@@ -4,6 +4,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use super::index::is_among;
 use super::score::Scored;
 use super::tool::{self, Tool};
 use super::weights::{LEXICAL_WEIGHT, NEAR_IN_MEANING};
@@ -85,7 +86,7 @@ impl Semantic {
 
     /// Combines the lexical score with the semantic similarity, and adds the tools that share no word with the query but
     /// are near to it in meaning.
-    pub(super) fn reorder(&self, text: &str, scored: &mut Vec<Scored>, tools: usize) {
+    pub(super) fn reorder(&self, text: &str, scored: &mut Vec<Scored>, tools: usize, among: Option<&[bool]>) {
         let Some(vectors) = self.vectors.get().filter(|vectors| vectors.len() == tools) else { return };
         let query = match self.embedder.embed_query(text) {
             Ok(vector) => unit(vector),
@@ -95,7 +96,8 @@ impl Semantic {
             }
         };
         let similarities: Vec<f32> = vectors.iter().map(|vector| similarity(&query, vector)).collect();
-        let (low, high) = similarities.iter().fold((f32::MAX, f32::MIN), |(low, high), x| (low.min(*x), high.max(*x)));
+        let allowed = similarities.iter().enumerate().filter(|(tool, _)| is_among(among, *tool));
+        let (low, high) = allowed.fold((f32::MAX, f32::MIN), |(low, high), (_, x)| (low.min(*x), high.max(*x)));
         let best = scored.first().map_or(0.0, |best| best.score).max(f32::EPSILON);
         let mut lexical: Vec<Option<Scored>> = (0..tools).map(|_| None).collect();
         for candidate in scored.drain(..) {
@@ -103,6 +105,9 @@ impl Semantic {
             lexical[position] = Some(candidate);
         }
         for (tool, (candidate, similarity)) in lexical.into_iter().zip(&similarities).enumerate() {
+            if !is_among(among, tool) {
+                continue;
+            }
             let range = high - low;
             let semantic = if range > f32::EPSILON { (similarity - low) / range } else { 1.0 };
             if candidate.is_none() && semantic < NEAR_IN_MEANING {

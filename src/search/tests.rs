@@ -66,7 +66,7 @@ fn tools_of_one_name_are_both_found() {
 fn nothing_is_found_in_nothing() {
     assert!(Index::new(Vec::new()).search("anything", 5).is_empty());
     assert!(Index::new(vec![simple("", "", "")]).search("anything", 5).is_empty());
-    assert!(Index::new(Vec::new()).nearest_names("anything", 3).is_empty());
+    assert!(Index::new(Vec::new()).nearest_names("anything", 3, None).is_empty());
 }
 
 #[test]

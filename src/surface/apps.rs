@@ -10,7 +10,7 @@ use crate::json::Object;
 use crate::model::{Definition, ItemRef};
 
 /// The user interfaces of the published tools.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Apps {
     /// The server of each resource that is the interface of a published tool.
     resources: HashMap<String, Arc<str>>,
@@ -98,6 +98,17 @@ impl Apps {
                     warnings.push(warning.hint(hint));
                 }
             }
+        }
+    }
+
+    /// The same without the other names of items that are not published.
+    pub(crate) fn only(&self, has_tool: impl Fn(&str) -> bool, has_resource: impl Fn(&str) -> bool) -> Self {
+        let tools = self.tools.iter().filter(|(_, published)| has_tool(published));
+        let renamed = self.renamed_resources.iter().filter(|(_, published)| has_resource(published));
+        Apps {
+            resources: self.resources.clone(),
+            renamed_resources: renamed.map(|(uri, published)| (uri.clone(), published.clone())).collect(),
+            tools: tools.map(|(name, published)| (Arc::clone(name), published.clone())).collect(),
         }
     }
 

@@ -12,8 +12,10 @@ use super::definitions;
 use super::list_digests::ListDigests;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
+use super::permitted::PermittedView;
 use super::published_item::PublishedItem;
 use super::schema_faults;
+use super::server_items::ServerItems;
 use super::skipped::SkippedItems;
 use super::version::SurfaceVersion;
 use crate::builtins::{Handler, Hook, OtherHook, Plan, Published, SkippedItem};
@@ -26,9 +28,9 @@ use crate::wire::Revision;
 
 /// The published items of one kind, in the script's order.
 #[derive(Debug)]
-struct Items {
-    entries: IndexMap<String, PublishedItem>,
-    listed: Listing,
+pub(super) struct Items {
+    pub(super) entries: IndexMap<String, Arc<PublishedItem>>,
+    pub(super) listed: Listing,
     /// The listing for each revision, if it differs from `listed`. Made on the first request of a client of that
     /// revision.
     listed_for: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
@@ -39,18 +41,32 @@ struct Items {
 impl Items {
     /// Items of a failed server are not listed, but can still be called: a call reconnects the server.
     fn new(kind: ItemKind, published: Vec<Published>, failed_servers: &[&str]) -> Self {
-        let entries: IndexMap<String, PublishedItem> = published
+        let entries: IndexMap<String, Arc<PublishedItem>> = published
             .into_iter()
-            .map(|item| (item.definition.key().to_owned(), PublishedItem::new(kind, item)))
+            .map(|item| (item.definition.key().to_owned(), Arc::new(PublishedItem::new(kind, item))))
             .collect();
-        let backend = |entry: &PublishedItem| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
         let is_listed = |entry: &PublishedItem| {
             entry.origin.as_ref().is_none_or(|origin| !failed_servers.contains(&origin.backend.as_ref()))
         };
+        Self::of(entries, is_listed)
+    }
+
+    /// The items, of which those are listed that the function accepts.
+    pub(super) fn of(
+        entries: IndexMap<String, Arc<PublishedItem>>,
+        is_listed: impl Fn(&PublishedItem) -> bool,
+    ) -> Self {
+        let backend = |entry: &PublishedItem| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
         let listed = || entries.values().enumerate().filter(|(_, entry)| is_listed(entry));
         let origins = listed().map(|(_, entry)| backend(entry)).collect();
         let listed = Listing::new(listed().map(|(index, entry)| (index, entry.definition.raw().get())));
         Items { entries, listed, listed_for: Default::default(), origins }
+    }
+
+    /// The keys of the listed items.
+    pub(super) fn listed_keys(&self) -> HashSet<&str> {
+        let key = |(index, _)| self.entries.get_index(index).map(|(key, _)| key.as_str());
+        self.listed.items().filter_map(key).collect()
     }
 }
 
@@ -103,6 +119,10 @@ pub struct Surface {
     /// What the script logged while it ran.
     pub log: Vec<LogLine>,
     version: SurfaceVersion,
+    /// Names of the items of servers, for policies. Made when policies first ask.
+    pub(super) server_items: OnceLock<ServerItems>,
+    /// Set if the surface has only what policies allow somebody.
+    pub(super) permitted: Option<PermittedView>,
     digests: OnceLock<ListDigests>,
     /// The memory that was taken to build it and not given back, without its lists.
     bytes: usize,
@@ -156,9 +176,50 @@ impl Surface {
             warnings: plan.warnings.into_iter().chain(conflicts).chain(schema_faults).collect(),
             log: plan.log,
             version: SurfaceVersion::new(&plan.digest, snapshot),
+            server_items: OnceLock::new(),
+            permitted: None,
             digests: OnceLock::new(),
             bytes: 0,
         }
+    }
+
+    /// A copy that has other items.
+    pub(super) fn with_items(
+        &self,
+        [tools, resources, resource_templates, prompts]: [Items; ItemKind::ALL.len()],
+        skipped: Vec<SkippedItem>,
+        permitted: PermittedView,
+    ) -> Self {
+        let apps = self.apps.only(|name| tools.entries.contains_key(name), |uri| resources.entries.contains_key(uri));
+        Surface {
+            has_param_headers: self.has_param_headers,
+            tools,
+            resources,
+            resource_templates,
+            prompts,
+            skipped: if skipped.is_empty() { self.skipped.clone() } else { skipped.into() },
+            snapshot: self.snapshot,
+            namespace: Arc::clone(&self.namespace),
+            instructions: self.instructions.clone(),
+            mirrors: self.mirrors.clone(),
+            apps,
+            indexes: self.indexes.clone(),
+            on_request: self.on_request.clone(),
+            on_other_request: self.on_other_request.clone(),
+            origin: self.origin.clone(),
+            is_personal: self.is_personal,
+            warnings: Vec::new(),
+            log: Vec::new(),
+            version: self.version.clone(),
+            server_items: OnceLock::new(),
+            permitted: Some(permitted),
+            digests: OnceLock::new(),
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn indexes(&self) -> &[Arc<SharedIndex>] {
+        &self.indexes
     }
 
     /// Sets how much memory was taken to build it. That of lists is counted by those who share them.
@@ -214,7 +275,7 @@ impl Surface {
         self.on_other_request.as_ref()
     }
 
-    fn items(&self, kind: ItemKind) -> &Items {
+    pub(super) fn items(&self, kind: ItemKind) -> &Items {
         match kind {
             ItemKind::Tool => &self.tools,
             ItemKind::Resource => &self.resources,
@@ -240,7 +301,7 @@ impl Surface {
 
     /// The tool published under this name, or the tool that a user interface calls by this name.
     pub fn tool(&self, name: &str) -> Option<&PublishedItem> {
-        self.tools.entries.get(self.published_key(ItemKind::Tool, name))
+        self.tools.entries.get(self.published_key(ItemKind::Tool, name)).map(Arc::as_ref)
     }
 
     pub fn tools(&self) -> impl Iterator<Item = &PublishedItem> {
@@ -249,7 +310,7 @@ impl Surface {
 
     /// The published items of one kind, in the script's order.
     pub fn entries(&self, kind: ItemKind) -> impl Iterator<Item = &PublishedItem> {
-        self.items(kind).entries.values()
+        self.items(kind).entries.values().map(Arc::as_ref)
     }
 
     /// The items of servers of which it is known why they are not published.
@@ -260,11 +321,19 @@ impl Surface {
     /// The item that a request names. For a resource this is the item with that URI, or else the first template that the
     /// URI matches.
     pub fn find(&self, kind: ItemKind, key: &str) -> Option<&PublishedItem> {
-        let exact = self.items(kind).entries.get(self.published_key(kind, key));
-        if exact.is_some() || kind != ItemKind::Resource {
+        let exact = self.items(kind).entries.get(self.published_key(kind, key)).map(Arc::as_ref);
+        if exact.is_some() || kind != ItemKind::Resource || self.hides(kind, key) {
             return exact;
         }
-        self.resource_templates.entries.values().find(|entry| entry.variables(key).is_some())
+        // Policies decide about each URI of a template, whether the template is listed or not.
+        let hidden = self.permitted.iter().flat_map(|permitted| &permitted.hidden_templates);
+        let templates = self.resource_templates.entries.values().chain(hidden).map(Arc::as_ref);
+        let mut templates: Vec<&PublishedItem> = templates.filter(|entry| entry.variables(key).is_some()).collect();
+        if let (Some(permitted), true) = (&self.permitted, templates.len() > 1) {
+            let order = &permitted.base.resource_templates.entries;
+            templates.sort_by_key(|entry| order.get_index_of(entry.definition.key()));
+        }
+        templates.first().copied()
     }
 
     /// The JSON array of the listed items.
@@ -308,6 +377,9 @@ impl Surface {
     /// The server of a resource that is not published: the only server, or the server whose tool has this resource as
     /// its user interface.
     pub fn owner_of_unlisted(&self, uri: &str) -> Option<&Arc<str>> {
+        if self.hides(ItemKind::Resource, uri) {
+            return None;
+        }
         self.mirrors.as_ref().map(|only| &only.name).or_else(|| self.apps.owner(uri))
     }
 
@@ -319,7 +391,13 @@ impl Surface {
     /// The search index: the first index that the script created, or else an index of all published tools.
     pub fn search_index(&self) -> Arc<SharedIndex> {
         if let Some(first) = self.indexes.first() {
-            return Arc::clone(first);
+            return match self.listed_of(first) {
+                Some(listed) => {
+                    let tools = first.tools().zip(listed.iter()).filter(|(_, listed)| **listed);
+                    IndexCache::shared().index(tools.map(|(tool, _)| tool.clone()).collect(), None)
+                }
+                None => Arc::clone(first),
+            };
         }
         let tools = self.tools().map(|entry| Tool {
             server: entry.origin.as_ref().map_or_else(|| "".into(), |origin| Arc::clone(&origin.backend)),
@@ -329,9 +407,15 @@ impl Surface {
         IndexCache::shared().index(tools.collect(), None)
     }
 
-    /// The tools that a client can find by search, published or not. Blocks until the indexes are built.
+    /// The tools that a client can find by search, published or not.
     pub fn searchable(&self) -> impl Iterator<Item = &Tool> {
-        self.indexes.iter().flat_map(|index| index.ready().tools())
+        self.indexes.iter().flat_map(|index| {
+            let listed = self.listed_of(index);
+            let is_listed = move |position: usize| {
+                listed.as_ref().is_none_or(|listed| listed.get(position).copied().unwrap_or(false))
+            };
+            index.tools().enumerate().filter(move |(position, _)| is_listed(*position)).map(|(_, tool)| tool)
+        })
     }
 
     pub fn instructions(&self) -> &str {

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use crate::builtins::{DefinitionEdit, Handler, Published};
+use crate::builtins::{Carrier, DefinitionEdit, Handler, Published};
 use crate::json::Schema;
 use crate::model::{Definition, ItemKind, ItemRef, ToolChecks, UriTemplate};
 use crate::script::CallSite;
@@ -12,7 +12,7 @@ use crate::telemetry::{OperationStats, Telemetry};
 use crate::wire::params::{self, ParamHeader};
 
 /// One published item, with its checks and its URI template.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PublishedItem {
     pub kind: ItemKind,
     pub definition: Arc<Definition>,
@@ -23,6 +23,8 @@ pub struct PublishedItem {
     checks: Option<Arc<ToolChecks>>,
     /// The arguments that a script filled in: its handler ignores what a client sends for them.
     bound: Arc<[String]>,
+    /// The tools that a tool stands for, and its definition before it was made for anybody.
+    pub(crate) carrier: Option<(Arc<Carrier>, Arc<Definition>)>,
     /// Where the script published the item.
     pub site: Option<CallSite>,
     /// What the script changed of the definition, and where.
@@ -35,9 +37,14 @@ pub struct PublishedItem {
 
 impl PublishedItem {
     pub(super) fn new(kind: ItemKind, item: Published) -> Self {
+        let definition = match &item.carrier {
+            Some(carrier) => carrier.rendered(&item.definition, None),
+            None => Arc::clone(&item.definition),
+        };
         PublishedItem {
             kind,
-            definition: item.definition,
+            definition,
+            carrier: item.carrier.map(|carrier| (carrier, item.definition)),
             handler: item.handler,
             origin: item.origin,
             checks: item.checks,
@@ -48,6 +55,18 @@ impl PublishedItem {
             template: OnceLock::new(),
             stats: OnceLock::new(),
         }
+    }
+
+    /// The item as somebody sees it who may use the marked tools of the index that it stands for.
+    pub(super) fn carrying(&self, listed: &[bool]) -> Option<Self> {
+        let (carrier, template) = self.carrier.as_ref()?;
+        let definition = carrier.rendered(template, Some(listed));
+        Some(PublishedItem { definition, param_headers: OnceLock::new(), ..self.clone() })
+    }
+
+    /// Whether the item stands for the tools of a search index.
+    pub fn is_carrier(&self) -> bool {
+        self.carrier.is_some()
     }
 
     /// Where requests for the item are counted.

@@ -9,7 +9,7 @@ use crate::model::Snapshot;
 use crate::model::{BackendView, ItemKind};
 
 /// The digests of a surface.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SurfaceVersion {
     /// The digest of the script, its loaded modules and its settings.
     pub(crate) policy: Arc<str>,

@@ -7,7 +7,7 @@ use starlark_mcp_proxy::config;
 use super::{blocks, markdown, pages};
 use crate::support::temp_dir::TempDir;
 
-const LANGUAGES: [&str; 5] = ["console", "json", "python", "text", "yaml"];
+const LANGUAGES: [&str; 6] = ["cedar", "console", "json", "python", "text", "yaml"];
 
 #[test]
 fn every_block_says_what_it_is() {

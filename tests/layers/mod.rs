@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 13] = [
     &["fiber", "model"],
     &["store", "host_io"],
     &["wire", "script", "config", "typings"],
-    &["backend", "oauth", "sandbox", "search", "telemetry"],
+    &["backend", "cedar", "oauth", "sandbox", "search", "telemetry"],
     &["builtins"],
     &["extension", "surface"],
     &["calls"],

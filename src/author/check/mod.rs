@@ -3,6 +3,7 @@
 
 mod fixes;
 mod one_account;
+mod policies;
 pub mod scripts;
 mod unmatched;
 mod unpublished;
@@ -116,6 +117,11 @@ impl CheckReport {
     /// Adds a warning for each rate limit for something that is not published.
     pub fn add_limits(&mut self, limits: &RateLimiting, surface: &Surface, snapshot: &Snapshot) {
         self.add(unmatched::unmatched_limits(limits, surface, snapshot));
+    }
+
+    /// Adds the errors of policies, and a warning for what in them probably means something else.
+    pub fn add_policies(&mut self, config: &Config, surface: &Surface, snapshot: &Snapshot) {
+        self.add(policies::problems(config, surface, snapshot));
     }
 
     /// Adds a warning if the session script publishes nothing because it only defines functions.

@@ -135,6 +135,7 @@ fn run(
         principal: setting.principal.clone(),
         cancel: setting.interrupt.new_token().into(),
         recording: Arc::clone(recorded.recording()),
+        surface: setting.gateway.watch().borrow().surface.clone(),
     };
     let context = Context::prompt(world, calls.prompt_host(request, "repl", setting.runtime.clone()), &limits);
     let outcome = prompt.run(&Program {

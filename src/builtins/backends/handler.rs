@@ -61,10 +61,24 @@ impl<'v> StarlarkValue<'v> for BackendHandler {
             .hint("write `call({\"key\": value})`")
             .into());
         };
+        let options = CallOptions { via: context.via(), ..options(noun, arguments)? };
+        self.call(dict, options, eval)
+    }
+}
+
+impl BackendHandler {
+    /// Calls the item with a dict.
+    pub(crate) fn call<'v>(
+        &self,
+        dict: Value<'v>,
+        options: CallOptions,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let (heap, context) = (eval.heap(), Context::of(eval)?);
+        let (noun, name) = (noun(self.target.kind), &self.target.name);
         let members = convert::to_object(dict, heap)
             .map_err(|error| script_error(format!("the arguments of `{name}` cannot be converted to JSON: {error}")))?
             .ok_or_else(|| script_error(format!("the {noun} `{name}` takes a dict, not a `{}`", dict.get_type())))?;
-        let options = options(noun, arguments)?;
         let arguments = crate::json::raw(&members);
         let request = [&*self.target.backend, &*self.target.name, arguments.get()];
         let result = context.nested("call", &request, |host, cursor| {

@@ -87,7 +87,11 @@ fn call_for_script<'v>(
         let outcome = Context::of(eval)?.with_timeout(timeout, Relay::Progress, eval, |eval| {
             let heap = eval.heap();
             let arguments = convert::text_to_starlark(arguments.get(), heap)?;
-            let result = call_tool(tool, arguments, eval)?;
+            let unknown = |eval: &mut Evaluator<'v, '_, '_>| {
+                let result = error_result(&tools.unknown(name));
+                Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+            };
+            let result = call_tool(tool, arguments, eval, unknown)?;
             Ok(crate::json::raw(&convert::to_json(result, heap)?))
         });
         match outcome {

@@ -7,11 +7,12 @@ use serde_json::Value as Json;
 use starlark::eval::Evaluator;
 use starlark::values::Value;
 
+use crate::builtins::search::handle::facts;
 use crate::builtins::search::index::{parts_of, tool_of};
 use crate::builtins::session::World;
 use crate::model::Definition;
 use crate::sandbox::{found_tool, no_such_tool};
-use crate::script::ScriptError;
+use crate::script::{Context, ScriptError, ToolFacts};
 use crate::search::{IndexCache, SharedIndex, Tool};
 use crate::typings::identifiers;
 
@@ -41,8 +42,11 @@ impl<'v> CodeTools<'v> {
         let mut found =
             CodeTools { value: tools, tools: Vec::with_capacity(items.len()), positions: HashMap::new(), index };
         let world = World::of(eval)?;
+        let mut tools = Vec::with_capacity(items.len());
         for item in items {
-            let tool = tool_of(caller, item, world)?;
+            tools.push((tool_of(caller, item, world)?, item));
+        }
+        for (tool, item) in listed(tools, eval)? {
             let name = tool.definition.key().to_owned();
             if let std::collections::hash_map::Entry::Vacant(vacant) = found.positions.entry(name) {
                 vacant.insert(found.tools.len());
@@ -65,6 +69,11 @@ impl<'v> CodeTools<'v> {
         self.positions.get(name).map(|position| self.tools[*position].1)
     }
 
+    fn has(&self, definition: &Arc<Definition>) -> bool {
+        let known = self.positions.get(definition.key()).map(|position| &self.tools[*position].0.definition);
+        known.is_some_and(|known| Arc::ptr_eq(known, definition) || known == definition)
+    }
+
     /// The error message for an unknown name.
     pub(crate) fn unknown(&self, name: &str) -> String {
         no_such_tool(name, self.definitions().map(Definition::key))
@@ -78,11 +87,22 @@ impl<'v> CodeTools<'v> {
         });
         let index = shared.ready();
         let functions = identifiers(self.definitions().map(Definition::key));
-        let found = index.search(query, limit).into_iter().map(|hit| {
+        // The index may have tools that the caller must not know of.
+        let among: Vec<bool> = index.tools().iter().map(|tool| self.has(&tool.definition)).collect();
+        let found = index.search_among(query, limit, Some(&among)).into_iter().map(|hit| {
             let definition = &index.tools()[hit.tool].definition;
             let function = self.positions.get(definition.key()).and_then(|position| functions[*position].as_deref());
             found_tool(definition, function)
         });
         Json::Array(found.collect())
     }
+}
+
+/// The tools that the caller may know of. At the top level of a script these are all.
+fn listed<'v>(tools: Vec<(Tool, Value<'v>)>, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Vec<(Tool, Value<'v>)>> {
+    let host = Context::of(eval)?.host.as_ref();
+    let Some(authorization) = host.and_then(|host| host.authorization.as_ref()) else { return Ok(tools) };
+    let facts: Vec<ToolFacts<'_>> = tools.iter().map(|(tool, _)| facts(tool)).collect();
+    let listed = authorization.listed(&facts);
+    Ok(tools.into_iter().zip(listed).filter(|(_, listed)| *listed).map(|(tool, _)| tool).collect())
 }

@@ -17,6 +17,7 @@ use starlark::values::{
 use starlark::{starlark_module, starlark_simple_value};
 
 use super::fields::{NAMED, field, fields, member};
+use crate::builtins::publish::carrier::Carrier;
 use crate::builtins::publish::provenance::DefinitionEdit;
 use crate::builtins::session::World;
 use crate::json::{Raw, raw};
@@ -38,6 +39,9 @@ pub struct Metadata {
     /// The arguments that `bind()` filled in: its handler ignores what a client sends for them.
     #[allocative(skip)]
     pub bound: Arc<[String]>,
+    /// The tools that it stands for; None if it stands for itself.
+    #[allocative(skip)]
+    pub carrier: Option<Arc<Carrier>>,
     /// What the script changed of the definition, and where.
     #[allocative(skip)]
     pub edits: Arc<[DefinitionEdit]>,
@@ -58,7 +62,7 @@ impl Metadata {
 
     fn unchanged(kind: ItemKind, definition: Arc<Definition>, origin: Option<ItemRef>) -> Self {
         let (original, bound, edits) = (definition.clone(), Arc::default(), Arc::default());
-        Metadata { kind, definition, original, origin, bound, edits, checks: OnceLock::new() }
+        Metadata { kind, definition, original, origin, bound, carrier: None, edits, checks: OnceLock::new() }
     }
 
     pub fn has_original_key(&self) -> bool {
@@ -74,6 +78,7 @@ impl Metadata {
             original: self.original.clone(),
             origin: self.origin.clone(),
             bound: self.bound.clone(),
+            carrier: self.carrier.clone(),
             edits: self.edits.clone(),
             checks: OnceLock::new(),
         })

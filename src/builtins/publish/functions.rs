@@ -7,6 +7,7 @@ use starlark::values::Value;
 use starlark::values::dict::DictMut;
 use starlark::values::none::NoneType;
 
+use super::carrier::carrying;
 use super::checks::{check_handler, check_key, check_schema, check_unique, metadata_of};
 use crate::builtins::metadata::kinds::publisher;
 use crate::builtins::session::World;
@@ -20,6 +21,8 @@ pub fn register_publish(builder: &mut GlobalsBuilder) {
     /// `meta` is a metadata, `handler` a function that takes one dict, the tool's arguments. If `handler` is a backend's own
     /// handler, the proxy forwards calls to the backend without running Starlark.
     ///
+    /// With `over`, a search index, the tool stands for the tools of the index; see `carrier()`.
+    ///
     /// ```python
     /// for backend in backends().values():
     ///     for meta, call in backend.tools():
@@ -28,8 +31,21 @@ pub fn register_publish(builder: &mut GlobalsBuilder) {
     fn publish<'v>(
         meta: Value<'v>,
         handler: Value<'v>,
+        over: Option<Value<'v>>,
+        name_argument: Option<&str>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
+        let meta = match over {
+            Some(over) => {
+                let carrier = carrying("publish", meta, over, name_argument, eval)?;
+                eval.heap().alloc(carrier)
+            }
+            None if name_argument.is_some() => {
+                let error = ScriptError::new("publish() takes `name_argument` only together with `over`");
+                return Err(error.hint("`publish(meta, handler, over = index, name_argument = \"tool_name\")`").into());
+            }
+            None => meta,
+        };
         publish_item(ItemKind::Tool, meta, handler, eval)
     }
 

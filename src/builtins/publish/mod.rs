@@ -1,6 +1,7 @@
 //! What a session script publishes to clients: the publishing functions, their checks, and the resulting plan.
 
 pub(super) mod bind;
+pub(super) mod carrier;
 pub(super) mod checks;
 pub(super) mod functions;
 pub(super) mod instructions;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::carrier::Carrier;
 use super::provenance::{DefinitionEdit, SkippedItem};
 use crate::builtins::session::hook::Hook;
 use crate::builtins::session::other_hook::OtherHook;
@@ -77,6 +78,8 @@ pub struct Published {
     pub checks: Option<Arc<ToolChecks>>,
     /// The arguments that `bind()` filled in.
     pub bound: Arc<[String]>,
+    /// The tools that a tool stands for; None if it stands for itself.
+    pub carrier: Option<Arc<Carrier>>,
     /// Where the script published the item; `None` if nothing recorded it.
     pub site: Option<CallSite>,
     /// What the script changed of the definition, and where.

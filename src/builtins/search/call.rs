@@ -12,17 +12,18 @@ use crate::builtins::metadata::Metadata;
 use crate::builtins::session::{World, hook};
 use crate::json::Raw;
 use crate::model::{check_output, error_result, shaped};
-use crate::script::{Context, convert, error_message, script_error};
+use crate::script::{CallOptions, Context, ToolFacts, ToolRefusal, convert, error_message, script_error};
 
 /// How many similar names the error for an unknown tool suggests.
 const MAX_SUGGESTIONS: usize = 3;
 
 /// Calls a `(metadata, handler)` tuple. Errors of the tool become error results; only errors that end the handler are
-/// returned as errors.
-pub(crate) fn call_tool<'v>(
+/// returned as errors. A tool that the caller must not know of gets the answer for an unknown tool.
+pub(crate) fn call_tool<'v, 'a, 'e>(
     tool: Value<'v>,
     arguments: Value<'v>,
-    eval: &mut Evaluator<'v, '_, '_>,
+    eval: &mut Evaluator<'v, 'a, 'e>,
+    unknown: impl FnOnce(&mut Evaluator<'v, 'a, 'e>) -> starlark::Result<Value<'v>>,
 ) -> starlark::Result<Value<'v>> {
     let pair = TupleRef::from_value(tool).map(TupleRef::content);
     let Some([metadata, handler]) = pair else { return Err(script_error("invalid search index")) };
@@ -35,6 +36,15 @@ pub(crate) fn call_tool<'v>(
         return failed(&format!("the arguments of `{name}` must be an object"), eval);
     };
     let json = Json::Object(object);
+    // Before everything that the script decides.
+    if let Some(authorization) = context.host.as_ref().and_then(|host| host.authorization.as_ref()) {
+        let facts = ToolFacts::of(&metadata.definition, metadata.origin.as_ref());
+        match authorization.use_tool(facts, &crate::json::raw(&json)) {
+            Ok(()) => {}
+            Err(ToolRefusal::Unknown) => return unknown(eval),
+            Err(ToolRefusal::Arguments(reason)) => return failed(&reason, eval),
+        }
+    }
     match hook::run_for_tool(name, &json, eval) {
         Ok(None) => {}
         Ok(Some(answer)) => {
@@ -52,12 +62,17 @@ pub(crate) fn call_tool<'v>(
             return failed(&reason, eval);
         }
     }
-    if is_forwarded {
-        return context.invoke(eval, *handler, &[arguments], &[]);
+    if let Some(forwarded) = handler.downcast_ref::<BackendHandler>() {
+        // The server's own tool under another name: the policies were asked about this very call. A handler that was taken
+        // from another tool is asked about like every other.
+        let is_permitted = metadata.origin.as_ref() == Some(&forwarded.target);
+        let options =
+            CallOptions { is_permitted, via: context.via().or_else(|| Some(name.into())), ..CallOptions::default() };
+        return forwarded.call(arguments, options, eval);
     }
     let request = json.to_string();
     let result = context.nested_function("index.call", &[name, &request], eval, |eval| {
-        run_handler(metadata, *handler, arguments, eval)
+        Context::of(eval)?.used_as(name, || run_handler(metadata, *handler, arguments, eval))
     })?;
     Ok(convert::text_to_starlark(result.get(), eval.heap())?)
 }
@@ -102,8 +117,9 @@ pub(crate) fn unknown_tool<'v>(
     handle: &SearchHandle,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Value<'v>> {
+    let listed = handle.listed(Context::of(eval)?);
     let message = handle.query("index.call", &[name], Context::of(eval)?, |handle| {
-        let near = handle.shared.ready().nearest_names(name, MAX_SUGGESTIONS);
+        let near = handle.shared.ready().nearest_names(name, MAX_SUGGESTIONS, listed.as_deref());
         let shown: String = name.chars().take(128).collect();
         let near: Vec<String> = near.into_iter().map(|name| format!("`{name}`")).collect();
         let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use allocative::Allocative;
 use serde_json::{Value as Json, json};
@@ -12,8 +12,8 @@ use starlark::values::{NoSerialize, ProvidesStaticType, StarlarkPagablePanic, St
 
 use crate::builtins::metadata::Metadata;
 use crate::json::{Raw, raw};
-use crate::script::Context;
-use crate::search::{Hit, SharedIndex};
+use crate::script::{Context, ToolFacts};
+use crate::search::{Hit, SharedIndex, Tool, estimate_tokens};
 
 #[derive(ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
 pub struct SearchHandle {
@@ -22,6 +22,9 @@ pub struct SearchHandle {
     /// Positions by name; the first tool if several have the same name.
     #[allocative(skip)]
     positions: HashMap<String, usize>,
+    /// What each definition costs a model; counted when somebody asks.
+    #[allocative(skip)]
+    costs: OnceLock<Vec<usize>>,
 }
 
 starlark_simple_value!(SearchHandle);
@@ -32,7 +35,7 @@ impl SearchHandle {
         for (position, metadata) in tools.enumerate() {
             positions.entry(metadata.definition.key().to_owned()).or_insert(position);
         }
-        SearchHandle { shared, positions }
+        SearchHandle { shared, positions, costs: OnceLock::new() }
     }
 
     pub fn position(&self, name: &str) -> Option<usize> {
@@ -54,9 +57,40 @@ impl SearchHandle {
         Ok(context.taken_over(context.wait(|| Ok(raw(&run(self))))?))
     }
 
+    /// Which tools the caller may know of, by position. `None` if there are no policies or no caller: all of them.
+    pub fn listed(&self, context: &Context) -> Option<Arc<[bool]>> {
+        let authorization = context.host.as_ref()?.authorization.as_ref()?;
+        let address = Arc::as_ptr(&self.shared).addr();
+        if let Some(known) = authorization.remembered(address) {
+            return Some(known);
+        }
+        let facts: Vec<ToolFacts<'_>> = self.shared.tools().map(facts).collect();
+        let listed: Arc<[bool]> = authorization.listed(&facts).into();
+        authorization.remember(address, &listed);
+        Some(listed)
+    }
+
+    /// The position of a tool that the caller may know of.
+    pub fn listed_position(&self, name: &str, context: &Context) -> Option<usize> {
+        let position = self.position(name)?;
+        let is_listed = |listed: Arc<[bool]>| listed.get(position).copied().unwrap_or(false);
+        self.listed(context).is_none_or(is_listed).then_some(position)
+    }
+
+    /// What the definitions that the caller may know of cost a model.
+    pub fn tokens(&self, context: &Context) -> usize {
+        let costs = self
+            .costs
+            .get_or_init(|| self.shared.tools().map(|tool| estimate_tokens(tool.definition.raw().get())).collect());
+        match self.listed(context) {
+            Some(listed) => costs.iter().zip(listed.iter()).filter(|(_, listed)| **listed).map(|(cost, _)| cost).sum(),
+            None => costs.iter().sum(),
+        }
+    }
+
     /// The best matches, best first, as the dicts that scripts get.
-    pub fn search(&self, text: &str, limit: usize) -> Json {
-        self.shared.ready().search(text, limit).iter().map(|hit| self.hit_json(hit)).collect()
+    pub fn search(&self, text: &str, limit: usize, listed: Option<&[bool]>) -> Json {
+        self.shared.ready().search_among(text, limit, listed).iter().map(|hit| self.hit_json(hit)).collect()
     }
 
     fn hit_json(&self, hit: &Hit) -> Json {
@@ -71,6 +105,12 @@ impl SearchHandle {
             "score": (f64::from(hit.score) * 1000.0).round() / 1000.0,
         })
     }
+}
+
+/// A tool of an index as policies know it.
+pub(crate) fn facts(tool: &Tool) -> ToolFacts<'_> {
+    let origin = (!tool.server.is_empty()).then_some((&tool.server, &tool.original_name));
+    ToolFacts { name: tool.definition.key(), origin, definition: &tool.definition }
 }
 
 impl fmt::Debug for SearchHandle {

@@ -75,7 +75,7 @@ where
 /// A set of tools that can be searched by what they do. `len(index)` is the number of tools.
 #[starlark_module]
 fn search_index_members(builder: &mut MethodsBuilder) {
-    /// Returns the best matches for a query, best first: a list of dicts with `name`, `title`, `description`,
+    /// Returns the best matches for a query, best first, of the tools that the caller may use: a list of dicts with `name`, `title`, `description`,
     /// `inputSchema`, `backend` (None if the script made the tool) and `score`. The query is plain text; `keywords` are
     /// appended to it.
     ///
@@ -100,15 +100,32 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         }
         let handle = index.handle()?;
         let request = [text.as_str(), &limit.to_string()];
-        let found = handle.query("index.search", &request, context, |handle| handle.search(&text, limit))?;
+        let listed = handle.listed(context);
+        let search = |handle: &SearchHandle| handle.search(&text, limit, listed.as_deref());
+        let found = handle.query("index.search", &request, context, search)?;
         Ok(convert::text_to_starlark(found.get(), eval.heap())?)
     }
 
-    /// Returns the `(metadata, handler)` tuple of a tool by name, or None.
-    fn get<'v>(this: Value<'v>, #[starlark(require = pos)] name: &str) -> starlark::Result<Value<'v>> {
+    /// Returns the `(metadata, handler)` tuple of a tool by name, or None if there is none that the caller may use.
+    fn get<'v>(
+        this: Value<'v>,
+        #[starlark(require = pos)] name: &str,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
         let index = of(this)?;
-        let position = index.handle()?.position(name);
+        let position = index.handle()?.listed_position(name, Context::of(eval)?);
         Ok(position.and_then(|position| index.tool(position)).unwrap_or_else(Value::new_none))
+    }
+
+    /// Estimates how many tokens the definitions of all tools cost a model, as `count_tokens()` does. In a handler only
+    /// the tools count that the caller may use.
+    ///
+    /// ```python
+    /// baseline = search_index(aggregate(backends())).tokens()
+    /// ```
+    fn tokens<'v>(this: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<i32> {
+        let tokens = of(this)?.handle()?.tokens(Context::of(eval)?);
+        Ok(i32::try_from(tokens).unwrap_or(i32::MAX))
     }
 
     /// Calls a tool the way a client's call does, including `on_request`, and returns its result. An unknown name gives an
@@ -123,7 +140,7 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         Context::of(eval)?.host_for("calling a tool of a search index")?;
         let handle = index.handle()?;
         match handle.position(name).and_then(|position| index.tool(position)) {
-            Some(tool) => call_tool(tool, args, eval),
+            Some(tool) => call_tool(tool, args, eval, |eval| unknown_tool(name, handle, eval)),
             None => unknown_tool(name, handle, eval),
         }
     }

@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::author::backtest::{BacktestDifference, BacktestReport, RecordingError, RecordingFile, backtest};
+use crate::cedar::Policies;
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging::{full_time, short_time};
 use crate::cli::setup::{self, SourceArgs};
@@ -47,7 +49,9 @@ pub(super) fn run(args: &BacktestArgs) -> Result<(), CommandFailure> {
         None => source.load()?,
     };
     let script = gateway::script_source(&loaded.config, None)?;
-    let run = spinner::with("running the recorded calls", backtest(&recording, script));
+    let policies = loaded.config.cedar.as_ref().map(|cedar| Policies::load(cedar, &loaded.config.folder)).transpose();
+    let policies = policies.map_err(CommandFailure::config)?.map(Arc::new);
+    let run = spinner::with("running the recorded calls", backtest(&recording, script, policies));
     let report = setup::runtime()?.block_on(run).map_err(CommandFailure::config)?;
     if args.json {
         let mut value = report.to_json();

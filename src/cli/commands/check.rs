@@ -85,7 +85,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
     let record = PublishedFile::of(&loaded.config, options.cache_folder.as_deref());
     if live {
         return query::with_loaded(&loaded, None, async |running, surface| {
-            let snapshot = running.snapshot();
+            let (snapshot, surface) = (running.snapshot(), surface.unrestricted());
             report.add_servers(&snapshot);
             report.add_failures(&snapshot);
             report.add(running.extension_problems());
@@ -96,6 +96,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
             }
             report.add_histories(&surface, &snapshot);
             report.add_limits(&loaded.config.rate_limiting, &surface, &snapshot);
+            report.add_policies(&loaded.config, &surface, &snapshot);
             report.add_surface(&surface, &snapshot, record.as_ref());
             report.add_jail(&loaded.config.code_mode);
             Ok(())
@@ -110,6 +111,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
     report.add_only_definitions(&offline.script_source.source, &surface);
     report.add_histories(&surface, &offline.snapshot);
     report.add_limits(&loaded.config.rate_limiting, &surface, &offline.snapshot);
+    report.add_policies(&loaded.config, &surface, &offline.snapshot);
     report.add_surface(&surface, &offline.snapshot, record.as_ref());
     report.add_jail(&loaded.config.code_mode);
     Ok(())

@@ -76,7 +76,8 @@ async fn surface(gateway: &Arc<Gateway>, query: &Query<'_>) -> Result<Arc<Surfac
     }
     let own = SurfaceKey { principal: query.principal(), client: Arc::default() };
     let own = SurfaceHandle::of(own, ClientProfile::TERMINAL);
-    let own = if shared.personal().is_some() { gateway.surface(&own).await } else { Ok(shared) };
+    let is_own = shared.personal().is_some() || gateway.has_policies();
+    let own = if is_own { gateway.surface(&own).await } else { Ok(shared) };
     own.map_err(|error| CommandFailure::from(error.as_ref()))
 }
 

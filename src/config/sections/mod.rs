@@ -2,6 +2,7 @@
 
 pub(super) mod aggregation;
 pub(super) mod audit;
+pub(super) mod cedar;
 pub(super) mod code_mode;
 pub(super) mod optimizer;
 pub(super) mod rate_limiting;

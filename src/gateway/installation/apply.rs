@@ -11,6 +11,7 @@ use super::prepare::Prepared;
 use super::routes::Routes;
 use super::servers::{RunningServers, ServerChanges};
 use crate::backend::{Environment, Handle, RunningProcess, ServerLoad, idle_view};
+use crate::cedar::CurrentPolicies;
 use crate::config::{Config, StoreAddress, Token};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::backend_set::BackendSet;
@@ -139,6 +140,8 @@ impl Installation {
             }
             changed
         });
+        // Before the script: what it publishes must not be shown to anybody under the old policies.
+        self.policies().set(prepared.policies);
         // Stored values survive every reload that leaves the address of the store alone.
         if applied.store.as_ref() != Some(&config.store) {
             applied.store = Some(config.store.clone());
@@ -151,6 +154,11 @@ impl Installation {
             self.backend_set.replace(applied.servers.backends().chain(applied.local.backends()).collect());
         }
         (changes, edition)
+    }
+
+    /// The policies in force.
+    pub(crate) fn policies(&self) -> CurrentPolicies {
+        self.backend_set.calls().dispatcher.policies().clone()
     }
 
     /// Applies a new version of the script and returns the number of its edition.

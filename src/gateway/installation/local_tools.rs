@@ -188,7 +188,7 @@ impl LocalTools {
 }
 
 /// The part of a path before the first wildcard, and whether there is a wildcard.
-fn fixed_part(path: &Path) -> (PathBuf, bool) {
+pub(in crate::gateway) fn fixed_part(path: &Path) -> (PathBuf, bool) {
     let is_pattern = |part: &std::ffi::OsStr| part.to_string_lossy().contains(['*', '?', '[']);
     let fixed: PathBuf = path.iter().take_while(|part| !is_pattern(part)).collect();
     let patterned = fixed != path;

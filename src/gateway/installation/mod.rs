@@ -9,7 +9,7 @@ mod script_source;
 mod servers;
 
 pub(super) use apply::Installation;
-pub(super) use local_tools::LocalTools;
+pub(super) use local_tools::{LocalTools, fixed_part};
 pub(super) use prepare::{Prepared, store};
 pub use script_source::script_source;
 pub(super) use script_source::source;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::local_tools::LocalTools;
 use super::routes::Routes;
 use super::script_source::script_source;
+use crate::cedar::Policies;
 use crate::config::{Config, StoreAddress};
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
@@ -23,6 +24,8 @@ pub(crate) struct Prepared {
     pub(crate) local: Arc<LocalTools>,
     /// Not connected yet.
     pub(crate) store: Store,
+    /// `None` if everybody may use everything.
+    pub(crate) policies: Option<Arc<Policies>>,
 }
 
 impl Prepared {
@@ -47,11 +50,13 @@ impl Prepared {
         problems.extend(local.missing.iter().cloned());
         problems.extend(local.unknown_workloads(config));
         let store = store(config).map_err(|problem| problems.push(problem)).ok();
+        let policies = config.cedar.as_ref().map(|cedar| Policies::load(cedar, &config.folder)).transpose();
+        let policies = policies.map_err(|errors| problems.extend(errors)).ok().flatten().map(Arc::new);
         let (Some(script_source), Some(store), true) = (script_source, store, problems.is_empty()) else {
             return Err(problems);
         };
         let (script_source, routes) = (Arc::new(script_source), Arc::new(Routes::new(config)));
-        Ok(Prepared { script_source, routes, local: Arc::new(local), store })
+        Ok(Prepared { script_source, routes, local: Arc::new(local), store, policies })
     }
 }
 

@@ -61,6 +61,12 @@ impl Reloader {
                     .hint("keep at least one token, or restart the proxy to serve without authentication"),
             ];
         }
+        if self.config.cedar.is_some() && config.cedar.is_none() {
+            return vec![
+                Diagnostic::error("`cedar` is gone now, which would let everybody use everything")
+                    .hint("keep the section, or restart the proxy to serve without policies"),
+            ];
+        }
         let now = self.gateway.snapshot();
         let preview = Arc::new(self.gateway.installed.preview(config, prepared, &now));
         if !preview.is_settled() {

@@ -3,6 +3,7 @@
 
 mod config;
 mod extensions;
+mod policies;
 mod report;
 mod script;
 
@@ -73,6 +74,7 @@ impl Reloader {
         for path in edition.script_source.iter().flat_map(|script_source| script_source.source.paths()) {
             paths.file(&path);
         }
+        policies::watch(&self.config, self.gateway.installed.policies().get().as_deref(), &mut paths);
         if self.config.watch_extensions {
             self.gateway.installed.local().watch(&self.config, &mut paths);
         }
@@ -81,6 +83,7 @@ impl Reloader {
 
     async fn reload(&mut self) {
         self.reload_config().await;
+        self.reload_policies().await;
         self.reload_script().await;
         self.reload_extensions().await;
     }

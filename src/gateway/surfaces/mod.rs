@@ -1,6 +1,6 @@
-//! The surface of each client. If the script does not ask whom it runs for, all clients that see the same of the servers
-//! share one surface; otherwise each [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one
-//! changes; until then the old one serves. Those that are too many are dropped, and built again for the next request.
+//! The surface of each client. If the script does not ask whom it runs for and there are no policies, all clients that see
+//! the same of the servers share one surface; otherwise each [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one
+//! or the policies change; until then the old one serves. Those that are too many are dropped, and built again for the next request.
 
 mod room;
 mod slot;
@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, watch};
 
 use self::slot::SurfaceSlot;
 use super::rebuild::SharedSurface;
+use crate::cedar::{CurrentPolicies, Policies};
 use crate::model::{ClientProfile, Owner, SnapshotVariant, SurfaceCacheKey, SurfaceKey};
 use crate::surface::{BuildError, ListDigests, Surface};
 use crate::telemetry::ProxyStats;
@@ -33,6 +34,7 @@ pub(super) struct Surfaces {
     changes: watch::Sender<u64>,
     /// Limits the concurrent script runs of rebuilds and requests together.
     run_permits: Semaphore,
+    policies: CurrentPolicies,
     stats: Arc<ProxyStats>,
 }
 
@@ -41,8 +43,28 @@ pub(super) struct Surfaces {
 struct SlotKey {
     /// What the client sees of the servers; `None` if it is what the shared surface was built from.
     variant: Option<SnapshotVariant>,
-    /// Whom the script runs for; `None` if it does not ask.
+    /// Whom the surface is made for; `None` if it is the same for everybody.
     person: Option<SurfaceCacheKey>,
+}
+
+/// How much of a client distinguishes its surface from those of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyedBy {
+    Nothing,
+    /// The user: the policies read nothing else.
+    User,
+    UserAndClient,
+}
+
+impl KeyedBy {
+    fn of(shared: &Surface, policies: Option<&Policies>) -> Self {
+        match policies {
+            _ if shared.personal().is_some() => KeyedBy::UserAndClient,
+            None => KeyedBy::Nothing,
+            Some(policies) if policies.reads_client() => KeyedBy::UserAndClient,
+            Some(_) => KeyedBy::User,
+        }
+    }
 }
 
 /// A client's reference to its surface. While the handle exists, changes of the surface's lists are known.
@@ -57,13 +79,18 @@ pub struct SurfaceHandle {
 #[derive(Debug)]
 struct HeldSlot {
     variant: Option<SnapshotVariant>,
-    is_personal: bool,
+    keyed_by: KeyedBy,
     slot: Arc<SurfaceSlot>,
 }
 
 impl SurfaceHandle {
     pub fn of(key: SurfaceKey, profile: ClientProfile) -> Self {
         SurfaceHandle { key, profile, slot: Mutex::default() }
+    }
+
+    /// Whose surface it is.
+    pub fn key(&self) -> &SurfaceKey {
+        &self.key
     }
 
     /// What decides which connections to servers the client uses.
@@ -84,17 +111,32 @@ fn is_unheld(slot: &Arc<SurfaceSlot>) -> bool {
 
 impl Surfaces {
     /// Derives the surfaces from the shared one, and rebuilds them with it until its sender is dropped.
-    pub(super) fn follow(current: watch::Receiver<SharedSurface>, stats: Arc<ProxyStats>) -> Arc<Self> {
+    pub(super) fn follow(
+        current: watch::Receiver<SharedSurface>,
+        policies: CurrentPolicies,
+        stats: Arc<ProxyStats>,
+    ) -> Arc<Self> {
+        let mut policy_changes = policies.subscribe();
         let surfaces = Arc::new(Surfaces {
             current,
             slots: Mutex::default(),
             changes: watch::channel(0).0,
             run_permits: Semaphore::new(MAX_CONCURRENT_RUNS),
+            policies,
             stats,
         });
         let (weak, mut current) = (Arc::downgrade(&surfaces), surfaces.current.clone());
         tokio::spawn(async move {
-            while current.changed().await.is_ok() {
+            loop {
+                // The surfaces hold the sender of the policies, which is gone only after them.
+                let is_open = tokio::select! {
+                    changed = current.changed() => changed.is_ok(),
+                    changed = policy_changes.changed() => changed.is_ok(),
+                };
+                if !is_open {
+                    return;
+                }
+                policy_changes.borrow_and_update();
                 let shared = current.borrow_and_update().surface.clone();
                 let Some(surfaces) = weak.upgrade() else { return };
                 surfaces.rebuild_all(shared).await;
@@ -110,7 +152,9 @@ impl Surfaces {
 
     async fn rebuild_all(&self, shared: Option<Arc<Surface>>) {
         self.evict(0);
-        let is_personal = shared.as_ref().is_some_and(|surface| surface.personal().is_some());
+        let policies = self.policies.get();
+        let keyed_by = shared.as_ref().map_or(KeyedBy::Nothing, |shared| KeyedBy::of(shared, policies.as_deref()));
+        let is_personal = keyed_by != KeyedBy::Nothing;
         let mut slots = Vec::new();
         for (key, slot) in self.slots.lock().iter() {
             if is_personal == key.person.is_some() {
@@ -128,7 +172,10 @@ impl Surfaces {
             return;
         };
         for chunk in slots.chunks(MAX_CONCURRENT_RUNS) {
-            futures::future::join_all(chunk.iter().map(|slot| slot.build(&base, &self.run_permits, &self.stats))).await;
+            futures::future::join_all(
+                chunk.iter().map(|slot| slot.build(&base, policies.as_ref(), &self.run_permits, &self.stats)),
+            )
+            .await;
             self.make_room();
             self.changes.send_modify(|count| *count += 1);
         }
@@ -162,28 +209,30 @@ impl Surfaces {
     /// The slot of a handle, which holds it from then on. `None` if the client uses the shared surface.
     fn slot(&self, shared: &Surface, handle: &SurfaceHandle) -> Option<Arc<SurfaceSlot>> {
         let variant = shared.origin().variant(handle.profile);
-        let is_personal = shared.personal().is_some();
-        if variant.is_none() && !is_personal {
+        let keyed_by = KeyedBy::of(shared, self.policies.get().as_deref());
+        if variant.is_none() && keyed_by == KeyedBy::Nothing {
             return None;
         }
         let mut held = handle.slot.lock();
-        if let Some(held) = held.as_ref().filter(|held| held.is_personal == is_personal && held.variant == variant) {
+        if let Some(held) = held.as_ref().filter(|held| held.keyed_by == keyed_by && held.variant == variant) {
             return Some(Arc::clone(&held.slot));
         }
-        let person = is_personal.then(|| handle.key.cache_key());
+        let is_personal = keyed_by != KeyedBy::Nothing;
+        let key = match keyed_by {
+            KeyedBy::Nothing => SurfaceKey::anonymous(),
+            KeyedBy::User => SurfaceKey { client: Arc::default(), ..handle.key.clone() },
+            KeyedBy::UserAndClient => SurfaceKey { client: Arc::new(handle.key.client.seen()), ..handle.key.clone() },
+        };
+        let person = is_personal.then(|| key.cache_key());
         let slot_key = SlotKey { variant: variant.clone(), person };
         let known = self.slots.lock().get(&slot_key).cloned();
         let slot = known.unwrap_or_else(|| {
             self.evict(1);
-            let key = match is_personal {
-                true => SurfaceKey { client: Arc::new(handle.key.client.seen()), ..handle.key.clone() },
-                false => SurfaceKey::anonymous(),
-            };
             let person = is_personal.then(|| handle.person());
             let slot = Arc::new(SurfaceSlot::new(key, variant.clone(), person));
             Arc::clone(self.slots.lock().entry(slot_key).or_insert(slot))
         });
-        *held = Some(HeldSlot { variant, is_personal, slot: Arc::clone(&slot) });
+        *held = Some(HeldSlot { variant, keyed_by, slot: Arc::clone(&slot) });
         Some(slot)
     }
 
@@ -215,7 +264,8 @@ impl Surfaces {
         if let Some(latest) = slot.latest() {
             return latest;
         }
-        let built = slot.build(&shared, &self.run_permits, &self.stats).await;
+        let policies = self.policies.get();
+        let built = slot.build(&shared, policies.as_ref(), &self.run_permits, &self.stats).await;
         self.make_room();
         built
     }
@@ -237,7 +287,8 @@ impl Surfaces {
         if let Some(slot) = self.slot(&shared, handle) {
             slot.touch();
             // A failure is that of the request that follows.
-            let _ = slot.build(&shared, &self.run_permits, &self.stats).await;
+            let policies = self.policies.get();
+            let _ = slot.build(&shared, policies.as_ref(), &self.run_permits, &self.stats).await;
             self.make_room();
         }
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
+use crate::cedar::Policies;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Owner, SnapshotVariant, SurfaceKey};
 use crate::surface::{BuildError, ListDigests, Surface};
@@ -35,50 +36,72 @@ struct SlotState {
     error: Option<Arc<BuildError>>,
     /// The shared surface that this one was derived from.
     base: Option<Arc<Surface>>,
+    /// The policies that it was derived with.
+    policies: Option<u64>,
     last_used: Instant,
 }
 
 impl SurfaceSlot {
     pub(super) fn new(key: SurfaceKey, variant: Option<SnapshotVariant>, person: Option<Owner>) -> Self {
-        let state = SlotState { surface: None, lists: None, error: None, base: None, last_used: Instant::now() };
+        let state = SlotState {
+            surface: None,
+            lists: None,
+            error: None,
+            base: None,
+            policies: None,
+            last_used: Instant::now(),
+        };
         SurfaceSlot { key, variant, person, state: Mutex::new(state), building: tokio::sync::Mutex::default() }
     }
 
-    /// What was built from this shared surface.
-    fn built_from(&self, base: &Arc<Surface>) -> Option<Built> {
+    /// What was built from this shared surface with these policies.
+    fn built_from(&self, base: &Arc<Surface>, policies: Option<u64>) -> Option<Built> {
         let state = self.state.lock();
-        let is_current = state.base.as_ref().is_some_and(|built_from| Arc::ptr_eq(built_from, base));
+        let is_same_base = state.base.as_ref().is_some_and(|built_from| Arc::ptr_eq(built_from, base));
+        let is_current = is_same_base && state.policies == policies;
         state.built().filter(|_| is_current)
     }
 
-    /// Runs the script for this key, unless that has been done for this shared surface. After a failure the old surface
-    /// stays.
-    pub(super) async fn build(&self, base: &Arc<Surface>, run_permits: &Semaphore, stats: &Arc<ProxyStats>) -> Built {
+    /// Runs the script for this key and leaves out what the policies deny, unless that has been done for this shared surface
+    /// and these policies. After a failure the old surface stays.
+    pub(super) async fn build(
+        &self,
+        base: &Arc<Surface>,
+        policies: Option<&Arc<Policies>>,
+        run_permits: &Semaphore,
+        stats: &Arc<ProxyStats>,
+    ) -> Built {
         let _building = self.building.lock().await;
-        if let Some(built) = self.built_from(base) {
+        let number = policies.map(|policies| policies.number());
+        if let Some(built) = self.built_from(base, number) {
             return built;
         }
         let _permit = run_permits.acquire().await;
         let (shared, key, variant) = (Arc::clone(base), self.key.clone(), self.variant.clone());
-        let stats = Arc::clone(stats);
-        let run = move || match shared.personal() {
-            None if variant.is_none() => Ok(shared),
-            _ => {
-                let began = Instant::now();
-                let built = shared.origin().build_for(key, variant.as_ref());
-                stats.surface_built(began.elapsed());
-                let surface = built?;
-                // Computed here, where nobody waits for a lock.
-                surface.list_digests();
-                Ok(Arc::new(surface))
+        let (stats, policies) = (Arc::clone(stats), policies.cloned());
+        let run = move || {
+            let mut surface = match shared.personal() {
+                None if variant.is_none() => shared,
+                _ => {
+                    let began = Instant::now();
+                    let built = shared.origin().build_for(key.clone(), variant.as_ref());
+                    stats.surface_built(began.elapsed());
+                    Arc::new(built?)
+                }
+            };
+            if let Some(policies) = policies {
+                surface = Arc::new(surface.permitted_to(&policies, &key));
             }
+            // Computed here, where nobody waits for a lock.
+            surface.list_digests();
+            Ok(surface)
         };
         let built = match tokio::task::spawn_blocking(run).await {
             Ok(built) => built,
             Err(error) => Err(Diagnostic::error(format!("the session script crashed: {error}")).into()),
         };
         let mut state = self.state.lock();
-        state.base = Some(Arc::clone(base));
+        (state.base, state.policies) = (Some(Arc::clone(base)), number);
         match built {
             Ok(surface) => {
                 let before = state.surface.replace(Arc::clone(&surface));

@@ -46,7 +46,10 @@ impl Gateway {
         let listed = |kind| (kind, current.surface.as_ref().map_or(0, |surface| surface.listed(kind)));
         let reload_failed = {
             let status = self.reload_status.lock();
-            !status.config_errors.is_empty() || status.unreadable_script.is_some() || current.error.is_some()
+            !status.config_errors.is_empty()
+                || !status.policy_errors.is_empty()
+                || status.unreadable_script.is_some()
+                || current.error.is_some()
         };
         let snapshot = self.snapshot();
         let servers = snapshot.backends.iter().filter(|backend| backend.kind != BackendKind::Extension);

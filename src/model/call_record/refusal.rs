@@ -27,11 +27,13 @@ pub enum RefusalReason {
     Unknown,
     /// The audit log is required and cannot be written.
     Audit,
+    /// A policy of `cedar` forbids it, or none permits it.
+    Policy,
 }
 
 impl RefusalReason {
-    pub const ALL: [Self; 6] =
-        [Self::OnRequest, Self::Handler, Self::RateLimit, Self::Schema, Self::Unknown, Self::Audit];
+    pub const ALL: [Self; 7] =
+        [Self::OnRequest, Self::Handler, Self::RateLimit, Self::Schema, Self::Unknown, Self::Audit, Self::Policy];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,6 +43,7 @@ impl RefusalReason {
             RefusalReason::Schema => "schema",
             RefusalReason::Unknown => "unknown",
             RefusalReason::Audit => "audit",
+            RefusalReason::Policy => "policy",
         }
     }
 }

@@ -1,13 +1,18 @@
 //! How a handler uses an item of a backend.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The options of one call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallOptions {
     /// The handler's own timeout. The backend's limits apply as well.
     pub timeout: Option<Duration>,
     pub relay: Relay,
+    /// The tool of a search index whose handler makes the call. `None` if it is the handler of the published item.
+    pub via: Option<Arc<str>>,
+    /// Whether the policies have allowed this very call already.
+    pub is_permitted: bool,
 }
 
 /// Which messages that the backend sends during the call reach the client. Questions always do.

@@ -3,6 +3,7 @@
 //! A host that differs from another in one concern replaces that field and shares the others (`Host { effects, ..host }`),
 //! so no implementation forwards methods to another. For the same reason none of the traits has default methods.
 
+mod authorization;
 mod call_options;
 mod log_level;
 mod outside_request;
@@ -21,6 +22,7 @@ use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, RequestInfo};
 use crate::store::Store;
 
+pub use authorization::{Authorization, ToolFacts, ToolRefusal};
 pub use call_options::{CallOptions, Relay};
 pub use log_level::LogLevel;
 pub use starlark::eval::Evaluator;
@@ -34,6 +36,8 @@ pub struct Host {
     pub questions: Arc<dyn Questions>,
     pub scope: Arc<dyn RequestScope>,
     pub clock: Arc<dyn Clock>,
+    /// What the caller may use. None if there are no policies: everything.
+    pub authorization: Option<Arc<dyn Authorization>>,
     /// Set while a test runs.
     pub mocks: Option<Arc<dyn Mocks>>,
     /// Separates the stored values of scripts and extensions: each has a namespace of its own.

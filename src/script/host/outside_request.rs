@@ -21,6 +21,7 @@ impl Host {
             questions: nothing.clone(),
             scope: nothing.clone(),
             clock: nothing,
+            authorization: None,
             mocks: None,
             namespace: "".into(),
             test: None,

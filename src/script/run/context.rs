@@ -37,6 +37,8 @@ pub struct Context {
     pub(super) branch_depth: usize,
     /// The names passed to [`Context::forbid_recursion`] that are running, outermost first.
     running: RefCell<Vec<String>>,
+    /// The tools of search indexes whose handlers are running, outermost first.
+    used: RefCell<Vec<Arc<str>>>,
     /// At a prompt, built-ins of the top level and of handlers are both allowed.
     at_prompt: bool,
     /// The hint of the error for an effect at the top level.
@@ -54,6 +56,7 @@ impl Context {
             cursor: RefCell::default(),
             branch_depth: 0,
             running: RefCell::default(),
+            used: RefCell::default(),
             at_prompt: false,
             top_level_hint: "do it inside a function that runs when a call comes",
         }
@@ -81,6 +84,7 @@ impl Context {
             cursor: RefCell::new(cursor),
             branch_depth: self.branch_depth + 1,
             running: self.running.clone(),
+            used: self.used.clone(),
             at_prompt: false,
             top_level_hint: self.top_level_hint,
         }
@@ -150,6 +154,19 @@ impl Context {
         let outcome = run();
         self.running.borrow_mut().pop();
         outcome
+    }
+
+    /// Runs the handler of a tool that the script calls by its name for the caller. What it calls is called via that tool.
+    pub fn used_as<T>(&self, tool: &str, run: impl FnOnce() -> starlark::Result<T>) -> starlark::Result<T> {
+        self.used.borrow_mut().push(tool.into());
+        let outcome = run();
+        self.used.borrow_mut().pop();
+        outcome
+    }
+
+    /// The tool via which calls are made; None if it is the published item that the client uses.
+    pub fn via(&self) -> Option<Arc<str>> {
+        self.used.borrow().last().cloned()
     }
 
     /// The shared state of the built-ins, if it is of this type.

@@ -75,7 +75,7 @@ impl Effects for NarrowedEffects {
         let left = Duration::from_millis(left.as_micros().div_ceil(1000).try_into().unwrap_or(u64::MAX).max(1));
         let timeout = Some(options.timeout.map_or(left, |timeout| timeout.min(left)));
         let relay = options.relay.min(self.relay);
-        self.effects.call(target, arguments, CallOptions { timeout, relay }, cursor)
+        self.effects.call(target, arguments, CallOptions { timeout, relay, ..options }, cursor)
     }
 
     fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::backend::{CallError, Listener, Subscriber, Subscription};
-use crate::calls::Dispatcher;
+use crate::calls::{Dispatcher, Permit};
 use crate::gateway::{Gateway, SurfaceHandle};
 use crate::surface::{NoUpdates, UpdateSource};
 use crate::wire::{RpcError, encode};
@@ -55,9 +55,11 @@ impl ResourceUpdates {
         uri: &str,
         source: UpdateSource,
         linked: bool,
+        permit: Permit,
     ) -> Result<(), CallError> {
         let listener = self.listener(uri, &source);
-        let subscription = dispatcher.subscribe(&source.backend, &source.original, subscriber, listener).await?;
+        let (backend, original) = (&source.backend, &source.original);
+        let subscription = dispatcher.subscribe(backend, original, subscriber, listener, permit).await?;
         // Other subscriptions may have been added during the request to the server.
         self.check_limit()?;
         let resource = FollowedResource { source, linked, _subscription: subscription };
@@ -108,13 +110,17 @@ impl ResourceUpdates {
     pub(crate) async fn take_updates(&self, gateway: &Gateway, handle: &SurfaceHandle) -> Vec<String> {
         let unsent = std::mem::take(&mut *self.unsent.lock());
         let Ok(surface) = gateway.surface(handle).await else { return Vec::new() };
-        let resources = self.resources.lock();
+        let (resources, calls) = (self.resources.lock(), gateway.calls());
         let is_current = |uri: &str| {
-            resources.get(uri).is_some_and(|resource| match surface.updates_of(uri) {
+            let is_known = |resource: &FollowedResource| match surface.updates_of(uri) {
                 Ok(source) => source == resource.source,
                 Err(NoUpdates::Unknown) => resource.linked,
                 Err(NoUpdates::GeneratedByScript) => false,
-            })
+            };
+            // The policies may have changed since the client subscribed.
+            let is_permitted =
+                |resource: &FollowedResource| calls.may_follow(handle.key(), &surface, &resource.source.backend, uri);
+            resources.get(uri).is_some_and(|resource| is_known(resource) && is_permitted(resource))
         };
         unsent.into_iter().filter(|(_, uri)| is_current(uri)).map(|(updated, _)| updated).collect()
     }

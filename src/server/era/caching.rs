@@ -17,6 +17,11 @@ pub(crate) fn list(revision: Revision, body: &RawRef, cache_hint: CacheHint) -> 
     encode_for::result(revision, edit.finish_raw())
 }
 
+/// A result that only this client may cache.
+pub(crate) fn private(result: &Object<'_>) -> Raw {
+    result.edit().set("cacheScope", PRIVATE).finish_raw()
+}
+
 /// Adds cache hints to the result of `resources/read`. Only hints of a stateless server are passed on; any other result
 /// is private and expires at once.
 pub(crate) fn contents(revision: Revision, body: Raw) -> Result<Raw, RpcError> {

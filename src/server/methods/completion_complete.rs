@@ -37,10 +37,14 @@ pub(super) async fn complete(
         Ok(completion) => completion,
         Err(error) => return Some(Err(error)),
     };
+    let calls = server.gateway.calls();
+    let Ok(permit) = calls.listed_permit(request, completion.entry) else {
+        return Some(Err(unknown(completion.kind, &completion.key)));
+    };
     // A completion must not ask the client anything.
     let peer = peer.asked_by(AskBy::Nothing);
     let request = RequestContext { peer: Some(peer as Arc<dyn Peer>), ..request.clone() };
-    if let Err(refused) = server.gateway.calls().admit_other(&request, || completion.as_other_request(&params)).await {
+    if let Err(refused) = calls.admit_other(&request, || completion.as_other_request(&params)).await {
         return encode(Err(refused), completion.kind, &completion.key, client.revision);
     }
     let Some((target, params)) = completion.target(&request.surface) else {
@@ -48,14 +52,18 @@ pub(super) async fn complete(
         return Some(encode_for::result(client.revision, none));
     };
     let (backend, method) = (&target.backend, METHOD.into());
-    let forward = Forward { backend, method, params, accepts_task: false, timeout: None };
-    let outcome = server.gateway.calls().forward(&request, forward).await;
+    let forward = Forward { backend, method, params, accepts_task: false, timeout: None, permit };
+    let outcome = calls.forward(&request, forward).await;
     // The caching rules of `resources/read` do not apply to a completion.
     let kind = if target.kind == ItemKind::Resource { ItemKind::ResourceTemplate } else { target.kind };
     let outcome = outcome
         .map(within_limit)
         .or_else(|fault| missing_capability::resolve(client.revision, client.declared(), kind, fault));
     encode(outcome, kind, &target.name, client.revision)
+}
+
+fn unknown(kind: ItemKind, key: &str) -> RpcError {
+    RpcError::invalid_params(&format!("unknown {}: {key}", kind.noun()))
 }
 
 /// A request for completions of an item that is published.
@@ -86,7 +94,7 @@ impl<'a> Completion<'a> {
             // `ref/resource` may also name a resource without variables.
             (kind == ItemKind::ResourceTemplate).then(|| surface.find(ItemKind::Resource, &key)).flatten()
         });
-        let entry = entry.ok_or_else(|| invalid(&format!("unknown {}: {key}", kind.noun())))?;
+        let entry = entry.ok_or_else(|| unknown(kind, &key))?;
         Ok(Completion { params, reference, kind, member, key, entry })
     }
 

@@ -52,6 +52,12 @@ pub(super) async fn add(
 ) -> Result<(), CallError> {
     let (calls, surface) = (server.gateway.calls(), &request.surface);
     let name = surface.published_key(ItemKind::Resource, uri);
+    let unlisted_on = server.server_of_unlisted(surface, uri, client);
+    let permit = match (surface.find(ItemKind::Resource, uri), &unlisted_on) {
+        (Some(entry), _) => calls.subscribe_permit(request, entry, name)?,
+        (None, Some(backend)) => calls.unlisted_permit(request, backend, uri)?,
+        (None, None) => return Err(CallError::Unknown),
+    };
     let admission = || {
         let arguments = crate::json::raw(&json!({ "uri": name }));
         OtherRequest { method, name, arguments, forwarded: None }
@@ -65,8 +71,7 @@ pub(super) async fn add(
     let source = match published {
         Ok(source) => source,
         Err(NoUpdates::Unknown) => {
-            let backend = server.server_of_unlisted(surface, uri, client);
-            UpdateSource { backend: backend.ok_or(CallError::Unknown)?, original: uri.to_owned() }
+            UpdateSource { backend: unlisted_on.ok_or(CallError::Unknown)?, original: uri.to_owned() }
         }
         Err(NoUpdates::GeneratedByScript) => {
             let message = format!("cannot subscribe to `{uri}`: the script generates it on every read");
@@ -77,7 +82,7 @@ pub(super) async fn add(
     let dispatcher = calls.dispatcher.clone();
     let (owner, gone) = (client.owner.clone(), client.gone.clone());
     let subscriber = Subscriber { owner, person: Owner::of_share(&client.principal), profile: client.profile(), gone };
-    updates.subscribe(&dispatcher, &subscriber, uri, source, linked).await
+    updates.subscribe(&dispatcher, &subscriber, uri, source, linked, permit).await
 }
 
 fn empty() -> Raw {

@@ -155,6 +155,12 @@ pub(super) async fn task(
     if let Err(reason) = calls.audit_gate(request) {
         return Some(Err(RpcError::internal(&reason)));
     }
+    // The task of a tool that is no longer published can be used without policies only.
+    let permit = match request.surface.find(ItemKind::Tool, &task.tool) {
+        Some(entry) => calls.listed_permit(request, entry),
+        None => calls.orphan_permit(),
+    };
+    let Ok(permit) = permit else { return Some(Err(unknown_task())) };
     let admitted = calls.admit_other(request, || {
         let arguments = raw(&json!({ "task_id": id }));
         OtherRequest { method: &message.method, name: &task.tool, arguments, forwarded: None }
@@ -169,7 +175,7 @@ pub(super) async fn task(
     // `tasks/result` waits until the task has ended, so it has no timeout.
     let timeout = (message.method == "tasks/result").then_some(Duration::MAX);
     let method = message.method.clone().into();
-    let forward = Forward { backend: &backend, method, params, accepts_task: true, timeout };
+    let forward = Forward { backend: &backend, method, params, accepts_task: true, timeout, permit };
     Some(match calls.forward(request, forward).await {
         Ok(result) => encode(client.revision, &message.method, result, &id),
         Err(CallError::Cancelled) => return None,

@@ -45,6 +45,7 @@ pub(super) async fn forward(
     }
     let params = params(message.params.as_deref());
     let calls = server.gateway.calls();
+    let Ok(permit) = calls.method_permit(request, &backend, method, Some(&params)) else { return unknown() };
     let admitted = calls.admit_other(request, || OtherRequest {
         method,
         name: method,
@@ -56,8 +57,9 @@ pub(super) async fn forward(
         Err(CallError::Rejected(error)) => return Some(Err(error)),
         Err(_) => return None,
     }
+    let method_name = method.clone().into();
     let forward =
-        Forward { backend: &backend, method: method.clone().into(), params, accepts_task: false, timeout: None };
+        Forward { backend: &backend, method: method_name, params, accepts_task: false, timeout: None, permit };
     let outcome = calls.forward(request, forward).await;
     // Encoded like a prompt: errors are JSON-RPC errors, not tool results.
     let outcome = outcome
@@ -88,8 +90,14 @@ pub(crate) fn forward_notification(server: &Server, notification: &Notification,
             Some(backend) => Some(backend),
             None => server.gateway.surface(&handle).await.ok().and_then(|surface| mirrored_server(&surface)),
         };
-        match backend {
-            Some(backend) => server.gateway.calls().dispatcher.notify(&backend, method, params).await,
+        let calls = server.gateway.calls();
+        let permitted = backend.and_then(|backend| {
+            let key = handle.key();
+            let permit = calls.notification_permit(&key.principal, &key.client, &backend, &method, params.as_deref());
+            Some((backend, permit.ok()?))
+        });
+        match permitted {
+            Some((backend, permit)) => calls.dispatcher.notify(&backend, method, params, permit).await,
             None => tracing::debug!(method, "dropped a notification: no server supports the method"),
         }
     });

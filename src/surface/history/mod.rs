@@ -36,6 +36,9 @@ pub struct ItemHistory {
     pub why: Option<String>,
     /// Where the script says why.
     pub skipped_at: Option<CallSite>,
+    /// What policies say about a use by this user; `None` without policies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policies: Option<String>,
 }
 
 /// Members of a definition that the script changed at one place.

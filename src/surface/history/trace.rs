@@ -13,7 +13,13 @@ use crate::surface::{PublishedItem, Surface};
 pub fn histories(surface: &Surface, snapshot: &Snapshot) -> Vec<ItemHistory> {
     let skipped: HashMap<&ItemRef, &SkippedItem> =
         surface.skipped().iter().map(|skipped| (&skipped.item, skipped)).collect();
-    ItemKind::ALL.into_iter().flat_map(|kind| histories_of(kind, surface, snapshot, &skipped)).collect()
+    let all = ItemKind::ALL.into_iter().flat_map(|kind| histories_of(kind, surface, snapshot, &skipped));
+    all.map(|history| {
+        let (backend, name) = (history.server.as_str().into(), history.name.as_str().into());
+        let policies = surface.policy_reason(&ItemRef { kind: history.kind, backend, name });
+        ItemHistory { policies, ..history }
+    })
+    .collect()
 }
 
 fn histories_of(
@@ -69,6 +75,7 @@ fn plain(kind: ItemKind, server: &str, name: &str, became: Became) -> ItemHistor
         handler: None,
         why: None,
         skipped_at: None,
+        policies: None,
     }
 }
 

@@ -246,7 +246,13 @@ fn outcome(record: &CallRecord) -> &'static str {
         (CallOutcome::Cancelled, _) => "cancelled",
         (
             _,
-            Some(RefusalReason::OnRequest | RefusalReason::Handler | RefusalReason::RateLimit | RefusalReason::Audit),
+            Some(
+                RefusalReason::OnRequest
+                | RefusalReason::Handler
+                | RefusalReason::RateLimit
+                | RefusalReason::Audit
+                | RefusalReason::Policy,
+            ),
         ) => "denied",
         // The request itself is wrong.
         (_, Some(RefusalReason::Schema | RefusalReason::Unknown)) => "failure",

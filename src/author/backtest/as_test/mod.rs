@@ -47,7 +47,8 @@ pub async fn as_test(
 /// Why the call ends differently when it is made alone, with what these servers offer.
 async fn difference(catalog: &CatalogLine, recorded: &SingleRecording, script: &ScriptSource) -> Option<String> {
     let single = RecordingFile::of_call(catalog.clone(), recorded.call.clone());
-    match backtest(&single, script.clone()).await {
+    // The test is about the script: its policies are in its own config, if it has any.
+    match backtest(&single, script.clone(), None).await {
         Ok(report) if report.is_same() => None,
         Ok(report) => report
             .differences

@@ -16,6 +16,7 @@ use super::surfaces::ReplaySurfaces;
 use crate::author::backtest::recording::{CallLine, RecordingFile};
 use crate::backend::{Backend, CallError};
 use crate::calls::{Calls, Dispatcher, ItemCall, RequestContext, WaitingMemory, take_answer};
+use crate::cedar::Policies;
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
 use crate::json::{Object, Raw};
@@ -27,12 +28,16 @@ use crate::telemetry::CallRecording;
 /// Handlers that run concurrently: those of one call.
 const MAX_HANDLERS: usize = 16;
 
-/// Runs every call of a recording through a script.
+/// Runs every call of a recording through a script and the policies.
 ///
 /// # Errors
 /// If the recorded catalog is invalid, or the script fails for everybody.
-pub async fn backtest(recording: &RecordingFile, script: ScriptSource) -> Result<BacktestReport, Vec<Diagnostic>> {
-    let mut run = BacktestRun::new(recording, script)?;
+pub async fn backtest(
+    recording: &RecordingFile,
+    script: ScriptSource,
+    policies: Option<Arc<Policies>>,
+) -> Result<BacktestReport, Vec<Diagnostic>> {
+    let mut run = BacktestRun::new(recording, script, policies)?;
     let mut report = BacktestReport::default();
     for call in &recording.calls {
         let (verdict, reads_state) = run.call(call).await;
@@ -65,7 +70,11 @@ struct OpenCall {
 }
 
 impl BacktestRun {
-    fn new(recording: &RecordingFile, script: ScriptSource) -> Result<Self, Vec<Diagnostic>> {
+    fn new(
+        recording: &RecordingFile,
+        script: ScriptSource,
+        policies: Option<Arc<Policies>>,
+    ) -> Result<Self, Vec<Diagnostic>> {
         let mut catalogs = Vec::new();
         for (line, number) in recording.catalogs.iter().zip(1..) {
             let snapshot = line.snapshot(number).map_err(|error| {
@@ -89,7 +98,8 @@ impl BacktestRun {
             waiting: WaitingMemory::default(),
             test_overrides: Some(Arc::new(clock.clone())),
         };
-        let surfaces = ReplaySurfaces::new(script);
+        calls.dispatcher.policies().set(policies.clone());
+        let surfaces = ReplaySurfaces::new(script, policies);
         Ok(BacktestRun { catalogs, surfaces, clock, answers, calls, open: HashMap::new() })
     }
 

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use super::requester::profile;
 use crate::author::backtest::recording::CallLine;
+use crate::cedar::Policies;
 use crate::model::{Snapshot, SnapshotVariant, SurfaceCacheKey, SurfaceKey};
 use crate::surface::{BuildError, ScriptSource, Surface};
 
 pub(super) struct ReplaySurfaces {
     script: ScriptSource,
+    policies: Option<Arc<Policies>>,
     built: HashMap<BuiltKey, Result<Arc<Surface>, BuildError>>,
 }
 
@@ -17,8 +19,8 @@ pub(super) struct ReplaySurfaces {
 type BuiltKey = (usize, Option<SnapshotVariant>, Option<SurfaceCacheKey>);
 
 impl ReplaySurfaces {
-    pub(super) fn new(script: ScriptSource) -> Self {
-        ReplaySurfaces { script, built: HashMap::new() }
+    pub(super) fn new(script: ScriptSource, policies: Option<Arc<Policies>>) -> Self {
+        ReplaySurfaces { script, policies, built: HashMap::new() }
     }
 
     /// What the script publishes to the client of a call.
@@ -41,8 +43,12 @@ impl ReplaySurfaces {
             Some(variant) => Arc::new(catalog.with_variant(variant)),
             None => Arc::clone(catalog),
         };
-        let surface = self.script.build_for(&seen, key).map(Arc::new);
-        let is_shared = surface.as_ref().is_ok_and(|surface| surface.personal().is_none());
+        let mut surface = self.script.build_for(&seen, key.clone()).map(Arc::new);
+        if let (Ok(all), Some(policies)) = (&surface, &self.policies) {
+            surface = Ok(Arc::new(all.permitted_to(policies, &key)));
+        }
+        let is_for_all = |surface: &Arc<Surface>| surface.personal().is_none() && !surface.is_permitted_view();
+        let is_shared = surface.as_ref().is_ok_and(is_for_all);
         let key = if is_shared { (number, variant, None) } else { personal_key };
         self.built.insert(key, surface.clone());
         surface

@@ -14,6 +14,7 @@ use super::test_session::TestSession;
 use crate::author::testing::world::TestWorld;
 use crate::backend::Backend;
 use crate::calls::{Calls, Dispatcher, TestOverrides, WaitingMemory};
+use crate::cedar::Policies;
 use crate::config::{self, Config, SessionScript};
 use crate::diagnostic::Diagnostic;
 use crate::extension;
@@ -136,6 +137,10 @@ fn resolve_path(written: &str, world: &TestWorld) -> PathBuf {
     }
 }
 
+fn first_error(problems: &[Diagnostic]) -> starlark::Error {
+    problems.first().map_or_else(|| script_error("the policies cannot be loaded"), as_script_error)
+}
+
 /// An error in another file, as an error of the line of the test that loads this file.
 fn as_script_error(problem: &Diagnostic) -> starlark::Error {
     let error = ScriptError::new(problem.message.clone());
@@ -156,15 +161,22 @@ impl SessionSpec {
         let client = self.client.connect(&config)?;
         let (principal, info) = (client.principal.clone(), Arc::clone(&client.info));
         let surface_key = SurfaceKey { principal, client: info };
-        let surface =
-            script_source.build_for(&snapshot, surface_key).map_err(|error| as_script_error(error.diagnostic()))?;
+        let surface = script_source.build_for(&snapshot, surface_key.clone());
+        let mut surface = Arc::new(surface.map_err(|error| as_script_error(error.diagnostic()))?);
         let log = Recording::default();
         let overrides = SessionOverrides { world: Arc::clone(&world), log: log.clone() };
         for line in &surface.log {
             overrides.log(line.level, &line.message, &line.fields);
         }
+        let dispatcher = Dispatcher::new(&backends.all);
+        if let Some(cedar) = &config.cedar {
+            let policies = Policies::load(cedar, &config.folder);
+            let policies = Arc::new(policies.map_err(|problems| first_error(&problems))?);
+            surface = Arc::new(surface.permitted_to(&policies, &surface_key));
+            dispatcher.policies().set(Some(policies));
+        }
         let calls = Calls {
-            dispatcher: Dispatcher::new(&backends.all),
+            dispatcher,
             pool,
             store: world.store.clone(),
             waiting: WaitingMemory::default(),
@@ -174,7 +186,7 @@ impl SessionSpec {
         Ok(TestSession {
             calls,
             user: Arc::clone(&client.user),
-            request: client.request(Arc::new(surface)),
+            request: client.request(surface),
             backend_calls: backends.calls,
             log,
             world,

@@ -73,6 +73,8 @@ fn last_known(loaded: &LoadedConfig, user: Option<&str>) -> Result<Explained, Co
 
 fn live(loaded: &LoadedConfig, user: Option<&str>) -> Result<Explained, CommandFailure> {
     query::with_loaded(loaded, user, async |gateway, surface| {
+        // Without a user it is about the script.
+        let surface = if user.is_some() { surface } else { surface.unrestricted() };
         output::diagnostics(&gateway.extension_problems());
         let snapshot = gateway.snapshot();
         let items = histories(&surface, &snapshot);
