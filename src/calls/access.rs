@@ -8,14 +8,26 @@ use super::context::{ItemCall, RequestContext};
 use super::handler_run::failed;
 use crate::backend::CallError;
 use crate::cedar::{AccessCaller, AccessItem, AccessRequest, CurrentPolicies, Decision, Policies, PolicyAction};
-use crate::json::{Object, Raw, RawRef};
+use crate::json::{Object, Raw, RawRef, check_unique_keys};
 use crate::model::{ClientInfo, ItemKind, ItemRef, Principal, RefusalReason, SurfaceKey};
 use crate::surface::{PublishedItem, Surface};
 use crate::telemetry::CallRecording;
 
-/// Proof that the policies allow what is dispatched to a server, or that there are none.
+/// Proof that the policies of this number allow what is dispatched to a server, or that there are none.
 #[derive(Debug)]
-pub struct Permit(());
+pub struct Permit(Option<u64>);
+
+impl Permit {
+    /// Whether it was given by the policies in force. Those may have changed while the call waited.
+    pub(super) fn is_current(&self, policies: &CurrentPolicies) -> bool {
+        self.0 == policies.get().map(|policies| policies.number())
+    }
+
+    /// The number of the policies that gave it.
+    pub(super) fn number(&self) -> Option<u64> {
+        self.0
+    }
+}
 
 /// Why something must not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +61,7 @@ impl<'a> Asking<'a> {
     ) -> Result<Permit, AccessRefusal> {
         match self.policies.get() {
             Some(policies) => self.ask_of(&policies, item, arguments, via),
-            None => Ok(Permit(())),
+            None => Ok(Permit(None)),
         }
     }
 
@@ -62,7 +74,7 @@ impl<'a> Asking<'a> {
     ) -> Result<Permit, AccessRefusal> {
         let caller = self.caller();
         match policies.decide(&AccessRequest { caller, item, arguments, via }) {
-            Decision::Allowed { .. } => Ok(Permit(())),
+            Decision::Allowed { .. } => Ok(Permit(Some(policies.number()))),
             Decision::Denied { policies: ids, message } => {
                 self.note(&item, via, &ids);
                 let is_listed = policies.list(caller, &[item]).first().is_some_and(|listed| listed.is_listed());
@@ -79,9 +91,9 @@ impl<'a> Asking<'a> {
 
     /// Asks whether an item may be used at all, for requests about it that have no arguments of their own.
     pub(super) fn ask_listed(&self, item: AccessItem<'_>) -> Result<Permit, AccessRefusal> {
-        let Some(policies) = self.policies.get() else { return Ok(Permit(())) };
+        let Some(policies) = self.policies.get() else { return Ok(Permit(None)) };
         if policies.list(self.caller(), &[item]).first().is_some_and(|listed| listed.is_listed()) {
-            return Ok(Permit(()));
+            return Ok(Permit(Some(policies.number())));
         }
         self.note(&item, "", &self.forbidding(&policies, item));
         Err(AccessRefusal::Unknown)
@@ -120,7 +132,7 @@ pub(super) fn ask_dispatch(
     via: &str,
 ) -> Result<Permit, AccessRefusal> {
     if asking.policies.get().is_none() {
-        return Ok(Permit(()));
+        return Ok(Permit(None));
     }
     let unpublished = || format!("{}/{}", target.backend, target.name).into();
     let (name, definition): (Arc<str>, _) = match surface.map(|surface| surface.named(target)) {
@@ -140,12 +152,17 @@ pub(super) fn ask_dispatch(
     asking.ask(item, params.as_ref().and_then(|params| params.get("arguments")), via)
 }
 
-/// The permit for a call that was allowed as the use of the same item a moment ago.
-pub(super) fn already_permitted() -> Permit {
-    Permit(())
+/// The permit for a call that policies of this number have allowed as the use of the same item; `None` if others are in
+/// force now.
+pub(super) fn already_permitted(policies: &CurrentPolicies, number: u64) -> Option<Permit> {
+    Some(Permit(Some(number))).filter(|permit| permit.is_current(policies))
 }
 
 impl RequestContext {
+    fn caller(&self) -> AccessCaller<'_> {
+        AccessCaller { principal: &self.principal, client: &self.client }
+    }
+
     pub(super) fn asking<'a>(&'a self, policies: &'a CurrentPolicies) -> Asking<'a> {
         let recording = self.recording.as_deref();
         Asking { policies, principal: &self.principal, client: &self.client, recording }
@@ -161,10 +178,10 @@ impl Calls {
         call: &ItemCall,
     ) -> Result<Permit, Result<Raw, CallError>> {
         let policies = self.dispatcher.policies();
-        let Some(current) = policies.get() else { return Ok(Permit(())) };
+        let Some(current) = policies.get() else { return Ok(Permit(None)) };
         // What a carrier carries is asked about when it is used.
-        if entry.is_carrier() || request.surface.is_decided(&current, entry, &call.key) {
-            return Ok(Permit(()));
+        if entry.is_carrier() || request.surface.is_decided(&current, request.caller(), entry, &call.key) {
+            return Ok(Permit(Some(current.number())));
         }
         if current.reads_arguments() {
             super::call::check_arguments_are_unique(call).map_err(Err)?;
@@ -176,6 +193,22 @@ impl Calls {
             AccessRefusal::Unknown => Err(CallError::Unknown),
             AccessRefusal::Arguments(text) => failed(call.kind, text, None),
         })
+    }
+
+    /// Asks everything again that was asked before a call was suspended: the call goes on only if the client may still make it.
+    /// The error is the answer.
+    pub fn continue_permit(&self, request: &RequestContext, call: &ItemCall) -> Result<(), Result<Raw, CallError>> {
+        self.audit_gate(request).map_err(|reason| failed(call.kind, reason, None))?;
+        if let Some(server) = &call.unlisted_on {
+            return self.unlisted_permit(request, server, &call.key).map(drop).map_err(Err);
+        }
+        match request.surface.find(call.kind, &call.key) {
+            Some(entry) => self.use_permit(request, entry, call).map(drop),
+            None => {
+                self.note_unknown(request, call.kind, &call.key);
+                Err(Err(CallError::Unknown))
+            }
+        }
     }
 
     /// Notes why a request for an item that is not in the surface is refused.
@@ -235,7 +268,7 @@ impl Calls {
 
     /// Asks about a task of a tool that is no longer published. Without policies it can still be used.
     pub fn orphan_permit(&self) -> Result<Permit, CallError> {
-        if self.dispatcher.policies().get().is_none() { Ok(Permit(())) } else { Err(CallError::Unknown) }
+        if self.dispatcher.policies().get().is_none() { Ok(Permit(None)) } else { Err(CallError::Unknown) }
     }
 
     /// Asks about a method that MCP does not define.
@@ -265,5 +298,10 @@ impl Calls {
 
 fn method_permit(asking: Asking<'_>, server: &str, method: &str, params: Option<&RawRef>) -> Result<Permit, CallError> {
     let item = AccessItem { action: PolicyAction::CallMethod, id: method, server, original: method, definition: None };
-    asking.ask(item, params.filter(|params| params.get().starts_with('{')), "").map_err(|_| CallError::Unknown)
+    let is_ambiguous = |params: &RawRef| !params.get().starts_with('{') || check_unique_keys(params).is_err();
+    if asking.policies.get().is_some_and(|policies| policies.reads_arguments()) && params.is_some_and(is_ambiguous) {
+        asking.note(&item, "", &[]);
+        return Err(CallError::Unknown);
+    }
+    asking.ask(item, params, "").map_err(|_| CallError::Unknown)
 }

@@ -108,6 +108,13 @@ impl Calls {
                 if !is_in_process && let Some(answer) = self.admit(request, &call, entry.checks_arguments()).await? {
                     return Ok(answer);
                 }
+                let permit = match permit.is_current(self.dispatcher.policies()) {
+                    true => permit,
+                    false => match self.use_permit(request, entry, &call) {
+                        Ok(permit) => permit,
+                        Err(refused) => return refused,
+                    },
+                };
                 // A URI that matches a template is passed on as it is. Every other item has a key of its own on the
                 // server.
                 let is_template = entry.kind == ItemKind::ResourceTemplate;
@@ -119,7 +126,7 @@ impl Calls {
                     object.edit().set(call.kind.use_member(), &raw(original)).finish_raw()
                 };
                 if is_in_process {
-                    let work = HandlerWork::Local(target.clone(), params.clone());
+                    let work = HandlerWork::Local(target.clone(), params.clone(), permit.number());
                     let run = HandlerRun::new(request, work, ItemCall { params, ..call });
                     Box::pin(self.handle(request, run)).await?.ok_or_else(nothing_ran)?
                 } else {
@@ -159,6 +166,10 @@ impl Calls {
         if let Some(answer) = self.admit(request, &call, false).await? {
             return Ok(answer);
         }
+        let permit = match permit.is_current(self.dispatcher.policies()) {
+            true => permit,
+            false => self.unlisted_permit(request, backend, &call.key)?,
+        };
         let (method, accepts_task) = (call.kind.use_method().into(), call.accepts_task);
         let params = call.params;
         self.forward(request, Forward { backend, method, params, accepts_task, timeout: None, permit }).await
@@ -215,6 +226,9 @@ impl Calls {
             }
             if request.policy.as_ref().is_some_and(|now| !now.is(request.surface.policy())) {
                 return failed(run.kind(), POLICY_CHANGED.to_owned(), None).map(Some);
+            }
+            if let Err(refused) = self.continue_permit(request, run.call()) {
+                return refused.map(Some);
             }
         }
     }

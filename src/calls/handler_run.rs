@@ -36,8 +36,9 @@ pub(super) struct HandlerRun {
 /// What runs after `on_request` has admitted the call.
 pub(super) enum HandlerWork {
     Script(Function),
-    /// An item of an extension that is published unchanged, with the params under the extension's own name for it.
-    Local(ItemRef, Raw),
+    /// An item of an extension that is published unchanged, with the params under the extension's own name for it, and the
+    /// number of the policies that allow its use.
+    Local(ItemRef, Raw, Option<u64>),
     /// Nothing: `on_request` runs, and the arguments are checked if the script changed the tool's schema.
     Admission,
 }
@@ -56,6 +57,10 @@ impl HandlerRun {
 
     pub(super) fn kind(&self) -> ItemKind {
         self.call.kind
+    }
+
+    pub(super) fn call(&self) -> &ItemCall {
+        &self.call
     }
 
     pub(super) fn key(&self) -> &str {
@@ -83,8 +88,8 @@ impl HandlerRun {
                 outcome
             }
             HandlerWork::Admission => self.script(None, host),
-            HandlerWork::Local(target, params) => match self.script(None, host) {
-                Ok(None) => local(target, params, host).map(Some),
+            HandlerWork::Local(target, params, permitted_by) => match self.script(None, host) {
+                Ok(None) => local(target, params, *permitted_by, host).map(Some),
                 answered => answered,
             },
         };
@@ -146,9 +151,9 @@ impl HandlerRun {
     }
 }
 
-fn local(target: &ItemRef, params: &Raw, host: &RequestHost) -> Result<Raw, CallError> {
-    // The use of the item was permitted, and this is the item itself.
-    let options = CallOptions { is_permitted: true, ..CallOptions::default() };
+fn local(target: &ItemRef, params: &Raw, permitted_by: Option<u64>, host: &RequestHost) -> Result<Raw, CallError> {
+    // This is the item itself, not something that another item calls.
+    let options = CallOptions { permitted_by, via: Some("".into()), ..CallOptions::default() };
     host.dispatch(target, Raw::clone(params), options, host.cursor.clone()).map(|answer| answer.result)
 }
 

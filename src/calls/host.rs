@@ -102,9 +102,11 @@ impl RequestHost {
         options: CallOptions,
         cursor: Option<JournalCursor>,
     ) -> Result<Answer, CallError> {
-        let permit = match options.is_permitted {
-            true => access::already_permitted(),
-            false => self.dispatch_permit(target, &params, options.via.as_deref())?,
+        let permitted =
+            options.permitted_by.and_then(|number| access::already_permitted(self.dispatcher.policies(), number));
+        let permit = match permitted {
+            Some(permit) => permit,
+            None => self.dispatch_permit(target, &params, options.via.as_deref())?,
         };
         let is_in_process = self.dispatcher.is_in_process(&target.backend);
         let progress = self.progress.begin(options.relay != Relay::Nothing);

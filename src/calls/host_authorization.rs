@@ -51,8 +51,9 @@ impl Authorization for HostAuthorization {
         }
     }
 
-    fn use_tool(&self, tool: ToolFacts<'_>, arguments: &RawRef) -> Result<(), ToolRefusal> {
-        self.host.asking().ask(item(tool), Some(arguments), "").map(drop).map_err(|refusal| match refusal {
+    fn use_tool(&self, tool: ToolFacts<'_>, arguments: &RawRef) -> Result<Option<u64>, ToolRefusal> {
+        let asked = self.host.asking().ask(item(tool), Some(arguments), "");
+        asked.map(|permit| permit.number()).map_err(|refusal| match refusal {
             AccessRefusal::Unknown => ToolRefusal::Unknown,
             AccessRefusal::Arguments(text) => ToolRefusal::Arguments(text),
         })

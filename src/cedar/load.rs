@@ -46,7 +46,13 @@ impl PolicyTexts {
         let mut problems = Vec::new();
         let mut texts = PolicyTexts::default();
         for named in &config.policies {
-            let found = matching(&named.path);
+            let found = match matching(&named.path) {
+                Ok(found) => found,
+                Err(error) => {
+                    problems.push(unreadable("folder of policies", error.path(), error.error(), &named.place));
+                    continue;
+                }
+            };
             if found.is_empty() {
                 let problem = Diagnostic::error(format!("`cedar.policies`: no file matches `{}`", named.written));
                 problems
@@ -57,6 +63,12 @@ impl PolicyTexts {
                     continue;
                 }
                 match std::fs::read_to_string(&path) {
+                    // An editor may have emptied it a moment ago: without its policies, more would be allowed.
+                    Ok(text) if text.trim().is_empty() => {
+                        let problem = Diagnostic::error(format!("the policy file `{}` is empty", path.display()));
+                        problems
+                            .push(problem.hint("remove the file, or write a comment into it").at(named.place.clone()));
+                    }
                     Ok(text) => texts.policies.push((path, text)),
                     Err(error) => problems.push(unreadable("policy file", &path, &error, &named.place)),
                 }
@@ -76,14 +88,13 @@ fn unreadable(what: &str, path: &Path, error: &std::io::Error, place: &Location)
     Diagnostic::error(format!("`cedar`: cannot read the {what} `{}`: {error}", path.display())).at(place.clone())
 }
 
-/// The files that a path or glob names, in order.
-pub(super) fn matching(path: &Path) -> Vec<PathBuf> {
+/// The files that a path or glob names, in order. One that cannot be read is among them: what it says must not be forgotten.
+fn matching(path: &Path) -> Result<Vec<PathBuf>, glob::GlobError> {
     if path.is_file() {
-        return vec![path.to_owned()];
+        return Ok(vec![path.to_owned()]);
     }
-    let pattern = path.to_string_lossy();
-    let found = glob::glob(&pattern).into_iter().flatten().filter_map(Result::ok);
-    found.filter(|path| path.is_file()).collect()
+    let found = glob::glob(&path.to_string_lossy()).into_iter().flatten();
+    found.filter(|found| !found.as_ref().is_ok_and(|path| path.is_dir())).collect()
 }
 
 /// The policies of one file. `shown` is its path as messages show it.
@@ -129,11 +140,13 @@ fn offset(text: &str, policy: &Policy, set: &PolicySet) -> usize {
 /// Gives policies that begin on one line ids of their own.
 fn distinct(mut policies: Vec<LoadedPolicy>) -> Vec<LoadedPolicy> {
     for index in 1..policies.len() {
-        let column = policies[index].place.column();
-        if policies[..index].iter().any(|earlier| earlier.id == policies[index].id) {
-            let id: Arc<str> = format!("{}:{column}", policies[index].id).into();
+        let mut column = policies[index].place.column();
+        let line = Arc::clone(&policies[index].id);
+        while policies[..index].iter().any(|earlier| earlier.id == policies[index].id) {
+            let id: Arc<str> = format!("{line}:{column}").into();
             policies[index].policy = policies[index].policy.new_id(PolicyId::new(&*id));
             policies[index].id = id;
+            column += 1;
         }
     }
     policies

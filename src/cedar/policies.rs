@@ -139,13 +139,15 @@ impl Policies {
     pub fn decide(&self, request: &AccessRequest<'_>) -> Decision {
         let item = self.uid(&request.item);
         let scoped = self.scoped(request.item.action, &item);
-        let empty = Map::new();
-        let arguments = scoped.reads.arguments.then(|| {
-            let parsed = request.arguments.and_then(|raw| serde_json::from_str(raw.get()).ok());
-            Arguments::of(&parsed.unwrap_or(empty))
-        });
-        // A `forbid` cannot be evaluated on a value that Cedar cannot hold.
-        if arguments.as_ref().is_some_and(Arguments::is_incomplete) && !scoped.forbids_on_arguments.is_empty() {
+        let arguments = match scoped.reads.arguments {
+            true => Some(request.arguments.map_or(Ok(Map::new()), |raw| serde_json::from_str(raw.get()))),
+            false => None,
+        };
+        let is_readable = !matches!(arguments, Some(Err(_)));
+        let arguments = arguments.and_then(Result::ok).map(|arguments| Arguments::of(&arguments));
+        // No policy can be evaluated on what is no JSON object, or on a value that Cedar cannot hold: a `forbid` or an `unless`
+        // would not see what the server gets.
+        if !is_readable || arguments.as_ref().is_some_and(Arguments::is_incomplete) {
             for policy in &scoped.forbids_on_arguments {
                 self.errors.failed(policy, "forbid", "an argument has a value that Cedar cannot hold");
             }
@@ -301,10 +303,11 @@ fn lacks_argument(error: &EvaluationError) -> bool {
     name.is_some_and(is_of_arguments)
 }
 
-/// An error without values: those of an extension function show their argument.
+/// An error without values: those of functions and of arithmetic show their arguments.
 fn shown_error(error: &EvaluationError) -> String {
     match error {
         EvaluationError::FailedExtensionFunctionExecution(_) => "a value has the wrong form for a function".to_owned(),
+        EvaluationError::IntegerOverflow(_) => "a number is too large to compute with".to_owned(),
         error => error.to_string(),
     }
 }

@@ -329,3 +329,31 @@ fn lints_tell_what_probably_means_something_else() {
                   forbid(principal, action, resource == Tool::"search") when { context has arg_query && context.arg_query == "x" };"#;
     assert_eq!(lints(fine), [""; 0]);
 }
+
+#[test]
+fn arguments_that_policies_would_not_see_as_the_server_does_are_denied() {
+    let guarded = policies(
+        r#"permit(principal, action, resource) unless {
+             context.arguments has amount && context.arguments.amount > 100 };
+           forbid(principal, action, resource) when { context has arg_path && context.arg_path like "*..*" };
+           forbid(principal, action, resource) when { context.arguments has account && context.arguments.account == 42 };"#,
+    );
+    let allows = |text: &str| {
+        let arguments = crate::json::valid(text.to_owned()).unwrap();
+        let one = call("ann", "send", json!({}));
+        one.with(|request| guarded.decide(&AccessRequest { arguments: Some(&arguments), ..request }).is_allowed())
+    };
+    assert!(allows(r#"{"path":"a","amount":5,"account":1}"#) && allows("{}"));
+    for text in [
+        r#"{"path":"../x","x":"\ud800"}"#,
+        r#"{"x":"\ud800"}"#,
+        "[1]",
+        r#"{"amount":150.00001}"#,
+        r#"{"amount":1e30}"#,
+        r#"{"amount":99999999999999999999}"#,
+        r#"{"account":42.0}"#,
+        r#"{"account":4.2e1}"#,
+    ] {
+        assert!(!allows(text), "{text}");
+    }
+}

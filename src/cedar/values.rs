@@ -22,14 +22,14 @@ pub(super) struct Converted {
 /// ToolHive's form of arguments: texts, booleans and numbers as `arg_NAME`, with every number as a decimal; of anything
 /// else only `arg_NAME_present`.
 pub(super) fn flat_arguments(arguments: &Map<String, Value>) -> Converted {
-    let mut converted = Converted::default();
+    let (mut converted, mut marks) = (Converted::default(), Vec::new());
     for (name, value) in arguments {
         let flat = match value {
             Value::String(text) => Some(text_value(text)),
             Value::Bool(flag) => Some(RestrictedExpression::new_bool(*flag)),
             Value::Number(number) => decimal(number),
             Value::Null | Value::Array(_) | Value::Object(_) => {
-                converted.attributes.insert(format!("arg_{name}_present"), RestrictedExpression::new_bool(true));
+                marks.push(format!("arg_{name}_present"));
                 continue;
             }
         };
@@ -37,6 +37,11 @@ pub(super) fn flat_arguments(arguments: &Map<String, Value>) -> Converted {
             Some(flat) => drop(converted.attributes.insert(format!("arg_{name}"), flat)),
             None => converted.is_incomplete = true,
         }
+    }
+    for mark in marks {
+        // An argument of that name would say the opposite.
+        converted.is_incomplete |= converted.attributes.contains_key(&mark);
+        converted.attributes.insert(mark, RestrictedExpression::new_bool(true));
     }
     converted
 }
@@ -121,9 +126,14 @@ fn decimal(number: &Number) -> Option<RestrictedExpression> {
     (text.parse() == Ok(value)).then(|| RestrictedExpression::new_decimal(text))
 }
 
-/// The number, if it is written as an integer that a `Long` holds.
+/// The number, if it is an integer that a `Long` holds. `5.0` and `5e0` are the integer that most servers read.
 fn whole(number: &Number) -> Option<i64> {
-    number.as_i64()
+    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+    let written_otherwise = || {
+        let value = number.as_f64().filter(|value| value.fract() == 0.0 && value.abs() <= MAX_EXACT)?;
+        format!("{value:.0}").parse().ok()
+    };
+    number.as_i64().or_else(written_otherwise)
 }
 
 #[cfg(test)]
@@ -152,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_number_that_cedar_cannot_hold_is_noticed() {
-        for text in ["1e400", "0.00001", "99999999999999999999", "1e15"] {
+        for text in ["1e400", "0.00001", "99999999999999999999", "1e30", "150.00001"] {
             let value: Value = serde_json::from_str(&format!("{{\"n\": {text}}}")).unwrap();
             assert!(flat_arguments(&map(value.clone())).is_incomplete, "{text}");
             assert!(record(&map(value)).is_incomplete, "{text}");
@@ -162,5 +172,28 @@ mod tests {
         assert!(!record(&large).is_incomplete);
         assert!(!record(&map(json!({"n": null}))).is_incomplete);
         assert!(record(&map(json!({"n": {"m": [0.123456]}}))).is_incomplete);
+    }
+
+    #[test]
+    fn an_integer_is_one_however_it_is_written() {
+        let long = |text: &str| {
+            let value: Value = serde_json::from_str(&format!("{{\"n\": {text}}}")).unwrap();
+            format!("{:?}", record(&map(value)).attributes["n"])
+        };
+        for text in ["42.0", "4.2e1", "420e-1"] {
+            assert_eq!(long(text), long("42"), "{text}");
+        }
+        assert_ne!(long("42.5"), long("42"));
+    }
+
+    #[test]
+    fn an_argument_cannot_pass_for_the_mark_of_another() {
+        for names in [["bcc", "bcc_present"], ["bcc_present", "bcc"]] {
+            let mut arguments = Map::new();
+            for name in names {
+                arguments.insert(name.to_owned(), if name == "bcc" { json!(["x"]) } else { json!(false) });
+            }
+            assert!(flat_arguments(&arguments).is_incomplete);
+        }
     }
 }

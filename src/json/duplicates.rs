@@ -7,10 +7,12 @@ use std::collections::HashSet;
 use super::scan::{skip_space, string};
 use super::{ObjectError, RawRef};
 
+/// An object with such a key is a number or a raw value to `serde_json`, and an object to everybody else.
+const RESERVED: &str = "$serde_json::private::";
 /// Up to this many keys, comparing all pairs is faster than a set. Most objects have only a handful.
 const FEW: usize = 16;
 
-/// Checks that no object in the value, at any depth, has the same key twice. Reads the text once and builds no values. The
+/// Checks that no object in the value, at any depth, has the same key twice, or one that stands for something else. Reads the text once and builds no values. The
 /// error names the path of the key, such as `options.0.path`.
 pub fn check_unique_keys(value: &RawRef) -> Result<(), ObjectError> {
     let (text, bytes) = (value.get(), value.get().as_bytes());
@@ -25,7 +27,11 @@ pub fn check_unique_keys(value: &RawRef) -> Result<(), ObjectError> {
                 let (behind, escaped) = string(bytes, at);
                 // Only a key is followed by a colon.
                 if bytes.get(skip_space(bytes, behind)) == Some(&b':') {
-                    keys.push(key(text, at - 1, behind, escaped)?);
+                    let key = key(text, at - 1, behind, escaped)?;
+                    if key.starts_with(RESERVED) {
+                        return Err(ObjectError::Reserved(key.into_owned()));
+                    }
+                    keys.push(key);
                 }
                 at = behind;
             }
@@ -109,6 +115,18 @@ mod tests {
             Err(ObjectError::Duplicate(path)) => Some(path),
             Err(error) => panic!("{text}: {error}"),
         }
+    }
+
+    #[test]
+    fn a_key_that_stands_for_something_else_is_refused() {
+        for text in [r#"{"a":{"$serde_json::private::Number":"1"}}"#, r#"{"\u0024serde_json::private::RawValue":"1"}"#]
+        {
+            let value = crate::json::valid(text.to_owned());
+            // The parser itself may refuse it.
+            let Ok(value) = value else { continue };
+            assert!(matches!(check_unique_keys(&value), Err(ObjectError::Reserved(_))), "{text}");
+        }
+        assert!(check_unique_keys(&crate::json::valid(r#"{"$ref":1}"#.to_owned()).unwrap()).is_ok());
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub enum ObjectError {
     NotAnObject,
     #[error("duplicate member `{0}`")]
     Duplicate(String),
+    #[error("the member `{0}` is reserved")]
+    Reserved(String),
     #[error("invalid JSON: {0}")]
     Invalid(#[from] serde_json::Error),
 }

@@ -11,7 +11,7 @@ use super::published_item::PublishedItem;
 use crate::builtins::SkippedItem;
 use crate::cedar::{AccessCaller, AccessItem, AccessRequest, Decision, Listed, Policies, PolicyAction};
 use crate::memory;
-use crate::model::{ItemKind, ItemRef, SurfaceKey};
+use crate::model::{ClientInfo, ItemKind, ItemRef, SurfaceKey};
 use crate::search::{SharedIndex, Tool};
 
 /// Why items are not in a surface, for `proxy explain`.
@@ -133,10 +133,11 @@ impl Surface {
     }
 
     /// Whether these policies allow every use of a listed item, whatever its arguments are.
-    pub fn is_decided(&self, policies: &Policies, entry: &PublishedItem, key: &str) -> bool {
+    pub fn is_decided(&self, policies: &Policies, caller: AccessCaller<'_>, entry: &PublishedItem, key: &str) -> bool {
         let is_own_key = entry.definition.key() == key;
         self.permitted.as_ref().is_some_and(|permitted| {
             permitted.policies.number() == policies.number()
+                && permitted.is_for(caller)
                 && is_own_key
                 && !permitted.undecided.contains(&(entry.kind, key.to_owned()))
         })
@@ -170,6 +171,13 @@ impl Surface {
 }
 
 impl PermittedView {
+    /// Whether the view was made for a caller of whom policies see the same.
+    fn is_for(&self, caller: AccessCaller<'_>) -> bool {
+        let client = |client: &ClientInfo| (client.name(), client.version());
+        let is_same_client = || client(&self.key.client) == client(caller.client);
+        self.key.principal == *caller.principal && (!self.policies.reads_client() || is_same_client())
+    }
+
     fn caller(&self) -> AccessCaller<'_> {
         AccessCaller { principal: &self.key.principal, client: &self.key.client }
     }

@@ -4,6 +4,7 @@ mod arguments;
 mod author;
 mod reload;
 mod unknown;
+mod waiting;
 mod ways;
 
 use serde_json::Value;

@@ -72,6 +72,8 @@ impl ResultCache {
             return valid(inside.to_owned()).map_err(|error| script_error(error.to_string()));
         }
         let host = context.host_for("calling a cached handler")?;
+        // Of the policies that the call is made under, should they change meanwhile.
+        let owned_key = owner_key(host.as_ref(), key);
         let asked_before = host.questions.asked();
         let returned = call(eval)?;
         let returned = convert::to_json(returned, eval.heap()).map_err(|error| {
@@ -79,8 +81,7 @@ impl ResultCache {
         })?;
         let is_error = returned.get("isError") == Some(&Json::Bool(true));
         if let (false, true, Some(store)) = (is_error, asked_before == host.questions.asked(), host.store()) {
-            let key = owner_key(host.as_ref(), key);
-            store.cache().put(self.number, &key, &returned.to_string(), Duration::from_micros(self.ttl_micros));
+            store.cache().put(self.number, &owned_key, &returned.to_string(), Duration::from_micros(self.ttl_micros));
         }
         Ok(raw(&returned))
     }

@@ -37,10 +37,11 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
     };
     let json = Json::Object(object);
     // Before everything that the script decides.
+    let mut permitted_by = None;
     if let Some(authorization) = context.host.as_ref().and_then(|host| host.authorization.as_ref()) {
         let facts = ToolFacts::of(&metadata.definition, metadata.origin.as_ref());
         match authorization.use_tool(facts, &crate::json::raw(&json)) {
-            Ok(()) => {}
+            Ok(number) => permitted_by = number,
             Err(ToolRefusal::Unknown) => return unknown(eval),
             Err(ToolRefusal::Arguments(reason)) => return failed(&reason, eval),
         }
@@ -65,9 +66,9 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
     if let Some(forwarded) = handler.downcast_ref::<BackendHandler>() {
         // The server's own tool under another name: the policies were asked about this very call. A handler that was taken
         // from another tool is asked about like every other.
-        let is_permitted = metadata.origin.as_ref() == Some(&forwarded.target);
+        let permitted_by = permitted_by.filter(|_| metadata.origin.as_ref() == Some(&forwarded.target));
         let options =
-            CallOptions { is_permitted, via: context.via().or_else(|| Some(name.into())), ..CallOptions::default() };
+            CallOptions { permitted_by, via: context.via().or_else(|| Some(name.into())), ..CallOptions::default() };
         return forwarded.call(arguments, options, eval);
     }
     let request = json.to_string();

@@ -261,10 +261,11 @@ impl Surfaces {
         handle: &SurfaceHandle,
     ) -> Result<Arc<Surface>, Arc<BuildError>> {
         let Some(slot) = self.slot(&shared, handle) else { return Ok(shared) };
-        if let Some(latest) = slot.latest() {
+        let policies = self.policies.get();
+        // What other policies allowed must not be shown any more, not even until all surfaces are built again.
+        if let Some(latest) = slot.latest().filter(|_| slot.is_permitted_by(policies.as_deref())) {
             return latest;
         }
-        let policies = self.policies.get();
         let built = slot.build(&shared, policies.as_ref(), &self.run_permits, &self.stats).await;
         self.make_room();
         built

@@ -78,27 +78,33 @@ impl SurfaceSlot {
         }
         let _permit = run_permits.acquire().await;
         let (shared, key, variant) = (Arc::clone(base), self.key.clone(), self.variant.clone());
-        let (stats, policies) = (Arc::clone(stats), policies.cloned());
+        let (stats, policies, old) = (Arc::clone(stats), policies.cloned(), self.state.lock().surface.clone());
         let run = move || {
-            let mut surface = match shared.personal() {
-                None if variant.is_none() => shared,
+            let permitted = |surface: Arc<Surface>| {
+                let surface = match &policies {
+                    Some(policies) => Arc::new(surface.permitted_to(policies, &key)),
+                    None => surface,
+                };
+                // Computed here, where nobody waits for a lock.
+                surface.list_digests();
+                surface
+            };
+            let built = match shared.personal() {
+                None if variant.is_none() => Ok(shared),
                 _ => {
                     let began = Instant::now();
                     let built = shared.origin().build_for(key.clone(), variant.as_ref());
                     stats.surface_built(began.elapsed());
-                    Arc::new(built?)
+                    built.map(Arc::new)
                 }
             };
-            if let Some(policies) = policies {
-                surface = Arc::new(surface.permitted_to(&policies, &key));
-            }
-            // Computed here, where nobody waits for a lock.
-            surface.list_digests();
-            Ok(surface)
+            // The old surface stays after a failure, with what is permitted now.
+            let kept = old.filter(|_| built.is_err()).map(|old| permitted(old.unrestricted()));
+            (built.map(permitted), kept)
         };
-        let built = match tokio::task::spawn_blocking(run).await {
-            Ok(built) => built,
-            Err(error) => Err(Diagnostic::error(format!("the session script crashed: {error}")).into()),
+        let (built, kept) = match tokio::task::spawn_blocking(run).await {
+            Ok(outcome) => outcome,
+            Err(error) => (Err(Diagnostic::error(format!("the session script crashed: {error}")).into()), None),
         };
         let mut state = self.state.lock();
         (state.base, state.policies) = (Some(Arc::clone(base)), number);
@@ -111,6 +117,7 @@ impl SurfaceSlot {
                 Ok(surface)
             }
             Err(error) => {
+                state.surface = kept;
                 let user = self.key.principal.sub();
                 tracing::error!(%user, "the session script failed for this user; the old surface stays:\n{error}");
                 let error = Arc::clone(state.error.insert(Arc::new(error)));
@@ -124,6 +131,11 @@ impl SurfaceSlot {
         let mut state = self.state.lock();
         state.last_used = Instant::now();
         state.built()
+    }
+
+    /// Whether these policies decided what the surface has.
+    pub(super) fn is_permitted_by(&self, policies: Option<&Policies>) -> bool {
+        self.state.lock().policies == policies.map(Policies::number)
     }
 
     /// What the lists of the last good surface are, even if it was dropped.

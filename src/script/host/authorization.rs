@@ -44,6 +44,7 @@ pub trait Authorization: Send + Sync {
     /// Remembers what [`Authorization::listed`] said about the tools of a search index.
     fn remember(&self, index: usize, listed: &Arc<[bool]>);
 
-    /// Asks whether a tool may be used with these arguments.
-    fn use_tool(&self, tool: ToolFacts<'_>, arguments: &RawRef) -> Result<(), ToolRefusal>;
+    /// Asks whether a tool may be used with these arguments. Returns the number of the policies that allow it; `None` if there
+    /// are none any more.
+    fn use_tool(&self, tool: ToolFacts<'_>, arguments: &RawRef) -> Result<Option<u64>, ToolRefusal>;
 }

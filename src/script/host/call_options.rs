@@ -11,8 +11,8 @@ pub struct CallOptions {
     pub relay: Relay,
     /// The tool of a search index whose handler makes the call. `None` if it is the handler of the published item.
     pub via: Option<Arc<str>>,
-    /// Whether the policies have allowed this very call already.
-    pub is_permitted: bool,
+    /// The number of the policies that have allowed this very call already.
+    pub permitted_by: Option<u64>,
 }
 
 /// Which messages that the backend sends during the call reach the client. Questions always do.

@@ -111,18 +111,22 @@ impl ResourceUpdates {
         let unsent = std::mem::take(&mut *self.unsent.lock());
         let Ok(surface) = gateway.surface(handle).await else { return Vec::new() };
         let (resources, calls) = (self.resources.lock(), gateway.calls());
-        let is_current = |uri: &str| {
+        // The policies may have changed since the client subscribed, and may say something else about what is below it.
+        let may_follow = |resource: &FollowedResource, uri: &str| {
+            calls.may_follow(handle.key(), &surface, &resource.source.backend, uri)
+        };
+        let is_current = |updated: &str, uri: &str| {
             let is_known = |resource: &FollowedResource| match surface.updates_of(uri) {
                 Ok(source) => source == resource.source,
                 Err(NoUpdates::Unknown) => resource.linked,
                 Err(NoUpdates::GeneratedByScript) => false,
             };
-            // The policies may have changed since the client subscribed.
-            let is_permitted =
-                |resource: &FollowedResource| calls.may_follow(handle.key(), &surface, &resource.source.backend, uri);
+            let is_permitted = |resource: &FollowedResource| {
+                may_follow(resource, uri) && (updated == uri || may_follow(resource, updated))
+            };
             resources.get(uri).is_some_and(|resource| is_known(resource) && is_permitted(resource))
         };
-        unsent.into_iter().filter(|(_, uri)| is_current(uri)).map(|(updated, _)| updated).collect()
+        unsent.into_iter().filter(|(updated, uri)| is_current(updated, uri)).map(|(updated, _)| updated).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use super::journals::{self, ResumeOutcome};
 use super::ticket::{CallFingerprint, TicketTarget};
 use crate::backend::{CallError, Cancellation, Peer, forbidden_input_request, wants_more};
 use crate::builtins::Handler;
-use crate::calls::{ItemCall, RequestContext};
+use crate::calls::{ItemCall, RequestContext, failed};
 use crate::json::{Object, Raw, raw};
 use crate::server::Server;
 use crate::server::client::peer::{AskBy, ClientPeer, action};
@@ -20,6 +20,9 @@ use crate::wire::RpcError;
 
 /// How long a client may hold the `requestState` of a stateless server.
 const STATE_LIFETIME: Duration = Duration::from_secs(60 * 60);
+
+/// The answer to a client whose groups or claims changed while the question was open: the call runs with the earlier ones.
+const ANOTHER_LOOK: &str = "your permissions changed while the question was open; call again";
 
 /// Makes a call, or continues the call that the ticket refers to.
 pub(crate) async fn call(
@@ -98,6 +101,13 @@ async fn resume_conversation(
 ) -> Result<Raw, CallError> {
     let ended = || RpcError::invalid_params("`requestState` refers to a call that has ended");
     let mut conversation = server.conversations.take(number).ok_or_else(ended)?;
+    // The call is cancelled when it is dropped here.
+    if let Err(refused) = server.gateway.calls().continue_permit(request, call) {
+        return refused;
+    }
+    if conversation.peer.client().principal != request.principal {
+        return failed(call.kind, ANOTHER_LOOK.to_owned(), None);
+    }
     let object = Object::of(&call.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let answers = object.get("inputResponses").and_then(|answers| Object::of(answers).ok());
     conversation.peer.continue_in(peer);

@@ -39,13 +39,13 @@ pub(super) async fn forward(
     let unknown = || Some(Err(RpcError::method_not_found(method)));
     let configured = server.gateway.owner_of_method(method);
     let Some(backend) = configured.or_else(|| mirrored_server(&request.surface)) else { return unknown() };
+    let params = params(message.params.as_deref());
+    let calls = server.gateway.calls();
+    let Ok(permit) = calls.method_permit(request, &backend, method, Some(&params)) else { return unknown() };
     match progress_token(message) {
         Ok(token) => peer.set_progress_token(token),
         Err(error) => return Some(Err(error)),
     }
-    let params = params(message.params.as_deref());
-    let calls = server.gateway.calls();
-    let Ok(permit) = calls.method_permit(request, &backend, method, Some(&params)) else { return unknown() };
     let admitted = calls.admit_other(request, || OtherRequest {
         method,
         name: method,
