@@ -45,6 +45,8 @@ struct KeyState {
     fetched: Option<Instant>,
     /// The end of the last fetch.
     attempted: Option<Instant>,
+    /// The last fetch that a token has caused.
+    caused: Option<Instant>,
     age: Duration,
     failures: u32,
     error: Option<String>,
@@ -95,11 +97,15 @@ impl IssuerKeys {
 
     async fn refetch(&self, asked: Instant) {
         let _fetching = self.fetching.lock().await;
-        let attempted = self.state.lock().attempted;
-        // Somebody else has asked since, or not long ago.
-        if attempted.is_none_or(|last| last < asked && last.elapsed() >= MIN_INTERVAL) {
-            self.fetch().await;
+        {
+            let mut state = self.state.lock();
+            let is_answered = state.attempted.is_some_and(|last| last >= asked);
+            if is_answered || state.caused.is_some_and(|last| last.elapsed() < MIN_INTERVAL) {
+                return;
+            }
+            state.caused = Some(Instant::now());
         }
+        self.fetch().await;
     }
 
     /// Fetches the keys. The caller holds `fetching`.

@@ -50,7 +50,7 @@ fn client(proxy: &HttpProxy, token: &str) -> HttpClient {
     static NEXT: AtomicU16 = AtomicU16::new(1);
     let [high, low] = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
     let address = Ipv4Addr::new(127, 1, high, low.max(1));
-    proxy.client().from_address(address).with_header("Authorization", &format!("Bearer {token}"))
+    proxy.client().with_address(address).with_header("Authorization", &format!("Bearer {token}"))
 }
 
 fn list() -> HttpRequest {

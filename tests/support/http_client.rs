@@ -42,7 +42,7 @@ impl HttpClient {
     }
 
     /// Connects from this address of this machine.
-    pub fn from_address(mut self, address: Ipv4Addr) -> Self {
+    pub fn with_address(mut self, address: Ipv4Addr) -> Self {
         self.address = Some(address.into());
         self
     }

@@ -33,7 +33,7 @@ pub struct Caller {
 
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Rejection {
+pub(crate) enum AuthFailure {
     NoToken,
     /// The header is no valid one.
     Malformed(&'static str),
@@ -47,7 +47,7 @@ pub(crate) enum Rejection {
 /// What is known of a request before an issuer is asked.
 #[derive(Debug)]
 pub(crate) enum FirstLook {
-    Done(Result<Caller, Rejection>),
+    Done(Result<Caller, AuthFailure>),
     /// A token that has to be verified.
     Verify(Arc<TokenVerifier>, Secret),
 }
@@ -106,17 +106,17 @@ impl Identity {
             Ok(None) if self.authentication.allow_anonymous => {
                 return FirstLook::Done(Ok(Caller::new(self.anonymous.clone())));
             }
-            Ok(None) => return FirstLook::Done(Err(Rejection::NoToken)),
-            Err(rejection) => return FirstLook::Done(Err(rejection)),
+            Ok(None) => return FirstLook::Done(Err(AuthFailure::NoToken)),
+            Err(failure) => return FirstLook::Done(Err(failure)),
         };
         if let Some(principal) = self.static_user(token) {
             return FirstLook::Done(Ok(Caller::new(principal)));
         }
         if token.is_empty() || token.contains(|letter: char| letter.is_ascii_whitespace()) {
-            return FirstLook::Done(Err(Rejection::Malformed("the header Authorization has no valid bearer token")));
+            return FirstLook::Done(Err(AuthFailure::Malformed("the header Authorization has no valid bearer token")));
         }
         match &self.verifier {
-            None => FirstLook::Done(Err(Rejection::Invalid("the token is not accepted"))),
+            None => FirstLook::Done(Err(AuthFailure::Invalid("the token is not accepted"))),
             Some(verifier) => match verifier.known(token) {
                 Some(verified) => FirstLook::Done(self.verified(verifier, &verified)),
                 None => FirstLook::Verify(Arc::clone(verifier), Secret::new(token)),
@@ -136,10 +136,10 @@ impl Identity {
     }
 
     /// The caller with a verified token. Only tokens of issuers must have the required scopes.
-    pub(super) fn verified(&self, by: &Arc<TokenVerifier>, token: &VerifiedToken) -> Result<Caller, Rejection> {
+    pub(super) fn verified(&self, by: &Arc<TokenVerifier>, token: &VerifiedToken) -> Result<Caller, AuthFailure> {
         let has = |scope: &String| token.principal.scopes.contains(scope);
         if !self.authentication.required_scopes.iter().all(has) {
-            return Err(Rejection::LacksRequiredScope);
+            return Err(AuthFailure::LacksRequiredScope);
         }
         let (principal, expires) = (token.principal.clone(), token.expires);
         Ok(Caller { principal, expires, verifier: Some(Arc::clone(by)) })
@@ -152,23 +152,23 @@ impl Caller {
     }
 }
 
-impl From<TokenError> for Rejection {
+impl From<TokenError> for AuthFailure {
     fn from(error: TokenError) -> Self {
         match error {
-            TokenError::Invalid(why) => Rejection::Invalid(why),
-            TokenError::Unavailable { retry_after } => Rejection::Unavailable(retry_after),
+            TokenError::Invalid(why) => AuthFailure::Invalid(why),
+            TokenError::Unavailable { retry_after } => AuthFailure::Unavailable(retry_after),
         }
     }
 }
 
 /// The bearer token of a request; `None` if it has none. A token in the URL or in the body does not count.
-fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, Rejection> {
+fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, AuthFailure> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(Rejection::Malformed("there are several headers Authorization"));
+        return Err(AuthFailure::Malformed("there are several headers Authorization"));
     }
-    let malformed = Rejection::Malformed("the header Authorization is malformed");
+    let malformed = AuthFailure::Malformed("the header Authorization is malformed");
     let value = value.to_str().map_err(|_| malformed.clone())?.trim();
     match value.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(token.trim())),
@@ -187,7 +187,7 @@ mod tests {
         Identity::new(&config.auth, &Resource::public("https://h/mcp"), None)
     }
 
-    fn look(identity: &Identity, values: &[&str]) -> Result<String, Rejection> {
+    fn look(identity: &Identity, values: &[&str]) -> Result<String, AuthFailure> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(AUTHORIZATION, value.parse().unwrap());
@@ -205,21 +205,21 @@ mod tests {
         let identity = identity(&format!("auth: {{{TOKENS}}}"));
         assert_eq!(look(&identity, &["Bearer s3cret-s3cret-s3cret"]).as_deref(), Ok("ann"));
         assert_eq!(look(&identity, &["bEARER  other-other-other "]).as_deref(), Ok("bob"));
-        assert!(matches!(look(&identity, &["Bearer wrong"]), Err(Rejection::Invalid(_))));
-        assert_eq!(look(&identity, &["Basic s3cret-s3cret-s3cret"]), Err(Rejection::NoToken));
-        assert_eq!(look(&identity, &[]), Err(Rejection::NoToken));
+        assert!(matches!(look(&identity, &["Bearer wrong"]), Err(AuthFailure::Invalid(_))));
+        assert_eq!(look(&identity, &["Basic s3cret-s3cret-s3cret"]), Err(AuthFailure::NoToken));
+        assert_eq!(look(&identity, &[]), Err(AuthFailure::NoToken));
         for malformed in ["Bearer", "Bearer a b", "bearer "] {
-            assert!(matches!(look(&identity, &[malformed]), Err(Rejection::Malformed(_))), "{malformed}");
+            assert!(matches!(look(&identity, &[malformed]), Err(AuthFailure::Malformed(_))), "{malformed}");
         }
         let twice = ["Bearer s3cret-s3cret-s3cret", "Bearer s3cret-s3cret-s3cret"];
-        assert!(matches!(look(&identity, &twice), Err(Rejection::Malformed(_))));
+        assert!(matches!(look(&identity, &twice), Err(AuthFailure::Malformed(_))));
     }
 
     #[test]
     fn who_shows_nothing_may_be_anonymous_and_who_shows_something_wrong_never_is() {
         let open = identity(&format!("auth: {{allowAnonymous: true, {TOKENS}}}"));
         assert_eq!(look(&open, &[]).as_deref(), Ok("anonymous"));
-        assert!(matches!(look(&open, &["Bearer wrong"]), Err(Rejection::Invalid(_))));
+        assert!(matches!(look(&open, &["Bearer wrong"]), Err(AuthFailure::Invalid(_))));
         let whom = |identity: &Identity, principal: &Principal| identity.accepts(&principal.who);
         assert!(whom(&open, &Principal::anonymous()) && whom(&open, &Principal::named("ann")));
         assert!(!whom(&open, &Principal::named("eve")) && !whom(&open, &Principal::local("ann")));

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::HttpFront;
 use super::challenges::{Challenges, host, too_many_failures};
 use super::failed_logins::Slowdown;
-use crate::server::front::identity::{Caller, FirstLook, Rejection};
+use crate::server::front::identity::{AuthFailure, Caller, FirstLook};
 use crate::wire::http::{Admission, Frames, HttpReply};
 
 /// The longest sleep at once: the clock by which tokens expire may be set meanwhile.
@@ -25,18 +25,18 @@ impl HttpFront {
         let challenges = || Challenges::new(&self.identity.borrow().authentication, &self.resource, headers);
         match look {
             FirstLook::Done(Ok(caller)) => Admission::Admitted(caller),
-            FirstLook::Done(Err(rejection)) => {
+            FirstLook::Done(Err(failure)) => {
                 let (front, challenges) = (Arc::clone(self), challenges());
-                Admission::Later(async move { Err(front.refused(&rejection, &challenges, peer).await) }.boxed())
+                Admission::Later(async move { Err(front.refused(&failure, &challenges, peer).await) }.boxed())
             }
             FirstLook::Verify(verifier, token) => {
                 let (front, challenges) = (Arc::clone(self), challenges());
                 let verification = async move {
-                    let verified = verifier.verify(token.reveal()).await.map_err(Rejection::from);
+                    let verified = verifier.verify(token.reveal()).await.map_err(AuthFailure::from);
                     let caller = verified.and_then(|token| front.identity.borrow().verified(&verifier, &token));
                     match caller {
                         Ok(caller) => Ok(caller),
-                        Err(rejection) => Err(front.refused(&rejection, &challenges, peer).await),
+                        Err(failure) => Err(front.refused(&failure, &challenges, peer).await),
                     }
                 };
                 Admission::Later(verification.boxed())
@@ -46,11 +46,11 @@ impl HttpFront {
 
     /// The answer to a request that is not admitted. Wrong tokens are answered slowly; a client that has none yet is not
     /// slowed down if it can get one.
-    async fn refused(&self, rejection: &Rejection, challenges: &Challenges, peer: Option<IpAddr>) -> HttpReply {
-        let is_failure = match rejection {
-            Rejection::NoToken => self.identity.borrow().verifier.is_none(),
-            Rejection::Malformed(_) | Rejection::Invalid(_) => true,
-            Rejection::LacksRequiredScope | Rejection::Unavailable(_) => false,
+    async fn refused(&self, failure: &AuthFailure, challenges: &Challenges, peer: Option<IpAddr>) -> HttpReply {
+        let is_failure = match failure {
+            AuthFailure::NoToken => self.identity.borrow().verifier.is_none(),
+            AuthFailure::Malformed(_) | AuthFailure::Invalid(_) => true,
+            AuthFailure::LacksRequiredScope | AuthFailure::Unavailable(_) => false,
         };
         if is_failure {
             match self.failed_logins.count(peer) {
@@ -59,10 +59,10 @@ impl HttpFront {
                 Slowdown::TooMany(wait) => return too_many_failures(wait),
             }
         }
-        if let Rejection::Invalid(why) = rejection {
+        if let AuthFailure::Invalid(why) = failure {
             tracing::debug!("refused a token: {why}");
         }
-        challenges.reply(rejection)
+        challenges.reply(failure)
     }
 
     /// The metadata of the protected resource, if that is what a path is for. Needs no token, and every page may read it.

@@ -7,7 +7,7 @@ use ::http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::bearer::Resource;
 use crate::config::Authentication;
-use crate::server::front::identity::Rejection;
+use crate::server::front::identity::AuthFailure;
 use crate::wire::http::HttpReply;
 use crate::wire::{Id, RpcError, encode};
 
@@ -29,22 +29,22 @@ impl Challenges {
         }
     }
 
-    pub(super) fn reply(&self, rejection: &Rejection) -> HttpReply {
+    pub(super) fn reply(&self, failure: &AuthFailure) -> HttpReply {
         let refuse = |status, text: &str| HttpReply::refusal(status, &RpcError::invalid_request(text));
         let required = self.required_scopes.as_slice();
-        match rejection {
-            Rejection::NoToken => refuse(StatusCode::UNAUTHORIZED, "a bearer token is required")
+        match failure {
+            AuthFailure::NoToken => refuse(StatusCode::UNAUTHORIZED, "a bearer token is required")
                 .with_header(WWW_AUTHENTICATE, self.header(None, required)),
             // Who has static tokens only is told as little as possible.
-            Rejection::Malformed(_) | Rejection::Invalid(_) if self.metadata_url.is_none() => {
-                self.reply(&Rejection::NoToken)
+            AuthFailure::Malformed(_) | AuthFailure::Invalid(_) if self.metadata_url.is_none() => {
+                self.reply(&AuthFailure::NoToken)
             }
-            Rejection::Malformed(why) => refuse(StatusCode::BAD_REQUEST, why)
+            AuthFailure::Malformed(why) => refuse(StatusCode::BAD_REQUEST, why)
                 .with_header(WWW_AUTHENTICATE, self.header(Some(("invalid_request", why)), required)),
-            Rejection::Invalid(why) => refuse(StatusCode::UNAUTHORIZED, why)
+            AuthFailure::Invalid(why) => refuse(StatusCode::UNAUTHORIZED, why)
                 .with_header(WWW_AUTHENTICATE, self.header(Some(("invalid_token", why)), required)),
-            Rejection::LacksRequiredScope => self.lacking_scopes(None, required),
-            Rejection::Unavailable(wait) => {
+            AuthFailure::LacksRequiredScope => self.lacking_scopes(None, required),
+            AuthFailure::Unavailable(wait) => {
                 let error = RpcError::internal("the token cannot be checked now, because its issuer does not answer");
                 HttpReply::refusal(StatusCode::SERVICE_UNAVAILABLE, &error)
                     .with_header(RETRY_AFTER, wait.as_secs().max(1).into())
