@@ -51,6 +51,8 @@ pub mod typings;
 
 // Layer 4
 
+// Who calls: the tokens that clients show, and the keys of their issuers.
+pub mod bearer;
 // The servers that the proxy calls: one supervised handle each, both eras behind one kind of call.
 pub mod backend;
 // Cedar policies: who may use what.

@@ -27,6 +27,7 @@ mod fidelity;
 mod fuzz;
 mod first_start;
 mod harness;
+mod identity;
 mod interleavings;
 mod large_lists;
 mod layers;

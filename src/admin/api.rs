@@ -80,6 +80,7 @@ impl ControlApi {
 
     fn status(&self) -> Value {
         let mut status = self.gateway.status();
+        status["issuers"] = self.server.issuers().into();
         status["clients"] = self.server.clients().into();
         status["health"] = self.health.as_str().into();
         status
@@ -87,7 +88,7 @@ impl ControlApi {
 
     fn principal(&self, user: Option<&str>) -> Principal {
         match user {
-            Some(sub) => Identity::new(&self.gateway.tokens().borrow()).named(sub),
+            Some(sub) => Identity::named(&self.gateway.authentication().borrow().tokens, sub),
             None => self.local.clone(),
         }
     }

@@ -244,6 +244,7 @@ impl Calls {
             owner: None,
             client: Arc::default(),
             headers: Arc::default(),
+            scope_rules: Arc::default(),
         };
         let host = self.request_host(request, None, cancel, runtime, name.into(), None);
         Arc::new(RequestHost { recording: Some(recording), surface, ..host }).host()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::backend::{Cancellation, Peer};
 use crate::json::{Object, Raw, raw};
-use crate::model::{ClientInfo, ItemKind, Owner, Principal, RecordedItem, RequestInfo};
+use crate::model::{ClientInfo, ItemKind, Owner, Principal, RecordedItem, RequestInfo, ScopeRules};
 use crate::script::JournalSnapshot;
 use crate::surface::Surface;
 use crate::telemetry::CallRecording;
@@ -26,6 +26,8 @@ pub struct RequestContext {
     pub headers: Arc<[(String, String)]>,
     /// The published items. Taken once per request, so that a reload during the request does not change them.
     pub surface: Arc<Surface>,
+    /// The scopes that the use of items needs, also of those that a handler uses.
+    pub scope_rules: Arc<ScopeRules>,
     /// Receives progress, log messages and questions. `None` if there is no client to notify or ask.
     pub peer: Option<Arc<dyn Peer>>,
     pub cancel: Cancellation,
@@ -45,6 +47,7 @@ impl RequestContext {
             retries_with_input: false,
             headers: Arc::default(),
             surface,
+            scope_rules: Arc::default(),
             peer,
             cancel: Cancellation::default(),
             policy: None,
@@ -96,6 +99,7 @@ impl RequestContext {
             owner: self.owner().cloned(),
             client: Arc::clone(&self.client),
             headers: Arc::clone(&self.headers),
+            scope_rules: Arc::clone(&self.scope_rules),
         }
     }
 

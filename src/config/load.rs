@@ -11,6 +11,7 @@ use crate::diagnostic::Diagnostic;
 
 use super::sections::aggregation::read_aggregation;
 use super::sections::audit::read_audit;
+use super::sections::auth::{missing_public_url, read_auth};
 use super::sections::cedar::read_cedar;
 use super::sections::code_mode::read_code_mode;
 use super::sections::optimizer::read_optimizer;
@@ -20,7 +21,6 @@ use super::sections::server::{AuthConfig, ServerConfig, env_files, read_inherite
 use super::sections::session_script::read_session_init;
 use super::sections::store::{StoreAddress, read_store};
 use super::sections::telemetry::read_telemetry;
-use super::sections::token::read_auth;
 use super::syntax::document::ConfigDocument;
 use super::syntax::reader::{Fields, ReadContext, Shape, ValueReader};
 use super::syntax::substitute::Environment;
@@ -114,7 +114,8 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
     fields.set(&mut config.serve, "serve", read_serve);
     fields.set(&mut config.store, "store", read_store);
     unsealed_log_ins(config).into_iter().for_each(|problem| root.report(problem));
-    fields.set(&mut config.tokens, "auth", read_auth);
+    fields.set(&mut config.auth, "auth", read_auth);
+    missing_public_url(&config.auth, &config.serve).into_iter().for_each(|problem| root.report(problem));
     fields.set(&mut config.telemetry, "telemetry", read_telemetry);
     config.audit = fields.read("audit", |reader| read_audit(reader, &folder));
     config.cedar = fields.read("cedar", |reader| read_cedar(reader, &folder, &config.servers));

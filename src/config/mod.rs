@@ -26,20 +26,21 @@ pub use sections::aggregation::{
     Aggregation, ConflictResolution, ItemPattern, NamedWorkload, PatternKind, Visibility, WorkloadItems,
 };
 pub use sections::audit::{Audit, AuditDetail};
+pub use sections::auth::{Algorithm, Authentication, Introspection, IssuerConfig, Token};
 pub use sections::cedar::{Cedar, PolicyPath};
 pub use sections::code_mode::CodeMode;
+pub use sections::oauth_values::is_scope;
 pub use sections::optimizer::{Embedding, EmbeddingProvider, Optimizer};
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use sections::serve::Serve;
 pub use sections::server::{
     AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig,
     PROTOCOL_VERSIONS, ProtocolChoice, RegisteredClient, ResourceChoice, ServerConfig, SigningAlgorithm,
-    TransportConfig, is_scope,
+    TransportConfig,
 };
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::StoreAddress;
 pub use sections::telemetry::{OtlpSettings, TRACE_SAMPLERS, TelemetrySettings, TraceSampler, parse_endpoint};
-pub use sections::token::Token;
 pub use syntax::reader::BlockPosition;
 pub use syntax::substitute::Environment;
 pub use syntax::units::duration;
@@ -70,7 +71,8 @@ pub struct Config {
     pub audit: Option<Audit>,
     /// `None` if there are no policies: everybody may use everything.
     pub cedar: Option<Cedar>,
-    pub tokens: Vec<Token>,
+    /// Who may use the proxy over HTTP.
+    pub auth: Authentication,
     /// The script sections that the file sets. A section that the script never reads is an error later.
     pub set_sections: Vec<SetSection>,
     /// Whether the command line replaced the script of the file.
@@ -118,7 +120,7 @@ impl Config {
             telemetry: TelemetrySettings::default(),
             audit: None,
             cedar: None,
-            tokens: Vec::new(),
+            auth: Authentication::default(),
             set_sections: Vec::new(),
             script_for_once: false,
             only_tools: Vec::new(),

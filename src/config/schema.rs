@@ -95,6 +95,9 @@ fn of_shape(shape: &Shape) -> Map<String, Value> {
         }
         Shape::AnyMap => json!({"type": "object"}),
         Shape::Fields => json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        Shape::FieldsOrString => {
+            json!({"type": ["object", "string"], "properties": {}, "additionalProperties": false})
+        }
         Shape::Map => json!({"type": "object", "additionalProperties": {}}),
         Shape::List => json!({"type": "array", "items": {}}),
     };

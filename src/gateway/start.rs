@@ -18,11 +18,11 @@ use super::reload_status::SharedReloadStatus;
 use super::surfaces::Surfaces;
 use crate::backend::{Audience, Cache, CredentialsSource, Environment, SoleClient, StartSlots};
 use crate::calls::{Calls, Dispatcher, WaitingMemory};
-use crate::config::{Config, Token};
+use crate::config::{Authentication, Config};
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
 
-use crate::model::Snapshot;
+use crate::model::{ScopeRules, Snapshot};
 use crate::oauth::{CredentialStorage, LogIns};
 use crate::process::watchdog;
 use crate::process::{is_served_by_ancestor, with_ancestor};
@@ -149,9 +149,14 @@ impl Gateway {
         self.installed.routes.load().owner(method).cloned()
     }
 
-    /// The tokens that the config accepts, with every later change.
-    pub fn tokens(&self) -> watch::Receiver<Vec<Token>> {
-        self.installed.tokens.subscribe()
+    /// Who may use the proxy over HTTP, with every later change.
+    pub fn authentication(&self) -> watch::Receiver<Authentication> {
+        self.installed.authentication.subscribe()
+    }
+
+    /// The scopes that the use of items needs now.
+    pub fn scope_rules(&self) -> Arc<ScopeRules> {
+        Arc::clone(&self.installed.authentication.borrow().scopes)
     }
 
     /// Waits until the proxy begins to shut down.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{ItemKind, Owner, Principal};
+use super::{ItemKind, Owner, Principal, ScopeRules};
 use crate::json::{Object, Raw, RawRef};
 
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct RequestInfo {
     pub client: Arc<ClientInfo>,
     /// The headers that the config makes visible to scripts.
     pub headers: Arc<[(String, String)]>,
+    /// The scopes that the use of items needs.
+    pub scope_rules: Arc<ScopeRules>,
 }
 
 impl RequestInfo {

@@ -11,10 +11,14 @@ mod unlisted;
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
+use serde_json::Value;
+
 pub use front::http::HttpFront;
 pub use front::identity::Identity;
 pub use front::stdio::serve_stdio;
 
+use crate::bearer::TokenVerifier;
 use crate::calls::PolicyNow;
 use crate::gateway::Gateway;
 use crate::model::{CallSource, Secret};
@@ -41,6 +45,8 @@ pub struct Server {
     policy: PolicyNow,
     clients: Arc<ConnectedClients>,
     telemetry: Arc<Telemetry>,
+    /// What checks the tokens of HTTP clients, if they are those of issuers.
+    verifier: Arc<ArcSwapOption<TokenVerifier>>,
     /// Where requests come from.
     source: CallSource,
 }
@@ -67,7 +73,13 @@ impl Server {
             suspended: Arc::default(),
             policy,
             clients: Arc::default(),
+            verifier: Arc::default(),
         })
+    }
+
+    /// The state of each issuer whose tokens are accepted, for `proxy status`.
+    pub fn issuers(&self) -> Vec<Value> {
+        self.verifier.load().as_ref().map(|verifier| verifier.report()).unwrap_or_default()
     }
 
     /// The surface that a client sees now.

@@ -62,7 +62,7 @@ async fn an_address_that_others_reach_needs_authentication() {
         "\
 error: `0.0.0.0:0` is reachable from other machines without authentication
  |
- = hint: set `auth.tokens` in the config, listen on 127.0.0.1, or pass --insecure if a reverse proxy authenticates clients
+ = hint: set `auth.tokens` or `auth.issuers` in the config, listen on 127.0.0.1, or pass --insecure if a reverse proxy authenticates clients
 "
     );
     let finished = proxy.run(["serve", "--http", "nowhere"]).await.expect(2);

@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 13] = [
     &["fiber", "model"],
     &["store", "host_io"],
     &["wire", "script", "config", "typings"],
-    &["backend", "cedar", "oauth", "sandbox", "search", "telemetry"],
+    &["bearer", "backend", "cedar", "oauth", "sandbox", "search", "telemetry"],
     &["builtins"],
     &["extension", "surface"],
     &["calls"],

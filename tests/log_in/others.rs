@@ -36,7 +36,7 @@ async fn a_protected_server_of_the_python_sdk_is_logged_in_at_and_stays_so() {
 
 #[tokio::test]
 async fn oidc_provider_is_content_with_registration_log_in_refresh_and_revocation() {
-    let Some((command, issuer)) = real_servers::oidc_provider() else { return };
+    let Some((command, issuer)) = real_servers::oidc_provider("opaque") else { return };
     let (mut program, _stdin, _stdout) = Program::start(command);
     program.stderr.patience = LONG_PATIENCE;
     program.stderr.line("listening on").await;

@@ -1,7 +1,9 @@
 //! A raw Streamable HTTP client: every header and every byte of a body is the test's own choice.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use super::http_body::{Framing, HttpBody};
 use super::http_request::HttpRequest;
@@ -18,6 +20,8 @@ pub struct HttpClient {
     session: Option<String>,
     version: Option<String>,
     headers: Vec<(String, String)>,
+    /// The address on this machine that it connects from; any if `None`.
+    address: Option<IpAddr>,
 }
 
 impl HttpClient {
@@ -33,7 +37,21 @@ impl HttpClient {
             session: None,
             version: None,
             headers: Vec::new(),
+            address: None,
         }
+    }
+
+    /// Connects from this address of this machine.
+    pub fn with_address(mut self, address: Ipv4Addr) -> Self {
+        self.address = Some(address.into());
+        self
+    }
+
+    async fn connect(&self) -> TcpStream {
+        let Some(address) = self.address else { return TcpStream::connect(&self.host).await.expect("cannot connect") };
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind((address, 0).into()).expect("an address of this machine");
+        socket.connect(self.host.parse().expect("an address with a port")).await.expect("cannot connect")
     }
 
     /// Sends this header with every request, for example to be somebody.
@@ -54,7 +72,7 @@ impl HttpClient {
     pub async fn send(&self, request: &HttpRequest) -> HttpReply {
         let what = format!("the reply to {} {}", request.method, self.path);
         let exchange = async {
-            let mut stream = TcpStream::connect(&self.host).await.expect("cannot connect");
+            let mut stream = self.connect().await;
             stream.set_nodelay(true).expect("a socket takes options");
             stream.write_all(&self.bytes(request)).await.expect("cannot send");
             read_head(BufReader::new(stream), self.stderr.clone()).await
@@ -64,7 +82,7 @@ impl HttpClient {
 
     /// Opens a connection and sends a request, without waiting for anything; dropping it is a client that goes away.
     pub async fn send_and_leave_open(&self, request: &HttpRequest) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.host).await.expect("cannot connect");
+        let mut stream = self.connect().await;
         stream.write_all(&self.bytes(request)).await.expect("cannot send");
         stream
     }

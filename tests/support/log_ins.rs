@@ -64,12 +64,29 @@ async fn follow<T>(world: &Proxy, mut seen: usize) -> T {
 }
 
 /// A browser with cookies. A page that cannot be opened is the proxy's to notice.
-pub async fn open(mut url: String) {
+pub async fn open(url: String) {
+    let _ = visit(url, None).await;
+}
+
+/// Where a browser is sent at last: to a URL that begins like this, which is not opened.
+pub async fn redirected(url: String, to: &str) -> String {
+    match visit(url, Some(to)).await {
+        Ok(led) => led,
+        Err(page) => panic!("the authorization server does not send the browser back: {page}"),
+    }
+}
+
+/// The URL that begins like `end`, or the last page.
+async fn visit(mut url: String, end: Option<&str>) -> Result<String, String> {
     let browser = reqwest::Client::builder().no_proxy().redirect(Policy::none()).build().expect("a client");
     let mut cookies = BTreeMap::new();
     loop {
         let jar: Vec<String> = cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let Ok(page) = browser.get(&url).header("cookie", jar.join("; ")).send().await else { return };
+        if end.is_some_and(|end| url.starts_with(end)) {
+            return Ok(url);
+        }
+        let page =
+            browser.get(&url).header("cookie", jar.join("; ")).send().await.map_err(|error| error.to_string())?;
         for cookie in page.headers().get_all("set-cookie") {
             let pair = cookie.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
             if let Some((name, value)) = pair.split_once('=') {
@@ -79,8 +96,7 @@ pub async fn open(mut url: String) {
         cookies.retain(|_, value| !value.is_empty());
         let next = page.headers().get("location").and_then(|location| location.to_str().ok());
         let Some(next) = next.and_then(|next| page.url().join(next).ok()) else {
-            let _ = page.text().await;
-            return;
+            return Err(page.text().await.unwrap_or_default());
         };
         url = next.into();
     }

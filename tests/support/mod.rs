@@ -25,6 +25,7 @@ pub mod forwarder;
 pub mod http_body;
 pub mod http_client;
 pub mod http_request;
+pub mod issuer;
 pub mod listener;
 pub mod log_ins;
 pub mod lsp_client;

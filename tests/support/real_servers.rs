@@ -90,14 +90,30 @@ pub fn python_protected() -> Option<(Command, String)> {
     Some((command, format!("http://127.0.0.1:{port}/mcp")))
 }
 
-/// An authorization server of others, with its issuer. It is ready when stderr says `listening on`.
-pub fn oidc_provider() -> Option<(Command, String)> {
+/// A client on the TypeScript SDK that logs in: it writes the address to visit, and reads where that led.
+pub fn typescript_client(url: &str) -> Option<Command> {
+    let folder = npm_folder()?;
+    let mut command = Command::new("node");
+    command.arg(counterpart("client_that_logs_in.mjs"));
+    command.arg(folder.join("node_modules/@modelcontextprotocol/sdk/dist/esm/client")).arg(url);
+    Some(command)
+}
+
+/// The same on the Python SDK.
+pub fn python_client(url: &str) -> Option<Command> {
+    let mut command = python()?;
+    command.arg(counterpart("client_that_logs_in.py")).arg(url);
+    Some(command)
+}
+
+/// An authorization server of others, with its issuer, whose access tokens are `opaque` or of the form `jwt`. It is ready when stderr says `listening on`.
+pub fn oidc_provider(token_format: &str) -> Option<(Command, String)> {
     static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
     let folder = INSTALLED.get_or_init(|| install("oidc-provider", &OIDC_PROVIDER, install_with_npm)).as_ref()?;
     let mut command = Command::new("node");
     let port = free_port();
     command.arg(counterpart("oidc_provider.mjs")).arg(port.to_string());
-    command.arg(folder.join("node_modules/oidc-provider/lib/index.js"));
+    command.arg(folder.join("node_modules/oidc-provider/lib/index.js")).arg(token_format);
     Some((command, format!("http://127.0.0.1:{port}")))
 }
 
@@ -150,9 +166,13 @@ pub fn git(directory: &TempDir) -> Option<Command> {
     python_server("mcp_server_git", ["--repository", repository.to_str()?])
 }
 
-fn node_server<'a>(package: &str, arguments: impl IntoIterator<Item = &'a str>) -> Option<Command> {
+fn npm_folder() -> Option<&'static PathBuf> {
     static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let folder = INSTALLED.get_or_init(|| install("npm", &NPM_PACKAGES, install_with_npm)).as_ref()?;
+    INSTALLED.get_or_init(|| install("npm", &NPM_PACKAGES, install_with_npm)).as_ref()
+}
+
+fn node_server<'a>(package: &str, arguments: impl IntoIterator<Item = &'a str>) -> Option<Command> {
+    let folder = npm_folder()?;
     let mut command = Command::new("node");
     command.arg(folder.join("node_modules/@modelcontextprotocol").join(package).join("dist/index.js")).args(arguments);
     Some(command)

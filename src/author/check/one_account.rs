@@ -5,15 +5,16 @@ use crate::diagnostic::Diagnostic;
 
 /// A warning for each server with one log-in for all, if the proxy knows several people.
 pub(super) fn warnings(config: &Config) -> Vec<Diagnostic> {
-    let people = config.tokens.len();
-    if people < 2 {
-        return Vec::new();
-    }
+    let whom = match (config.auth.tokens.len(), config.auth.issuers.is_empty()) {
+        (0 | 1, true) => return Vec::new(),
+        (people, true) => format!("`auth.tokens` has {people}"),
+        (_, false) => "`auth.issuers` admits several people".to_owned(),
+    };
     let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
     let shared =
         servers.filter(|(_, server)| matches!(&server.auth, Some(AuthConfig::OAuth(log_in)) if !log_in.shared));
     let warning = |(name, place)| {
-        let message = format!("`mcpServers.{name}.auth`: all callers act as this account (`auth.tokens` has {people})");
+        let message = format!("`mcpServers.{name}.auth`: all callers act as this account ({whom})");
         let warning = Diagnostic::warning(message)
             .hint("if that is meant, set `shared: true` in this `auth`; otherwise run a proxy for each person");
         match place {

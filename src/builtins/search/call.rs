@@ -11,7 +11,7 @@ use crate::builtins::effects::wrapper::is_unchecked;
 use crate::builtins::metadata::Metadata;
 use crate::builtins::session::{World, hook};
 use crate::json::Raw;
-use crate::model::{check_output, error_result, shaped};
+use crate::model::{ItemKind, check_output, error_result, shaped};
 use crate::script::{CallOptions, Context, ToolFacts, ToolRefusal, convert, error_message, script_error};
 
 /// How many similar names the error for an unknown tool suggests.
@@ -46,6 +46,9 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
             Err(ToolRefusal::Arguments(reason)) => return failed(&reason, eval),
         }
     }
+    if let Some(needed) = lacking_scopes(name, context) {
+        return failed(&format!("`{name}` needs the scopes {needed}, which the token of this client lacks"), eval);
+    }
     match hook::run_for_tool(name, &json, eval) {
         Ok(None) => {}
         Ok(Some(answer)) => {
@@ -76,6 +79,13 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
         Context::of(eval)?.used_as(name, || run_handler(metadata, *handler, arguments, eval))
     })?;
     Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+}
+
+/// The scopes that a tool needs, if the user lacks one of them.
+fn lacking_scopes(name: &str, context: &Context) -> Option<String> {
+    let request = context.host.as_ref()?.request()?;
+    let needed = request.scope_rules.lacking(&request.principal, ItemKind::Tool, name)?;
+    Some(needed.iter().map(|scope| format!("`{scope}`")).collect::<Vec<_>>().join(", "))
 }
 
 /// Runs a handler of the script and converts its outcome to the result that a client would get.

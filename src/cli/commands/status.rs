@@ -122,6 +122,10 @@ fn render(status: &Value) -> String {
         String::new(),
         clients(&status["clients"]),
     ];
+    for issuer in status["issuers"].as_array().into_iter().flatten() {
+        lines.push(String::new());
+        lines.extend(issuer_lines(issuer));
+    }
     if let Some(missing) = status["jail"]["missing"].as_str().filter(|missing| !missing.is_empty()) {
         lines.push(String::new());
         lines.push(format!("warning: code mode: the system refuses {}; {JAIL_HINT}", visible(missing)));
@@ -154,6 +158,27 @@ fn render(status: &Value) -> String {
         lines.push(text(&failed["error"]).trim_end().to_owned());
     }
     lines.join("\n")
+}
+
+/// The state of an issuer whose tokens are accepted.
+fn issuer_lines(issuer: &Value) -> Vec<String> {
+    let keys = usize::try_from(issuer["keys"].as_u64().unwrap_or(0)).unwrap_or(0);
+    let state = match issuer["ready"].as_bool() {
+        Some(true) => format!("{}, fetched {} ago", table::count(keys, "key"), ago(&issuer["fetchedSecondsAgo"])),
+        _ => "no keys: requests with its tokens get 503".to_owned(),
+    };
+    let mut lines = vec![format!("issuer {}: {state}", text(&issuer["issuer"]))];
+    if issuer["error"].is_string() {
+        lines.push(format!("  error: {}", text(&issuer["error"])));
+    }
+    let count = |key: &str| issuer[key].as_u64().filter(|count| *count > 0);
+    if let Some(count) = count("omittedGroups") {
+        lines.push(format!("  {count} tokens had no groups because there are too many"));
+    }
+    if let Some(count) = count("oddClaims") {
+        lines.push(format!("  {count} claims were ignored: neither a text nor a list of texts"));
+    }
+    lines
 }
 
 fn config(status: &Value) -> String {

@@ -59,7 +59,9 @@ fn values(config: &Config) -> Vec<String> {
             }
         }
     }
-    found.extend(config.tokens.iter().map(|token| token.token.reveal().to_owned()));
+    let introspection = config.auth.issuers.iter().filter_map(|issuer| issuer.introspection.as_ref());
+    found.extend(introspection.map(|introspection| introspection.client_secret.reveal().to_owned()));
+    found.extend(config.auth.tokens.iter().map(|token| token.token.reveal().to_owned()));
     found.extend(config.serve.state_keys.iter().map(|key| key.reveal().to_owned()));
     found.extend(config.audit.iter().filter_map(|audit| audit.key.as_ref()).map(|key| key.reveal().to_owned()));
     if let Some(otlp) = &config.telemetry.otlp {

@@ -58,7 +58,7 @@ pub(super) struct Query<'a> {
 impl Query<'_> {
     fn principal(&self) -> Principal {
         match self.user {
-            Some(sub) => Identity::new(&self.loaded.config.tokens).named(sub),
+            Some(sub) => Identity::named(&self.loaded.config.auth.tokens, sub),
             None => Identity::local_user(&setup::variables()),
         }
     }

@@ -2,8 +2,10 @@
 
 pub(super) mod aggregation;
 pub(super) mod audit;
+pub(super) mod auth;
 pub(super) mod cedar;
 pub(super) mod code_mode;
+pub(super) mod oauth_values;
 pub(super) mod optimizer;
 pub(super) mod rate_limiting;
 pub(super) mod serve;
@@ -11,4 +13,3 @@ pub(super) mod server;
 pub(super) mod session_script;
 pub(super) mod store;
 pub(super) mod telemetry;
-pub(super) mod token;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::config::sections::oauth_values::read_url;
 use crate::config::syntax::reader::ValueReader;
 use crate::model::Secret;
 
@@ -10,6 +11,8 @@ pub struct Serve {
     /// `address:port`.
     pub http: String,
     pub path: String,
+    /// Where clients reach the proxy, in the form that tokens name it; `None` if that is not known.
+    pub public_url: Option<String>,
     pub allowed_origins: Vec<String>,
     /// Request headers that are passed to scripts, in lower case.
     pub request_headers: Vec<String>,
@@ -35,6 +38,7 @@ impl Default for Serve {
         Serve {
             http: "127.0.0.1:7331".to_owned(),
             path: "/mcp".to_owned(),
+            public_url: None,
             allowed_origins: Vec::new(),
             request_headers: Vec::new(),
             session_idle_timeout: Duration::from_secs(30 * 60),
@@ -55,6 +59,7 @@ impl Serve {
         let Serve {
             http,
             path,
+            public_url,
             allowed_origins,
             session_idle_timeout,
             max_sessions,
@@ -68,6 +73,7 @@ impl Serve {
         let keys = [
             ("serve.http", *http != other.http),
             ("serve.path", *path != other.path),
+            ("serve.publicUrl", *public_url != other.public_url),
             ("serve.allowedOrigins", *allowed_origins != other.allowed_origins),
             ("serve.sessionIdleTimeout", *session_idle_timeout != other.session_idle_timeout),
             ("serve.maxSessions", *max_sessions != other.max_sessions),
@@ -87,6 +93,7 @@ pub(crate) fn read_serve(reader: &ValueReader) -> Option<Serve> {
     let mut fields = reader.fields()?;
     fields.set(&mut serve.http, "http", read_address);
     fields.set(&mut serve.path, "path", read_path);
+    serve.public_url = fields.read("publicUrl", read_public_url);
     fields.set(&mut serve.allowed_origins, "allowedOrigins", |reader| reader.list(read_origin));
     fields.set(&mut serve.request_headers, "requestHeaders", |reader| reader.list(read_request_header));
     fields.set(&mut serve.session_idle_timeout, "sessionIdleTimeout", ValueReader::timeout);
@@ -134,6 +141,13 @@ fn read_path(reader: &ValueReader) -> Option<String> {
     if fits { Some(path) } else { reader.expected("a path such as `/mcp`") }
 }
 
+/// The URL of the proxy in its canonical form: lower-case scheme and host, no slash at the end.
+fn read_public_url(reader: &ValueReader) -> Option<String> {
+    let text = read_url(reader)?;
+    let url = url::Url::parse(&text).ok()?;
+    Some(url.as_str().trim_end_matches('/').to_owned())
+}
+
 fn read_state_key(reader: &ValueReader) -> Option<Secret> {
     let key = reader.secret()?;
     if key.reveal().len() >= MIN_KEY_BYTES {
@@ -163,12 +177,13 @@ mod tests {
     #[test]
     fn everything_can_be_set() {
         let config = loaded(
-            "serve: {http: '[::1]:80', path: /x, allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
+            "serve: {http: '[::1]:80', path: /x, publicUrl: 'https://MCP.example/x/', allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
              maxSessions: 7, firstList: 0s, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef], drainDelay: 5s, drainTimeout: 30s}",
         );
         let expected = Serve {
             http: "[::1]:80".to_owned(),
             path: "/x".to_owned(),
+            public_url: Some("https://mcp.example/x".to_owned()),
             allowed_origins: vec!["https://a.example:8443".to_owned()],
             request_headers: vec!["x-team".to_owned()],
             session_idle_timeout: Duration::from_secs(300),

@@ -12,7 +12,7 @@ use super::routes::Routes;
 use super::servers::{RunningServers, ServerChanges};
 use crate::backend::{Environment, Handle, RunningProcess, ServerLoad, idle_view};
 use crate::cedar::CurrentPolicies;
-use crate::config::{Config, StoreAddress, Token};
+use crate::config::{Authentication, Config, StoreAddress};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::backend_set::BackendSet;
 use crate::gateway::options::GatewayOptions;
@@ -30,8 +30,8 @@ pub(crate) struct Installation {
     pub(crate) backend_set: Arc<BackendSet>,
     pub(crate) editions: watch::Sender<Edition>,
     pub(crate) routes: ArcSwap<Routes>,
-    /// The accepted tokens; the authentication of HTTP clients subscribes to them.
-    pub(crate) tokens: watch::Sender<Vec<Token>>,
+    /// Who may use the proxy; the authentication of HTTP clients subscribes to it.
+    pub(crate) authentication: watch::Sender<Authentication>,
     applied: Mutex<Applied>,
 }
 
@@ -59,7 +59,7 @@ impl Installation {
             backend_set: Arc::new(backend_set),
             editions: watch::channel(Edition::default()).0,
             routes: ArcSwap::default(),
-            tokens: watch::channel(Vec::new()).0,
+            authentication: watch::channel(Authentication::default()).0,
             applied: Mutex::default(),
         }
     }
@@ -133,10 +133,10 @@ impl Installation {
         applied.local = prepared.local;
         applied.digest.clone_from(&config.digest);
         self.routes.store(prepared.routes);
-        self.tokens.send_if_modified(|tokens| {
-            let changed = *tokens != config.tokens;
+        self.authentication.send_if_modified(|current| {
+            let changed = *current != config.auth;
             if changed {
-                tokens.clone_from(&config.tokens);
+                current.clone_from(&config.auth);
             }
             changed
         });

@@ -41,7 +41,7 @@ const MAX_FIRST_USERS: usize = 16;
 /// For whom the script is tried first: the users who have tokens, because nobody else is let in.
 fn first_users(config: &Config) -> Vec<Principal> {
     let mut users: Vec<Principal> = Vec::new();
-    for user in config.tokens.iter().map(Token::principal) {
+    for user in config.auth.tokens.iter().map(Token::principal) {
         if users.len() < MAX_FIRST_USERS && !users.contains(&user) {
             users.push(user);
         }

@@ -55,10 +55,12 @@ impl Reloader {
     /// Why the new config must not replace the old one: it would disable authentication, or the script fails on its
     /// catalog, as far as that is known before its new servers have started.
     async fn objection(&self, config: &Config, prepared: &Prepared) -> Vec<Diagnostic> {
-        if !self.config.tokens.is_empty() && config.tokens.is_empty() {
+        if !self.config.auth.is_empty() && config.auth.is_empty() {
             return vec![
-                Diagnostic::error("`auth.tokens` is empty now, which would disable authentication over HTTP")
-                    .hint("keep at least one token, or restart the proxy to serve without authentication"),
+                Diagnostic::error(
+                    "`auth` names no token and no issuer now, which would disable authentication over HTTP",
+                )
+                .hint("keep at least one of them, or restart the proxy to serve without authentication"),
             ];
         }
         if self.config.cedar.is_some() && config.cedar.is_none() {

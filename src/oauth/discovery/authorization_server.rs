@@ -2,15 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use url::Url;
 
 use rmcp::transport::auth::AuthorizationMetadata;
 
-use super::documents::{at, texts};
+use super::documents::texts;
 use crate::oauth::registration::AuthMethod;
-
-const OAUTH: &str = "/.well-known/oauth-authorization-server";
-const OPENID: &str = "/.well-known/openid-configuration";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AuthorizationServer {
@@ -32,16 +28,6 @@ pub(crate) struct AuthorizationServer {
 }
 
 impl AuthorizationServer {
-    /// Where the metadata of an issuer may be, in the order in which they are asked for. Never at the root for an issuer
-    /// with a path: that is another issuer's.
-    pub(super) fn candidates(issuer: &Url) -> Vec<Url> {
-        let paths = match issuer.path().trim_end_matches('/') {
-            "" => vec![OAUTH.to_owned(), OPENID.to_owned()],
-            path => vec![format!("{OAUTH}{path}"), format!("{OPENID}{path}"), format!("{path}{OPENID}")],
-        };
-        paths.iter().map(|path| at(issuer, path)).collect()
-    }
-
     /// Reads a metadata document; `None` if it is something else.
     pub(crate) fn parse(document: &Value) -> Option<Self> {
         let text = |name: &str| document.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -118,16 +104,6 @@ fn secret_method(names: &[String]) -> AuthMethod {
     if has(AuthMethod::Post) && !has(AuthMethod::Basic) { AuthMethod::Post } else { AuthMethod::Basic }
 }
 
-/// Whether two texts name one issuer: they are equal, but for the slash of an issuer without a path, which some write and
-/// others do not.
-pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
-    fn without_root_slash(issuer: &str) -> &str {
-        let is_root = Url::parse(issuer).is_ok_and(|url| url.path() == "/" && url.query().is_none());
-        if is_root { issuer.strip_suffix('/').unwrap_or(issuer) } else { issuer }
-    }
-    one == other || without_root_slash(one) == without_root_slash(other)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,17 +112,6 @@ mod tests {
         let document = json!({"issuer": "https://a", "token_endpoint": "https://a/t",
             "token_endpoint_auth_methods_supported": methods, "scopes_supported": ["offline_access"]});
         AuthorizationServer::parse(&document).unwrap()
-    }
-
-    #[test]
-    fn an_issuer_is_itself_with_or_without_the_slash_of_its_root() {
-        assert!(is_same_issuer("https://a", "https://a"));
-        assert!(is_same_issuer("https://a", "https://a/"));
-        assert!(is_same_issuer("https://a/t", "https://a/t"));
-        for (one, other) in [("https://a/t", "https://a/t/"), ("https://a", "https://A"), ("https://a", "https://a//")]
-        {
-            assert!(!is_same_issuer(one, other), "{one} {other}");
-        }
     }
 
     #[test]

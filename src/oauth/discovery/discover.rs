@@ -2,13 +2,13 @@
 
 use url::Url;
 
-use super::authorization_server::{AuthorizationServer, is_same_issuer};
+use super::authorization_server::AuthorizationServer;
 use super::challenge::Challenge;
 use super::documents::Document;
 use super::resource_metadata::ResourceMetadata;
 use crate::foreign_text::quoted;
 use crate::oauth::LogInError;
-use crate::wire::http::{Fetcher, Reach};
+use crate::wire::http::{Fetcher, Reach, is_same_issuer, issuer_metadata_urls};
 
 /// What is known of a server that wants a log-in.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +107,7 @@ impl Discovery<'_> {
             return Err(LogInError::Metadata(format!("{} is not the URL of an authorization server", quoted(issuer))));
         };
         let mut failure = None;
-        for url in AuthorizationServer::candidates(&url) {
+        for url in issuer_metadata_urls(&url) {
             match self.document(&url).await? {
                 Document::Found(document) => {
                     if let Some(found) = AuthorizationServer::parse(&document) {

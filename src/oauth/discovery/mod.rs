@@ -13,7 +13,7 @@ mod resource_metadata;
 #[cfg(test)]
 mod tests;
 
-pub(super) use authorization_server::{AuthorizationServer, is_same_issuer};
+pub(super) use authorization_server::AuthorizationServer;
 pub use challenge::Challenge;
 pub(super) use discover::{Discovered, Discovery};
 pub use probe::Probe;

@@ -11,7 +11,7 @@ use url::Url;
 use super::expected_redirect::ExpectedRedirect;
 use super::scope_selection::ScopeSelection;
 use crate::foreign_text::quoted;
-use crate::oauth::discovery::{Challenge, Discovered, Discovery, is_same_issuer};
+use crate::oauth::discovery::{Challenge, Discovered, Discovery};
 use crate::oauth::exchange::{OAuthExchange, Rewrite};
 use crate::oauth::person::PersonLogIn;
 use crate::oauth::registration::{ClientChoice, Registration};
@@ -19,6 +19,7 @@ use crate::oauth::storage::{LogInRecord, Tokens};
 use crate::oauth::subject::{self, Subject};
 use crate::oauth::unix_time::{now, time_of};
 use crate::oauth::{LogInError, LogInReport, scopes};
+use crate::wire::http::is_same_issuer;
 
 /// How long a person has for the visit at the authorization server.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);

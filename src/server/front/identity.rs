@@ -1,39 +1,92 @@
 //! Authentication: maps the bearer token of a request to a principal.
 
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
 use ::http::HeaderMap;
 use ::http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
 
-use crate::config::Token;
+use crate::bearer::{Resource, TokenError, TokenVerifier, VerifiedToken};
+use crate::config::{Authentication, Token};
 use crate::model::{Principal, Realm, Secret, Who};
 
-/// The accepted tokens and their principals. Without tokens, every request is anonymous.
+/// The accepted tokens and their principals. Without tokens and issuers, every request is anonymous.
 #[derive(Clone, Debug)]
 pub struct Identity {
+    pub(super) authentication: Authentication,
     tokens: Vec<(Secret, Principal)>,
+    pub(super) verifier: Option<Arc<TokenVerifier>>,
     /// The principal of anonymous requests, created once because it is cloned for each of them.
     anonymous: Principal,
 }
 
-impl Identity {
-    pub fn new(tokens: &[Token]) -> Self {
-        let tokens = tokens.iter().map(|token| (token.token.clone(), token.principal())).collect();
-        Identity { tokens, anonymous: Principal::anonymous() }
-    }
+/// Who sends a request.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub(crate) principal: Principal,
+    /// Until when the token counts; `None` if it does not say.
+    pub(crate) expires: Option<SystemTime>,
+    /// What has verified the token, if it is one of an issuer.
+    verifier: Option<Arc<TokenVerifier>>,
+}
 
-    /// Whether a request can authenticate as this user.
-    pub(crate) fn accepts(&self, who: &Who) -> bool {
-        if self.tokens.is_empty() {
-            who.realm == Realm::Anonymous
-        } else {
-            self.tokens.iter().any(|(_, accepted)| accepted.who == *who)
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AuthFailure {
+    NoToken,
+    /// The header is no valid one.
+    Malformed(&'static str),
+    Invalid(&'static str),
+    /// The token lacks one of the scopes that every token must have.
+    LacksRequiredScope,
+    /// The token cannot be checked now.
+    Unavailable(Duration),
+}
+
+/// What is known of a request before an issuer is asked.
+#[derive(Debug)]
+pub(crate) enum FirstLook {
+    Done(Result<Caller, AuthFailure>),
+    /// A token that has to be verified.
+    Verify(Arc<TokenVerifier>, Secret),
+}
+
+impl Identity {
+    /// `before` is what was accepted until now: the keys of its issuers are still good.
+    pub(super) fn new(authentication: &Authentication, resource: &Resource, before: Option<&Identity>) -> Self {
+        let before = before.and_then(|before| before.verifier.as_deref());
+        Identity {
+            tokens: authentication.tokens.iter().map(|token| (token.token.clone(), token.principal())).collect(),
+            verifier: TokenVerifier::new(authentication, resource, before),
+            authentication: authentication.clone(),
+            anonymous: Principal::anonymous(),
         }
     }
 
+    /// Whether a request can authenticate as this user.
+    pub(super) fn accepts(&self, who: &Who) -> bool {
+        match &who.realm {
+            Realm::Anonymous => self.authentication.is_empty() || self.authentication.allow_anonymous,
+            Realm::Local => false,
+            Realm::Static => self.tokens.iter().any(|(_, accepted)| accepted.who == *who),
+            Realm::Issuer(_) => self.verifier.as_ref().is_some_and(|now| now.settings_of(&who.realm).is_some()),
+        }
+    }
+
+    /// Whether the token of a caller is still judged by the same rules. If not, it has to be shown again.
+    pub(super) fn still_accepts(&self, caller: &Caller) -> bool {
+        let realm = &caller.principal.who.realm;
+        let settings = |verifier: &'_ Option<Arc<TokenVerifier>>| {
+            verifier.as_ref().and_then(|verifier| verifier.settings_of(realm).cloned())
+        };
+        self.accepts(&caller.principal.who) && settings(&self.verifier) == settings(&caller.verifier)
+    }
+
     /// The principal with this `sub` among the tokens, or else a principal that has only this name.
-    pub fn named(&self, sub: &str) -> Principal {
-        let found = self.tokens.iter().find(|(_, principal)| principal.sub() == sub);
-        found.map_or_else(|| Principal::named(sub), |(_, principal)| principal.clone())
+    pub fn named(tokens: &[Token], sub: &str) -> Principal {
+        let found = tokens.iter().find(|token| token.sub == sub);
+        found.map_or_else(|| Principal::named(sub), Token::principal)
     }
 
     /// The operating-system user who started the proxy, for the stdio front.
@@ -42,26 +95,86 @@ impl Identity {
         Principal::local(name.map_or("local", String::as_str))
     }
 
-    /// The principal of a request; `None` if the request has no valid token and tokens are required.
-    pub(crate) fn of(&self, headers: &HeaderMap) -> Option<Principal> {
-        if self.tokens.is_empty() {
-            return Some(self.anonymous.clone());
+    /// Who sends a request, as far as that is known without asking an issuer. Costs no more than a digest for a token that
+    /// was verified before.
+    pub(super) fn look(&self, headers: &HeaderMap) -> FirstLook {
+        if self.authentication.is_empty() {
+            return FirstLook::Done(Ok(Caller::new(self.anonymous.clone())));
         }
-        let mut values = headers.get_all(AUTHORIZATION).iter();
-        let (value, None) = (values.next()?.to_str().ok()?, values.next()) else { return None };
-        let (scheme, credentials) = value.split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return None;
+        let token = match bearer_token(headers) {
+            Ok(Some(token)) => token,
+            Ok(None) if self.authentication.allow_anonymous => {
+                return FirstLook::Done(Ok(Caller::new(self.anonymous.clone())));
+            }
+            Ok(None) => return FirstLook::Done(Err(AuthFailure::NoToken)),
+            Err(failure) => return FirstLook::Done(Err(failure)),
+        };
+        if let Some(principal) = self.static_user(token) {
+            return FirstLook::Done(Ok(Caller::new(principal)));
         }
-        let credentials = credentials.trim().as_bytes();
-        // Every token is compared, each in constant time, so that the duration reveals nothing about the tokens.
+        if token.is_empty() || token.contains(|letter: char| letter.is_ascii_whitespace()) {
+            return FirstLook::Done(Err(AuthFailure::Malformed("the header Authorization has no valid bearer token")));
+        }
+        match &self.verifier {
+            None => FirstLook::Done(Err(AuthFailure::Invalid("the token is not accepted"))),
+            Some(verifier) => match verifier.known(token) {
+                Some(verified) => FirstLook::Done(self.verified(verifier, &verified)),
+                None => FirstLook::Verify(Arc::clone(verifier), Secret::new(token)),
+            },
+        }
+    }
+
+    /// Every token is compared, each in constant time, so that the duration reveals nothing about the tokens.
+    fn static_user(&self, credentials: &str) -> Option<Principal> {
         let mut found = None;
         for (token, principal) in &self.tokens {
-            if bool::from(token.reveal().as_bytes().ct_eq(credentials)) {
+            if bool::from(token.reveal().as_bytes().ct_eq(credentials.as_bytes())) {
                 found = Some(principal.clone());
             }
         }
         found
+    }
+
+    /// The caller with a verified token. Only tokens of issuers must have the required scopes.
+    pub(super) fn verified(&self, by: &Arc<TokenVerifier>, token: &VerifiedToken) -> Result<Caller, AuthFailure> {
+        let has = |scope: &String| token.principal.scopes.contains(scope);
+        if !self.authentication.required_scopes.iter().all(has) {
+            return Err(AuthFailure::LacksRequiredScope);
+        }
+        let (principal, expires) = (token.principal.clone(), token.expires);
+        Ok(Caller { principal, expires, verifier: Some(Arc::clone(by)) })
+    }
+}
+
+impl Caller {
+    fn new(principal: Principal) -> Self {
+        Caller { principal, expires: None, verifier: None }
+    }
+}
+
+impl From<TokenError> for AuthFailure {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::Invalid(why) => AuthFailure::Invalid(why),
+            TokenError::Unavailable { retry_after } => AuthFailure::Unavailable(retry_after),
+        }
+    }
+}
+
+/// The bearer token of a request; `None` if it has none. A token in the URL or in the body does not count.
+fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, AuthFailure> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(AuthFailure::Malformed("there are several headers Authorization"));
+    }
+    let malformed = AuthFailure::Malformed("the header Authorization is malformed");
+    let value = value.to_str().map_err(|_| malformed.clone())?.trim();
+    match value.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(token.trim())),
+        None if value.eq_ignore_ascii_case("bearer") => Err(malformed),
+        // Another scheme, which says nothing here.
+        _ => Ok(None),
     }
 }
 
@@ -69,24 +182,48 @@ impl Identity {
 mod tests {
     use super::*;
 
+    fn identity(config: &str) -> Identity {
+        let (config, _) = crate::config::load_text(std::path::Path::new("proxy.yaml"), config, &|_| None).unwrap();
+        Identity::new(&config.auth, &Resource::public("https://h/mcp"), None)
+    }
+
+    fn look(identity: &Identity, values: &[&str]) -> Result<String, AuthFailure> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(AUTHORIZATION, value.parse().unwrap());
+        }
+        match identity.look(&headers) {
+            FirstLook::Done(outcome) => outcome.map(|caller| caller.principal.sub().to_owned()),
+            FirstLook::Verify(..) => panic!("no issuer"),
+        }
+    }
+
+    const TOKENS: &str = "tokens: [{token: s3cret-s3cret-s3cret, sub: ann}, {token: other-other-other, sub: bob}]";
+
     #[test]
     fn only_an_accepted_bearer_token_has_a_principal() {
-        let identity = Identity {
-            tokens: vec![
-                (Secret::new("s3cret"), Principal::named("ann")),
-                (Secret::new("other"), Principal::named("bob")),
-            ],
-            anonymous: Principal::anonymous(),
-        };
-        let of = |value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(AUTHORIZATION, value.parse().unwrap());
-            identity.of(&headers).map(|principal| principal.sub().to_owned())
-        };
-        assert_eq!(of("Bearer s3cret").as_deref(), Some("ann"));
-        assert_eq!(of("bearer other").as_deref(), Some("bob"));
-        assert_eq!(of("Bearer wrong"), None);
-        assert_eq!(of("Basic s3cret"), None);
-        assert_eq!(identity.of(&HeaderMap::new()), None);
+        let identity = identity(&format!("auth: {{{TOKENS}}}"));
+        assert_eq!(look(&identity, &["Bearer s3cret-s3cret-s3cret"]).as_deref(), Ok("ann"));
+        assert_eq!(look(&identity, &["bEARER  other-other-other "]).as_deref(), Ok("bob"));
+        assert!(matches!(look(&identity, &["Bearer wrong"]), Err(AuthFailure::Invalid(_))));
+        assert_eq!(look(&identity, &["Basic s3cret-s3cret-s3cret"]), Err(AuthFailure::NoToken));
+        assert_eq!(look(&identity, &[]), Err(AuthFailure::NoToken));
+        for malformed in ["Bearer", "Bearer a b", "bearer "] {
+            assert!(matches!(look(&identity, &[malformed]), Err(AuthFailure::Malformed(_))), "{malformed}");
+        }
+        let twice = ["Bearer s3cret-s3cret-s3cret", "Bearer s3cret-s3cret-s3cret"];
+        assert!(matches!(look(&identity, &twice), Err(AuthFailure::Malformed(_))));
+    }
+
+    #[test]
+    fn who_shows_nothing_may_be_anonymous_and_who_shows_something_wrong_never_is() {
+        let open = identity(&format!("auth: {{allowAnonymous: true, {TOKENS}}}"));
+        assert_eq!(look(&open, &[]).as_deref(), Ok("anonymous"));
+        assert!(matches!(look(&open, &["Bearer wrong"]), Err(AuthFailure::Invalid(_))));
+        let whom = |identity: &Identity, principal: &Principal| identity.accepts(&principal.who);
+        assert!(whom(&open, &Principal::anonymous()) && whom(&open, &Principal::named("ann")));
+        assert!(!whom(&open, &Principal::named("eve")) && !whom(&open, &Principal::local("ann")));
+        assert!(!whom(&identity(&format!("auth: {{{TOKENS}}}")), &Principal::anonymous()));
+        assert!(whom(&identity(""), &Principal::anonymous()));
     }
 }

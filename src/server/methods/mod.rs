@@ -173,6 +173,7 @@ fn context(
         retries_with_input: client.revision.is_stateless(),
         headers: Arc::clone(&client.headers),
         surface,
+        scope_rules: server.gateway.scope_rules(),
         peer: Some(peer as Arc<dyn Peer>),
         cancel,
         policy: Some(server.policy.clone()),

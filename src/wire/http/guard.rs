@@ -47,6 +47,11 @@ impl Guard {
     }
 
     pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), GuardError> {
+        self.check_host(uri, headers)?;
+        self.check_origin(headers)
+    }
+
+    pub(super) fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), GuardError> {
         // HTTP/2 has the authority of the URI in place of the header, or beside it. Whatever is between the client and this
         // proxy may have read one of them, so they must agree, on an open listener too.
         let authority = uri.authority().map(Authority::as_str);
@@ -67,6 +72,10 @@ impl Guard {
                 return Err(GuardError::Host);
             }
         }
+        Ok(())
+    }
+
+    pub(super) fn check_origin(&self, headers: &HeaderMap) -> Result<(), GuardError> {
         if headers.contains_key(ORIGIN) && self.allowed_origin(headers).is_none() {
             return Err(GuardError::Origin);
         }

@@ -18,9 +18,9 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::Guard;
 use super::accept;
 use super::body::{self, BodyError};
+use super::guard::{Guard, GuardError};
 use super::reply_body::ReplyBody;
 use crate::wire::outbound::{NoRoom, OutboundBudget, OutboundConnection, OutboundMessage, Outlet};
 use crate::wire::{RpcError, encode, oversized};
@@ -106,11 +106,28 @@ impl HttpReply {
 
 /// Answers HTTP requests. The future of a reply is dropped when the client closes its connection.
 pub trait HttpService: Send + Sync + 'static {
-    /// Checks a request before its body is read, so that an unauthorized one costs no memory; a reply refuses it, perhaps
-    /// after a while. `peer` is the other end of the connection, if it is still known.
-    fn refuse(self: Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Option<BoxFuture<'static, HttpReply>>;
+    /// Who sends a request.
+    type Caller: Send;
 
-    fn handle(self: Arc<Self>, request: HttpRequest) -> Pin<Box<dyn Future<Output = HttpReply> + Send>>;
+    /// Checks a request before its body is read, so that an unauthorized one costs no memory. `peer` is the other end of the
+    /// connection, if it is still known.
+    fn admit(self: Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Self::Caller>;
+
+    fn handle(
+        self: Arc<Self>,
+        request: HttpRequest,
+        caller: Self::Caller,
+    ) -> Pin<Box<dyn Future<Output = HttpReply> + Send>>;
+
+    /// A document at another path, which everybody may read, from any page. `None` if there is none.
+    fn document(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpReply>;
+}
+
+/// Whether a request is admitted.
+pub enum Admission<T> {
+    Admitted(T),
+    /// It takes a while to find out, or to refuse it.
+    Later(BoxFuture<'static, Result<T, HttpReply>>),
 }
 
 /// A bound socket.
@@ -162,11 +179,26 @@ impl<S: HttpService> Endpoint<S> {
         into_response(reply, origin, connection)
     }
 
-    async fn reply(&self, parts: Parts, body: Incoming, connection: &Arc<OutboundConnection>) -> HttpReply {
-        if let Err(error) = self.guard.check(&parts.uri, &parts.headers) {
-            return HttpReply::refusal(error.status(), &RpcError::invalid_request(&error.to_string()));
+    async fn reply(&self, mut parts: Parts, body: Incoming, connection: &Arc<OutboundConnection>) -> HttpReply {
+        let refuse =
+            |error: &GuardError| HttpReply::refusal(error.status(), &RpcError::invalid_request(&error.to_string()));
+        if let Err(error) = self.guard.check_host(&parts.uri, &parts.headers) {
+            return refuse(&error);
         }
-        if parts.uri.path().trim_end_matches('/') != self.path.trim_end_matches('/') {
+        if let (None, Some(authority)) = (parts.headers.get(header::HOST), parts.uri.authority())
+            && let Ok(host) = HeaderValue::from_str(authority.as_str())
+        {
+            // HTTP/2: from here on there is one place for it.
+            parts.headers.insert(header::HOST, host);
+        }
+        let is_endpoint = parts.uri.path().trim_end_matches('/') == self.path.trim_end_matches('/');
+        if !is_endpoint && let Some(document) = self.service.document(&parts.method, parts.uri.path(), &parts.headers) {
+            return document;
+        }
+        if let Err(error) = self.guard.check_origin(&parts.headers) {
+            return refuse(&error);
+        }
+        if !is_endpoint {
             let is_root = parts.uri.path() == "/" && parts.method == Method::GET;
             let body = if is_root && is_browser(&parts.headers) { Body::Text(ELSEWHERE) } else { Body::Empty };
             return HttpReply { body, ..HttpReply::empty(StatusCode::NOT_FOUND) };
@@ -174,9 +206,13 @@ impl<S: HttpService> Endpoint<S> {
         if parts.method == Method::OPTIONS {
             return preflight(&parts.headers);
         }
-        if let Some(refusal) = Arc::clone(&self.service).refuse(&parts.headers, connection.peer()) {
-            return refusal.await;
-        }
+        let caller = match Arc::clone(&self.service).admit(&parts.headers, connection.peer()) {
+            Admission::Admitted(caller) => caller,
+            Admission::Later(admission) => match admission.await {
+                Ok(caller) => caller,
+                Err(refusal) => return refusal,
+            },
+        };
         let mut reading = pin!(body::read(body, self.max_body));
         let body = match futures::poll!(&mut reading) {
             // Most bodies arrive with their head and need no timer.
@@ -187,7 +223,7 @@ impl<S: HttpService> Endpoint<S> {
             Ok(body) => {
                 let Parts { method, headers, .. } = parts;
                 let request = HttpRequest { method, headers, body, connection: Arc::clone(connection) };
-                Arc::clone(&self.service).handle(request).await
+                Arc::clone(&self.service).handle(request, caller).await
             }
             Err(BodyError::TooLarge) => HttpReply::refusal(
                 StatusCode::PAYLOAD_TOO_LARGE,

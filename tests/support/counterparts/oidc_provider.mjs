@@ -1,11 +1,12 @@
-// The authorization server `oidc-provider`, whose users agree to everything: node oidc_provider.mjs PORT PACKAGE.
-// It knows one client, which may introspect; all others register.
+// The authorization server `oidc-provider`, whose users agree to everything: node oidc_provider.mjs PORT PACKAGE FORMAT.
+// It knows one client, which may introspect; all others register. FORMAT is that of access tokens: opaque or jwt.
 
 import http from 'node:http';
 
 const port = Number(process.argv[2]);
 const { default: Provider } = await import(process.argv[3]);
 const issuer = `http://127.0.0.1:${port}`;
+const format = process.argv[4];
 const scope = 'tools';
 
 const provider = new Provider(issuer, {
@@ -24,7 +25,7 @@ const provider = new Provider(issuer, {
     introspection: { enabled: true, allowedPolicy: (ctx, client) => client.clientId === 'door' },
     resourceIndicators: {
       enabled: true,
-      getResourceServerInfo: (ctx, resource) => ({ scope, audience: resource, accessTokenFormat: 'opaque' }),
+      getResourceServerInfo: (ctx, resource) => ({ scope, audience: resource, accessTokenFormat: format }),
       useGrantedResource: () => true,
     },
   },

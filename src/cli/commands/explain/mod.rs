@@ -63,7 +63,7 @@ fn last_known(loaded: &LoadedConfig, user: Option<&str>) -> Result<Explained, Co
     let offline = Offline::look(&loaded.config, &setup::options(loaded.bundled)?).map_err(CommandFailure::config)?;
     output::diagnostics(&offline.extension_problems);
     let surface = match user {
-        Some(sub) => offline.build_for(Identity::new(&loaded.config.tokens).named(sub)),
+        Some(sub) => offline.build_for(Identity::named(&loaded.config.auth.tokens, sub)),
         None => offline.build(),
     };
     let surface = surface.map_err(|error| CommandFailure::from(&error))?;

@@ -222,9 +222,14 @@ async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<
     let bound = Listener::bind(address, &config.serve.path, &config.serve.allowed_origins, cap).await;
     let listener = bound.map_err(|error| CommandFailure::usage(format!("cannot listen on `{address}`: {error}")))?;
     let actual: SocketAddr = listener.address()?;
-    if !actual.ip().is_loopback() && config.tokens.is_empty() && !insecure {
+    if !actual.ip().is_loopback() && !config.auth.issuers.is_empty() && config.serve.public_url.is_none() {
+        let diagnostic = Diagnostic::error("`auth.issuers` needs `serve.publicUrl`: tokens are checked against it")
+            .hint("set it to the URL that clients use, such as `https://mcp.example.com/mcp`");
+        return Err(diagnostic.into());
+    }
+    if !actual.ip().is_loopback() && config.auth.is_empty() && !insecure {
         let diagnostic = Diagnostic::error(format!("`{address}` is reachable from other machines without authentication"))
-            .hint("set `auth.tokens` in the config, listen on 127.0.0.1, or pass --insecure if a reverse proxy authenticates clients");
+            .hint("set `auth.tokens` or `auth.issuers` in the config, listen on 127.0.0.1, or pass --insecure if a reverse proxy authenticates clients");
         return Err(diagnostic.into());
     }
     Ok(listener)

@@ -7,6 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Health;
+use crate::bearer::Resource;
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging;
 use crate::config::Config;
@@ -23,7 +24,8 @@ pub(super) async fn serve_http(
 ) -> Result<(), CommandFailure> {
     logging::status(&format!("listening on http://{}{}", listener.address()?, config.serve.path));
     let mut signals = ShutdownSignals::listen();
-    let front = HttpFront::new(server, &config.serve);
+    let resource = Resource::new(&config.serve, listener.address()?);
+    let front = HttpFront::new(server, &config.serve, resource);
     let stop = CancellationToken::new();
     let mut serving = std::pin::pin!(listener.serve(Arc::clone(&front), stop.clone()));
     tokio::select! {

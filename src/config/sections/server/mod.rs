@@ -17,7 +17,7 @@ use crate::model::{MethodPattern, Secret};
 
 pub use auth::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
-    ResourceChoice, SigningAlgorithm, is_scope,
+    ResourceChoice, SigningAlgorithm,
 };
 pub(crate) use env_file::env_files;
 pub(crate) use read::{read_inherited, read_servers};

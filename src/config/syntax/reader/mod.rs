@@ -78,6 +78,17 @@ impl<'a> ValueReader<'a> {
         self.entries().map(|entries| Fields::new(self.clone(), entries))
     }
 
+    /// The keys of a map with fixed keys; `None` if there is a string in its place, which [`Self::string`] reads.
+    pub(crate) fn fields_or_string(&self) -> Option<Option<Fields<'a>>> {
+        if self.records(|| Shape::FieldsOrString) {
+            return Some(Some(Fields::new(self.clone(), &[])));
+        }
+        match &self.node.value {
+            Value::String(_) => Some(None),
+            _ => self.fields().map(Some),
+        }
+    }
+
     /// The entries of a map with arbitrary keys, each read by `read`; those that fail are omitted.
     pub(crate) fn map<T>(&self, mut read: impl FnMut(&str, &ValueReader<'a>) -> Option<T>) -> Option<Vec<(String, T)>> {
         if self.records(|| Shape::Map) {

@@ -27,6 +27,8 @@ pub(crate) enum Shape {
     AnyMap,
     /// A map with fixed keys.
     Fields,
+    /// A map with fixed keys, or a string in its place.
+    FieldsOrString,
     /// A map with arbitrary keys.
     Map,
     List,

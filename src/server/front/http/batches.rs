@@ -39,6 +39,13 @@ impl HttpFront {
             Err(error) => return refuse(&error),
         };
         let client = self.request_headers.added_to(&session.client(), headers, outlet.peer());
+        let requests = items.iter().filter_map(|item| match item {
+            batch::BatchItem::Request(request) => Some(request),
+            _ => None,
+        });
+        if let Some(refusal) = self.scope_refusal(&client, requests, None, headers) {
+            return refusal;
+        }
         let responses = batch::start(items, &self.server, &client, &session.in_flight, &MessageSink::Discard);
         match batch::join(responses).await {
             Some(text) => HttpReply::json(StatusCode::OK, text),

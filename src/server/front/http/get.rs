@@ -1,10 +1,12 @@
 //! HTTP GET: opens the standalone stream of a session, or resumes a stream with `Last-Event-ID`.
 
+use std::sync::Arc;
+
 use ::http::{HeaderMap, StatusCode};
 
 use super::negotiate::Accepts;
 use super::{HttpFront, method_not_allowed, session_id};
-use crate::model::Principal;
+use crate::server::front::identity::Caller;
 use crate::wire::http::{Body, HttpReply, is_browser};
 use crate::wire::outbound::Outlet;
 use crate::wire::{RpcError, headers};
@@ -14,12 +16,12 @@ const FOR_CLIENTS: &str = "This address is for MCP clients: add it to the config
                            A browser cannot use it.\n";
 
 impl HttpFront {
-    pub(super) async fn get(&self, headers: &HeaderMap, principal: &Principal, outlet: &Outlet) -> HttpReply {
+    pub(super) async fn get(self: &Arc<Self>, headers: &HeaderMap, caller: &Caller, outlet: &Outlet) -> HttpReply {
         if session_id(headers).is_none() {
             let body = if is_browser(headers) { Body::Text(FOR_CLIENTS) } else { Body::Empty };
             return HttpReply { body, ..method_not_allowed() };
         }
-        let session = match self.session(headers, principal) {
+        let session = match self.session(headers, &caller.principal) {
             Ok(session) => session,
             Err(refused) => return refused.reply(None),
         };
@@ -28,9 +30,9 @@ impl HttpFront {
             return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
         }
         match headers.get(&headers::LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default()) {
-            None => HttpReply::events(session.listen(outlet).await),
+            None => HttpReply::events(self.until_revoked(session.listen(outlet).await, caller)),
             Some(last) => match session.resume(last.trim(), outlet).await {
-                Some(frames) => HttpReply::events(frames),
+                Some(frames) => HttpReply::events(self.until_revoked(frames, caller)),
                 None => {
                     let error = RpcError::invalid_request("`Last-Event-ID` refers to a stream that cannot be resumed");
                     HttpReply::refusal(StatusCode::BAD_REQUEST, &error)

@@ -1,6 +1,8 @@
 //! The HTTP front: session-based and stateless requests on one path.
 
+mod admission;
 mod batches;
+mod challenges;
 mod delete;
 mod failed_logins;
 mod get;
@@ -9,31 +11,33 @@ mod post;
 mod post_session;
 mod post_stateless;
 mod request_headers;
+mod scope_check;
 
-use std::future::{Future, ready};
+use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
+use ::http::header::ALLOW;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
-use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
+use futures::future::join_all;
 use tokio::sync::watch;
 
-use failed_logins::{FailedLogins, Slowdown};
+use failed_logins::FailedLogins;
 use request_headers::RequestHeaders;
 
+use super::identity::{Caller, Identity};
 use super::session::Session;
 use super::sessions::Sessions;
+use crate::bearer::Resource;
 use crate::config::Serve;
 use crate::fiber::CommonDelay;
-use crate::model::{CallSource, Owner, Who};
+use crate::model::{CallSource, Owner};
+use crate::server::Server;
 use crate::server::client::list_changes::SurfaceChanges;
 use crate::server::client::replay_budget::ReplayBudget;
-use crate::server::{Identity, Server};
-use crate::wire::http::{Body, HttpReply, HttpRequest, HttpService};
+use crate::wire::http::{Admission, Body, HttpReply, HttpRequest, HttpService};
 use crate::wire::{Id, RpcError, Sender, encode, headers, trace_client};
 
 /// How long the response is awaited before an event stream is opened. A response that arrives earlier, with nothing said
@@ -46,8 +50,10 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 pub struct HttpFront {
     server: Server,
     sessions: Sessions,
-    /// The accepted tokens. A config reload replaces them.
+    /// Who is admitted. A config reload replaces it.
     identity: watch::Sender<Identity>,
+    /// What tokens are for.
+    resource: Resource,
     request_headers: RequestHeaders,
     replay_budget: Arc<ReplayBudget>,
     stream_delay: CommonDelay,
@@ -56,17 +62,19 @@ pub struct HttpFront {
 
 impl HttpFront {
     /// Creates the front and its background tasks, which run until the front is dropped.
-    pub fn new(server: Server, serve: &Serve) -> Arc<Self> {
+    pub fn new(server: Server, serve: &Serve, resource: Resource) -> Arc<Self> {
         let server = Server { source: CallSource::Http, ..server };
-        let mut tokens = server.gateway.tokens();
-        let identity = watch::channel(Identity::new(&tokens.borrow_and_update())).0;
+        let mut authentication = server.gateway.authentication();
+        let identity = Identity::new(&authentication.borrow_and_update(), &resource, None);
+        server.verifier.store(identity.verifier.clone());
         let sessions = Sessions::new(serve.max_sessions, serve.session_idle_timeout);
         let failed_logins = FailedLogins::new(&server.telemetry);
         let is_traced = server.telemetry.tracer().is_some();
         let front = Arc::new(HttpFront {
             server,
             sessions,
-            identity,
+            identity: watch::channel(identity).0,
+            resource,
             request_headers: RequestHeaders::new(&serve.request_headers, is_traced),
             replay_budget: Arc::default(),
             stream_delay: CommonDelay::new(STREAM_DELAY),
@@ -84,9 +92,11 @@ impl HttpFront {
         });
         let weak = Arc::downgrade(&front);
         tokio::spawn(async move {
-            while tokens.changed().await.is_ok() {
+            while authentication.changed().await.is_ok() {
                 let Some(front) = weak.upgrade() else { return };
-                front.set_identity(Identity::new(&tokens.borrow_and_update()));
+                let now = authentication.borrow_and_update().clone();
+                let identity = Identity::new(&now, &front.resource, Some(&front.identity.borrow()));
+                front.set_identity(identity);
             }
         });
         let weak = Arc::downgrade(&front);
@@ -100,18 +110,12 @@ impl HttpFront {
         front
     }
 
-    /// Replaces the accepted tokens, and ends the sessions of principals that are no longer accepted.
+    /// Replaces who is admitted, and ends the sessions of users who no longer are.
     fn set_identity(&self, identity: Identity) {
+        self.server.verifier.store(identity.verifier.clone());
         let removed = self.sessions.remove_where(|session| !identity.accepts(&session.client().principal.who));
         self.identity.send_replace(identity);
         self.end(removed);
-    }
-
-    /// Waits until this user is no longer accepted.
-    async fn revoked(&self, who: &Who) {
-        let mut identity = self.identity.subscribe();
-        // Cannot fail: the front owns the sender.
-        let _ = identity.wait_for(|identity| !identity.accepts(who)).await;
     }
 
     /// Ends sessions that were removed from the table, and deletes their stored values.
@@ -157,14 +161,12 @@ impl HttpFront {
         join_all(clients.iter().map(|client| self.server.forget_values_of(&client.principal, &client.owner))).await;
     }
 
-    async fn answer(self: Arc<Self>, request: HttpRequest) -> HttpReply {
-        let principal = self.identity.borrow().of(&request.headers);
-        let Some(principal) = principal else { return unauthorized() };
-        let outlet = request.connection.outlet(Owner::of_handles(&principal));
+    async fn answer(self: Arc<Self>, request: HttpRequest, caller: Caller) -> HttpReply {
+        let outlet = request.connection.outlet(Owner::of_handles(&caller.principal));
         let reply = match request.method {
-            Method::POST => self.post(request, principal, &outlet).await,
-            Method::GET => self.get(&request.headers, &principal, &outlet).await,
-            Method::DELETE => self.delete(&request.headers, &principal),
+            Method::POST => self.post(request, caller, &outlet).await,
+            Method::GET => self.get(&request.headers, &caller, &outlet).await,
+            Method::DELETE => self.delete(&request.headers, &caller.principal),
             _ => method_not_allowed(),
         };
         if let Body::Json(message) = &reply.body {
@@ -175,23 +177,22 @@ impl HttpFront {
 }
 
 impl HttpService for HttpFront {
-    fn refuse(self: Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Option<BoxFuture<'static, HttpReply>> {
-        if self.identity.borrow().of(headers).is_some() {
-            return None;
-        }
-        Some(match self.failed_logins.count(peer) {
-            Slowdown::Delay(Duration::ZERO) => ready(unauthorized()).boxed(),
-            Slowdown::Delay(delay) => async move {
-                tokio::time::sleep(delay).await;
-                unauthorized()
-            }
-            .boxed(),
-            Slowdown::TooMany(wait) => ready(too_many_failures(wait)).boxed(),
-        })
+    type Caller = Caller;
+
+    fn admit(self: Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Caller> {
+        self.admission(headers, peer)
     }
 
-    fn handle(self: Arc<Self>, request: HttpRequest) -> Pin<Box<dyn Future<Output = HttpReply> + Send>> {
-        Box::pin(self.answer(request))
+    fn handle(
+        self: Arc<Self>,
+        request: HttpRequest,
+        caller: Caller,
+    ) -> Pin<Box<dyn Future<Output = HttpReply> + Send>> {
+        Box::pin(self.answer(request, caller))
+    }
+
+    fn document(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpReply> {
+        self.metadata(method, path, headers)
     }
 }
 
@@ -223,15 +224,4 @@ impl SessionRefusal {
 
 fn method_not_allowed() -> HttpReply {
     HttpReply::empty(StatusCode::METHOD_NOT_ALLOWED).with_header(ALLOW, HeaderValue::from_static("POST"))
-}
-
-/// The answer to a request without a valid token from an address that has sent many of them.
-fn too_many_failures(wait: Duration) -> HttpReply {
-    let error = RpcError::invalid_request("too many requests without a valid bearer token; try again later");
-    HttpReply::refusal(StatusCode::TOO_MANY_REQUESTS, &error).with_header(RETRY_AFTER, wait.as_secs().into())
-}
-
-fn unauthorized() -> HttpReply {
-    HttpReply::refusal(StatusCode::UNAUTHORIZED, &RpcError::invalid_request("a bearer token is required"))
-        .with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
 }

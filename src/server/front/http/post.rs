@@ -9,6 +9,7 @@ use super::{HttpFront, SessionRefusal, session_id};
 use crate::model::{ClientProfile, Principal};
 use crate::server::client::state::surface_handle;
 use crate::server::era::detect;
+use crate::server::front::identity::Caller;
 use crate::server::front::session::Session;
 use crate::server::methods::vendor;
 use crate::wire::http::{HttpReply, HttpRequest};
@@ -19,12 +20,7 @@ use crate::wire::{
 };
 
 impl HttpFront {
-    pub(super) async fn post(
-        self: Arc<Self>,
-        request: HttpRequest,
-        principal: Principal,
-        outlet: &Outlet,
-    ) -> HttpReply {
+    pub(super) async fn post(self: Arc<Self>, request: HttpRequest, caller: Caller, outlet: &Outlet) -> HttpReply {
         let HttpRequest { headers, body, .. } = request;
         trace_client(Sender::Other, &body);
         if !is_json(&headers) {
@@ -38,15 +34,17 @@ impl HttpFront {
             return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
         }
         if let Some(items) = batch(&body) {
-            return self.post_batch(items, &headers, &principal, outlet).await;
+            return self.post_batch(items, &headers, &caller.principal, outlet).await;
         }
         match parse(body).await {
             Err(invalid) => {
                 HttpReply::json(StatusCode::BAD_REQUEST, encode::error(invalid.id.as_ref(), &invalid.error))
             }
-            Ok(Message::Request(request)) => self.post_request(request, headers, accepts, principal, outlet).await,
-            Ok(Message::Notification(notification)) => self.post_notification(&notification, &headers, &principal),
-            Ok(Message::Response(response)) => match self.session(&headers, &principal) {
+            Ok(Message::Request(request)) => self.post_request(request, headers, accepts, caller, outlet).await,
+            Ok(Message::Notification(notification)) => {
+                self.post_notification(&notification, &headers, &caller.principal)
+            }
+            Ok(Message::Response(response)) => match self.session(&headers, &caller.principal) {
                 Ok(session) => {
                     session.take_response(response);
                     HttpReply::empty(StatusCode::ACCEPTED)
@@ -61,17 +59,17 @@ impl HttpFront {
         request: Request,
         headers: HeaderMap,
         accepts: Accepts,
-        principal: Principal,
+        caller: Caller,
         outlet: &Outlet,
     ) -> HttpReply {
         yield_if_large(request.params.as_deref()).await;
         if detect::is_stateless(&request, Some(&headers)) {
-            return self.post_stateless(request, headers, accepts, principal, outlet).await;
+            return self.post_stateless(request, headers, accepts, caller, outlet).await;
         }
         if request.method == "initialize" {
-            return self.initialize(&request, principal, outlet).await;
+            return self.initialize(&request, caller.principal, outlet).await;
         }
-        match self.session(&headers, &principal) {
+        match self.session(&headers, &caller.principal) {
             Ok(session) => self.post_session(session, request, &headers, accepts, outlet).await,
             Err(refused) => refused.reply(Some(&request.id)),
         }

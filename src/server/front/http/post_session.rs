@@ -57,6 +57,9 @@ impl HttpFront {
         outlet: &Outlet,
     ) -> HttpReply {
         let client = self.request_headers.added_to(&session.client(), headers, outlet.peer());
+        if let Some(refusal) = self.scope_refusal(&client, std::iter::once(&request), Some(&request.id), headers) {
+            return refusal;
+        }
         let running = match session.in_flight.begin(&request.id) {
             Ok(running) => running,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),

@@ -12,9 +12,9 @@ use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::backend::Cancellation;
 use crate::fiber::CommonDelay;
-use crate::model::Principal;
 use crate::server::client::sink::{MessageQueue, MessageSink};
 use crate::server::client::state::Client;
+use crate::server::front::identity::Caller;
 use crate::server::front::stateless::{admit, check_param_headers, status};
 use crate::server::methods::{self, MethodOutcome};
 use crate::wire::http::HttpReply;
@@ -43,12 +43,12 @@ impl HttpFront {
         request: Request,
         headers: HeaderMap,
         accepts: Accepts,
-        principal: Principal,
+        caller: Caller,
         outlet: &Outlet,
     ) -> HttpReply {
         let id = request.id.clone();
         let refuse = |status, error: &RpcError| HttpReply::json(status, encode::error(Some(&id), error));
-        let client = match admit(&request, Some(&headers), principal, None) {
+        let client = match admit(&request, Some(&headers), caller.principal.clone(), None) {
             Ok(client) => Arc::new(Client {
                 links: self.server.links.of(&client.principal),
                 headers: self.request_headers.of(&headers),
@@ -63,6 +63,9 @@ impl HttpFront {
                 "the header `Accept` must include text/event-stream for `subscriptions/listen`",
             );
             return refuse(StatusCode::NOT_ACCEPTABLE, &error);
+        }
+        if let Some(refusal) = self.scope_refusal(&client, std::iter::once(&request), Some(&id), &headers) {
+            return refusal;
         }
         let (queue, messages) = mpsc::channel(QUEUE_CAPACITY);
         let queue = MessageQueue::new(queue, outlet.clone());
@@ -88,11 +91,11 @@ impl HttpFront {
             if request.method != "subscriptions/listen" {
                 return answer.await;
             }
-            // The only request without an end of its own: it must end when the client's token is removed.
+            // The only request without an end of its own: it must end when the client's token ends.
             let listening = async {
                 tokio::select! {
                     outcome = answer => outcome,
-                    () = self.revoked(&client.principal.who) => None,
+                    () = self.revoked(&caller) => None,
                 }
             };
             Box::pin(listening).await

@@ -2,6 +2,7 @@
 //! the proxy into networks that are none of its business, so every address is checked when it is connected to and after
 //! every redirect.
 
+mod issuer_metadata;
 mod reach;
 
 use std::sync::OnceLock;
@@ -11,6 +12,7 @@ use http::header::LOCATION;
 use http::{Method, Request, Response};
 use url::Url;
 
+pub use issuer_metadata::{is_same_issuer, issuer_metadata_urls};
 pub use reach::Reach;
 use reach::{OutOfReach, WithinReach, is_loopback, origin, proxy_hosts};
 

@@ -4,11 +4,9 @@ mod account;
 mod own_keys;
 mod read;
 mod types;
-mod values;
 
 pub(super) use read::read_auth;
 pub use types::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
     ResourceChoice, SigningAlgorithm,
 };
-pub use values::is_scope;

@@ -7,7 +7,7 @@ use super::types::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
     ResourceChoice, SigningAlgorithm,
 };
-use super::values::{read_metadata_url, read_port, read_resource, read_scope, read_secret, read_url};
+use crate::config::sections::oauth_values::{read_metadata_url, read_port, read_scope, read_secret, read_url};
 use crate::config::sections::server::TransportConfig;
 use crate::config::syntax::reader::{Fields, ValueReader};
 use crate::diagnostic::Location;
@@ -94,6 +94,17 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig, folder: &Path
             Some(AuthConfig::Enterprise(enterprise))
         }
         AuthKind::Passthrough => None,
+    }
+}
+
+fn read_resource(reader: &ValueReader) -> Option<ResourceChoice> {
+    match reader.word()?.as_str() {
+        "auto" => Some(ResourceChoice::Auto),
+        "none" => Some(ResourceChoice::None),
+        uri if url::Url::parse(uri).is_ok_and(|url| url.fragment().is_none()) => {
+            Some(ResourceChoice::Uri(uri.to_owned()))
+        }
+        _ => reader.fail("expected `auto`, `none` or an absolute URI without `#`"),
     }
 }
 

@@ -4,15 +4,17 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use crate::diagnostic::Location;
 use crate::json::canonical;
 use crate::model::{Principal, Secret};
 
+use crate::config::sections::oauth_values::read_scope;
 use crate::config::syntax::reader::ValueReader;
 
 /// The minimum length of a token.
 const MIN_CHARACTERS: usize = 16;
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Token {
     pub token: Secret,
     pub sub: String,
@@ -21,6 +23,17 @@ pub struct Token {
     pub groups: Vec<String>,
     /// Additional information about the user for scripts.
     pub claims: Map<String, Value>,
+    /// What a client with this token may do, where `auth.scopes` demands something.
+    pub scopes: Vec<String>,
+    /// Its location in the config file.
+    pub place: Option<Location>,
+}
+
+/// Its location does not count: a reload that moves a token changes nothing.
+impl PartialEq for Token {
+    fn eq(&self, other: &Self) -> bool {
+        self.token == other.token && self.principal() == other.principal()
+    }
 }
 
 impl Token {
@@ -31,20 +44,13 @@ impl Token {
             name: self.name.as_str().into(),
             groups: self.groups.clone().into(),
             claims: canonical(&Value::Object(self.claims.clone())).into(),
+            scopes: self.scopes.clone().into(),
             ..Principal::named(&self.sub)
         }
     }
 }
 
-pub(crate) fn read_auth(reader: &ValueReader) -> Option<Vec<Token>> {
-    let mut fields = reader.fields()?;
-    let mut seen = HashSet::new();
-    let tokens = fields.read("tokens", |tokens| tokens.list(|item| read_token(item, &mut seen)));
-    fields.finish();
-    tokens
-}
-
-fn read_token(reader: &ValueReader, seen: &mut HashSet<Secret>) -> Option<Token> {
+pub(super) fn read_token(reader: &ValueReader, seen: &mut HashSet<Secret>) -> Option<Token> {
     let mut fields = reader.fields()?;
     let token = fields.get("token");
     let sub = fields.get("sub");
@@ -52,6 +58,7 @@ fn read_token(reader: &ValueReader, seen: &mut HashSet<Secret>) -> Option<Token>
     let name = fields.read("name", ValueReader::string).unwrap_or_default();
     let claims = fields.read("claims", ValueReader::json_object).unwrap_or_default();
     let groups = fields.read("groups", |groups| groups.list(ValueReader::word)).unwrap_or_default();
+    let scopes = fields.read("scopes", |scopes| scopes.list(read_scope)).unwrap_or_default();
     fields.finish();
     let Some(token) = token else { return reader.fail("missing key `token` (the bearer token that the client sends)") };
     let Some(sub) = sub else { return reader.fail("missing key `sub` (the user that the token identifies)") };
@@ -68,7 +75,7 @@ fn read_token(reader: &ValueReader, seen: &mut HashSet<Secret>) -> Option<Token>
     if !seen.insert(secret.clone()) {
         return token.fail("duplicate token");
     }
-    Some(Token { token: secret, sub: sub?, email, name, groups, claims })
+    Some(Token { token: secret, sub: sub?, email, name, groups, claims, scopes, place: Some(reader.place()) })
 }
 
 #[cfg(test)]
@@ -83,7 +90,7 @@ mod tests {
             "auth: {tokens: [{token: '${TOKEN}', sub: ann, email: a@b.c, name: Ann, groups: [ops], \
              claims: {team: red}}]}",
         );
-        let token = &config.tokens[0];
+        let token = &config.auth.tokens[0];
         assert_eq!(token.token.reveal(), "s3cret-from-environment");
         assert_eq!((token.sub.as_str(), token.email.as_str()), ("ann", "a@b.c"));
         assert_eq!(token.groups, ["ops"]);

@@ -1,6 +1,5 @@
-//! The values of single keys of `auth`.
+//! The values of single keys that are about OAuth.
 
-use super::types::ResourceChoice;
 use crate::config::sections::server::url_problem;
 use crate::config::syntax::reader::ValueReader;
 use crate::model::Secret;
@@ -26,7 +25,7 @@ pub(super) fn read_url(reader: &ValueReader) -> Option<String> {
     Some(text)
 }
 
-fn is_loopback(url: &url::Url) -> bool {
+pub(super) fn is_loopback(url: &url::Url) -> bool {
     match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost",
         Some(url::Host::Ipv4(address)) => address.is_loopback(),
@@ -45,17 +44,6 @@ pub(super) fn read_metadata_url(reader: &ValueReader) -> Option<String> {
 pub(super) fn read_scope(reader: &ValueReader) -> Option<String> {
     let scope = reader.word()?;
     if is_scope(&scope) { Some(scope) } else { reader.fail("a scope has no spaces, quotes or backslashes") }
-}
-
-pub(super) fn read_resource(reader: &ValueReader) -> Option<ResourceChoice> {
-    match reader.word()?.as_str() {
-        "auto" => Some(ResourceChoice::Auto),
-        "none" => Some(ResourceChoice::None),
-        uri if url::Url::parse(uri).is_ok_and(|url| url.fragment().is_none()) => {
-            Some(ResourceChoice::Uri(uri.to_owned()))
-        }
-        _ => reader.fail("expected `auto`, `none` or an absolute URI without `#`"),
-    }
 }
 
 pub(super) fn read_port(reader: &ValueReader) -> Option<u16> {

@@ -1,0 +1,24 @@
+//! Verifies the tokens that clients show: JWTs of the issuers that the config names, and tokens that only their issuer can
+//! read. The proxy is a resource server: it hands out no tokens, and a client's token goes nowhere else.
+//!
+//! Of `jsonwebtoken` only the check of a signature is used. What it checks beside that has defaults that let tokens pass
+//! (no `nbf`, no `crit`, `aud` and `iss` only if they are there), and it takes keys of any kind for any algorithm.
+
+mod claim_values;
+mod claims;
+mod error;
+mod introspection;
+mod issuer;
+mod issuer_keys;
+mod jwt;
+mod key_fetch;
+mod key_set;
+mod notices;
+mod resource;
+mod token_cache;
+mod user;
+mod verifier;
+
+pub use error::TokenError;
+pub use resource::Resource;
+pub use verifier::{TokenVerifier, VerifiedToken};

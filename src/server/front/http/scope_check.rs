@@ -1,0 +1,93 @@
+//! The scopes that a request needs beyond those of every request, checked before its answer begins: from then on there is no
+//! HTTP status to say it with.
+
+use crate::json::{Object, RawRef};
+use crate::model::{ItemKind, Principal, ScopeRules};
+use crate::server::client::state::Client;
+use crate::server::front::http::HttpFront;
+use crate::server::front::http::challenges::Challenges;
+use crate::surface::Surface;
+use crate::wire::http::HttpReply;
+use crate::wire::{Id, Request};
+use ::http::HeaderMap;
+
+impl HttpFront {
+    /// The refusal of requests that together need scopes which the caller lacks.
+    pub(super) fn scope_refusal<'a>(
+        &self,
+        client: &Client,
+        requests: impl Iterator<Item = &'a Request>,
+        id: Option<&Id>,
+        headers: &HeaderMap,
+    ) -> Option<HttpReply> {
+        let rules = self.server.gateway.scope_rules();
+        if rules.is_empty() {
+            return None;
+        }
+        let surface = self.server.gateway.surface_now(&client.surface_handle);
+        let mut needed: Vec<String> = Vec::new();
+        for request in requests {
+            for scope in lacking(&rules, &client.principal, surface.as_deref(), request) {
+                if !needed.contains(&scope) {
+                    needed.push(scope);
+                }
+            }
+        }
+        if needed.is_empty() {
+            return None;
+        }
+        let challenges = Challenges::new(&self.identity.borrow().authentication, &self.resource, headers);
+        Some(match client.principal.is_anonymous() {
+            true => challenges.anonymous(id, &needed),
+            false => challenges.lacking_scopes(id, &needed),
+        })
+    }
+}
+
+/// All scopes that a request needs, if the user lacks one of them.
+fn lacking(rules: &ScopeRules, user: &Principal, surface: Option<&Surface>, request: &Request) -> Vec<String> {
+    let used = used_items(request, surface);
+    let lacks = |(kind, name): &(ItemKind, String)| rules.lacking(user, *kind, name).is_some();
+    if !used.iter().any(lacks) {
+        return Vec::new();
+    }
+    used.iter().flat_map(|(kind, name)| rules.needed(*kind, name)).collect()
+}
+
+/// The published items that a request uses.
+fn used_items(request: &Request, surface: Option<&Surface>) -> Vec<(ItemKind, String)> {
+    let Some(Ok(params)) = request.params.as_deref().map(Object::of) else { return Vec::new() };
+    let named = |kind: ItemKind, params: &Object<'_>, member: &str| {
+        let key = params.string(member)?;
+        let Some(surface) = surface else { return Some((kind, key)) };
+        let key = surface.published_key(kind, &key).to_owned();
+        // What is not there is answered as such.
+        surface.find(kind, &key).is_some().then_some((kind, key))
+    };
+    let found = match request.method.as_str() {
+        "tools/call" => named(ItemKind::Tool, &params, "name"),
+        "prompts/get" => named(ItemKind::Prompt, &params, "name"),
+        "resources/read" | "resources/subscribe" => named(ItemKind::Resource, &params, "uri"),
+        "completion/complete" => {
+            params.get("ref").and_then(|reference| Object::of(reference).ok()).and_then(|reference| {
+                named(ItemKind::Prompt, &reference, "name").or_else(|| named(ItemKind::Resource, &reference, "uri"))
+            })
+        }
+        _ => None,
+    };
+    let carried = match (&found, surface) {
+        (Some((ItemKind::Tool, name)), Some(surface)) => carried(surface, name, params.get("arguments")),
+        _ => None,
+    };
+    found.into_iter().chain(carried).collect()
+}
+
+/// The tool that a carrier is told to call, as `call_tool` is. Models sometimes put the name among the tool's own arguments.
+/// Whether there is such a tool decides the script, and the scopes are checked there again.
+fn carried(surface: &Surface, name: &str, arguments: Option<&RawRef>) -> Option<(ItemKind, String)> {
+    let (carrier, _) = surface.find(ItemKind::Tool, name)?.carrier.as_ref()?;
+    let argument = carrier.name_argument.as_deref()?;
+    let arguments = Object::of(arguments?).ok()?;
+    let inner = || Object::of(arguments.get("parameters")?).ok()?.string(argument);
+    arguments.string(argument).or_else(inner).map(|carried| (ItemKind::Tool, carried))
+}

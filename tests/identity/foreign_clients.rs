@@ -1,0 +1,102 @@
+//! Clients of other people log in at an authorization server of other people, and are let in.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use rmcp::ServiceExt;
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::auth::{AuthClient, AuthorizationRequest, OAuthState};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::ChildStdout;
+
+use crate::support::config::Config;
+use crate::support::log_ins::redirected;
+use crate::support::patience::LONG_PATIENCE;
+use crate::support::program::Program;
+use crate::support::proxy::{HttpProxy, Proxy};
+use crate::support::real_servers;
+
+const REDIRECT: &str = "http://127.0.0.1:9/callback";
+
+/// An authorization server, and a proxy that accepts its tokens.
+struct World {
+    proxy: HttpProxy,
+    issuer: String,
+    _provider: Program,
+    /// It ends when nobody reads what it writes.
+    _output: ChildStdout,
+}
+
+async fn world() -> Option<World> {
+    let (command, issuer) = real_servers::oidc_provider("jwt")?;
+    let (mut provider, _stdin, output) = Program::start(command);
+    provider.stderr.patience = LONG_PATIENCE;
+    provider.stderr.line("listening on").await;
+    let auth = format!("auth: {{issuers: ['{issuer}'], requiredScopes: [tools]}}");
+    let config = Config::new().section("sessionInit: { scriptFile: policy.star }").section(&auth);
+    let proxy = Proxy::new(&config).file("policy.star", super::SCRIPT).http().await;
+    Some(World { proxy, issuer, _provider: provider, _output: output })
+}
+
+impl World {
+    fn check(&self, who: &Value) {
+        let expected = json!({"sub": "ann", "issuer": self.issuer, "scopes": ["tools"], "anonymous": false});
+        for name in ["sub", "issuer", "scopes", "anonymous"] {
+            assert_eq!(who[name], expected[name], "{who}");
+        }
+    }
+
+    /// A program that writes which address to visit, reads where that led, and says what it was told.
+    async fn log_in_with(&self, command: Command) {
+        let (program, mut stdin, stdout) = Program::start(command);
+        let mut lines = BufReader::new(stdout).lines();
+        let log = program.stderr.clone();
+        let mut next = async || {
+            let line = tokio::time::timeout(LONG_PATIENCE, lines.next_line()).await;
+            let Ok(Ok(Some(line))) = line else { panic!("it said nothing more: {}", log.text()) };
+            line
+        };
+        let line = next().await;
+        let address = line.strip_prefix("visit ").unwrap_or_else(|| panic!("{line}")).to_owned();
+        let led = redirected(address, REDIRECT).await;
+        stdin.write_all(format!("{led}\n").as_bytes()).await.expect("it reads");
+        assert_eq!(next().await, "tools whoami");
+        let who = next().await;
+        let who = who.strip_prefix("whoami ").unwrap_or_else(|| panic!("{who}"));
+        self.check(&serde_json::from_str(who).expect("JSON"));
+    }
+}
+
+#[tokio::test]
+async fn the_typescript_sdk_logs_in() {
+    let Some(world) = world().await else { return };
+    let Some(command) = real_servers::typescript_client(&world.proxy.url) else { return };
+    world.log_in_with(command).await;
+}
+
+#[tokio::test]
+async fn the_python_sdk_logs_in() {
+    let Some(world) = world().await else { return };
+    let Some(command) = real_servers::python_client(&world.proxy.url) else { return };
+    world.log_in_with(command).await;
+}
+
+#[tokio::test]
+async fn rmcp_logs_in() {
+    let Some(world) = world().await else { return };
+    let mut state = OAuthState::new(world.proxy.url.as_str(), None).await.expect("a URL");
+    let request = AuthorizationRequest::new(REDIRECT).with_application_type("native");
+    state.start_authorization(request).await.expect("metadata and a registration");
+    let address = state.get_authorization_url().await.expect("an address");
+    let led = redirected(address, REDIRECT).await;
+    state.handle_callback_url(&led).await.expect("a token");
+    let manager = state.into_authorization_manager().expect("it is logged in");
+    let client = AuthClient::new(reqwest::Client::new(), manager);
+    let config = StreamableHttpClientTransportConfig::with_uri(Arc::from(world.proxy.url.as_str()));
+    let service = ().serve(StreamableHttpClientTransport::with_client(client, config)).await.expect("it is let in");
+    let called = service.call_tool(rmcp::model::CallToolRequestParams::new("whoami")).await.expect("a result");
+    world.check(&serde_json::to_value(&called.structured_content).expect("JSON"));
+    service.cancel().await.expect("it ends");
+}
