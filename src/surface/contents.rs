@@ -252,7 +252,9 @@ impl Surface {
             let converted = items.listed_for.iter().filter_map(|listing| listing.get()?.as_ref());
             converted.chain([&items.listed]).map(|listing| listing.text.share())
         });
-        self.bytes + texts.sum::<usize>()
+        // A surface that was made for one user alone is kept by what policies leave of it.
+        let base = self.permitted.as_ref().filter(|_| self.is_personal).map_or(0, |permitted| permitted.base.bytes());
+        base + self.bytes + texts.sum::<usize>()
     }
 
     /// What distinguishes the lists of this surface from those of others.
