@@ -12,6 +12,7 @@ mod lint;
 mod load;
 mod policies;
 mod scoped;
+mod stack;
 mod values;
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use super::entities::{self, Arguments, Claims, EntityTypes};
 use super::error_log::ErrorLog;
 use super::load::{self, LoadedPolicy, PolicyTexts};
 use super::scoped::{ScopeCache, ScopedPolicies};
+use super::stack::on_known_stack;
 use crate::config::Cedar;
 use crate::diagnostic::{Diagnostic, Location};
 
@@ -81,9 +82,9 @@ impl Policies {
         })
     }
 
-    /// Whether the files of the config differ from those that were loaded. Blocking.
-    pub fn is_outdated(&self) -> bool {
-        PolicyTexts::read(&self.config).ok().as_ref() != Some(&self.texts)
+    /// Whether the files that a config names differ from those that were loaded. Blocking.
+    pub fn is_outdated(&self, config: &Cedar) -> bool {
+        PolicyTexts::read(config).ok().as_ref() != Some(&self.texts)
     }
 
     /// Whether other policies decide the same because they come from equal files.
@@ -137,6 +138,10 @@ impl Policies {
 
     /// Decides about one use.
     pub fn decide(&self, request: &AccessRequest<'_>) -> Decision {
+        on_known_stack(|| self.decide_here(request))
+    }
+
+    fn decide_here(&self, request: &AccessRequest<'_>) -> Decision {
         let item = self.uid(&request.item);
         let scoped = self.scoped(request.item.action, &item);
         let arguments = match scoped.reads.arguments {
@@ -165,6 +170,10 @@ impl Policies {
 
     /// Decides which items are listed for a caller, in their order. An item is listed if it can be used with some arguments.
     pub fn list(&self, caller: AccessCaller<'_>, items: &[AccessItem<'_>]) -> Vec<Listed> {
+        on_known_stack(|| self.list_here(caller, items))
+    }
+
+    fn list_here(&self, caller: AccessCaller<'_>, items: &[AccessItem<'_>]) -> Vec<Listed> {
         let claims = Claims::of(caller);
         let mut listed = vec![Listed::No; items.len()];
         let mut rest: Vec<(usize, EntityUid)> = items.iter().map(|item| self.uid(item)).enumerate().collect();

@@ -155,6 +155,11 @@ impl Drop for Outer {
     }
 }
 
+/// Whether this code runs on the stack of a fiber.
+pub fn is_fiber() -> bool {
+    CURRENT.with_borrow(Option::is_some)
+}
+
 fn current() -> Option<CurrentFiber> {
     CURRENT.with_borrow(Clone::clone)
 }

@@ -215,6 +215,10 @@ pub struct Origin {
 }
 
 impl Origin {
+    pub(super) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
     /// A server as the script saw it.
     pub fn backend(&self, name: &str) -> Option<&Arc<BackendView>> {
         self.snapshot.backend(name)

@@ -103,6 +103,8 @@ pub struct Surface {
     /// The namespace of the script's values in the store.
     pub namespace: Arc<str>,
     instructions: String,
+    /// Whether the script has set the instructions. Otherwise they are those of the servers.
+    has_own_instructions: bool,
     /// The only server, if the surface publishes it unchanged.
     mirrors: Option<Arc<BackendView>>,
     apps: Apps,
@@ -139,7 +141,7 @@ impl Surface {
         schema_faults::log_once(&schema_faults);
         let server_instructions = || match &mirrors {
             Some(only) => only.info.instructions.clone(),
-            None => joined_instructions(snapshot),
+            None => joined_instructions(snapshot, |_| true),
         };
         let failed = snapshot.backends.iter().filter(|backend| backend.status.is_down());
         let failed: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
@@ -165,6 +167,7 @@ impl Surface {
             skipped: plan.skipped.into(),
             snapshot: snapshot.version,
             namespace,
+            has_own_instructions: plan.instructions.is_some(),
             instructions: plan.instructions.unwrap_or_else(server_instructions),
             mirrors,
             apps,
@@ -201,6 +204,7 @@ impl Surface {
             snapshot: self.snapshot,
             namespace: Arc::clone(&self.namespace),
             instructions: self.instructions.clone(),
+            has_own_instructions: self.has_own_instructions,
             mirrors: self.mirrors.clone(),
             apps,
             indexes: self.indexes.clone(),
@@ -215,6 +219,18 @@ impl Surface {
             permitted: Some(permitted),
             digests: OnceLock::new(),
             bytes: 0,
+        }
+    }
+
+    /// Leaves out the instructions of other servers, unless the script has set its own.
+    pub(super) fn keep_instructions_of(&mut self, servers: &HashSet<Arc<str>>) {
+        if self.has_own_instructions {
+            return;
+        }
+        match &self.mirrors {
+            Some(only) if servers.contains(&only.name) => {}
+            Some(_) => self.instructions.clear(),
+            None => self.instructions = joined_instructions(self.origin.snapshot(), |name| servers.contains(name)),
         }
     }
 
@@ -236,7 +252,9 @@ impl Surface {
             let converted = items.listed_for.iter().filter_map(|listing| listing.get()?.as_ref());
             converted.chain([&items.listed]).map(|listing| listing.text.share())
         });
-        self.bytes + texts.sum::<usize>()
+        // A surface that was made for one user alone is kept by what policies leave of it.
+        let base = self.permitted.as_ref().filter(|_| self.is_personal).map_or(0, |permitted| permitted.base.bytes());
+        base + self.bytes + texts.sum::<usize>()
     }
 
     /// What distinguishes the lists of this surface from those of others.
@@ -326,14 +344,8 @@ impl Surface {
             return exact;
         }
         // Policies decide about each URI of a template, whether the template is listed or not.
-        let hidden = self.permitted.iter().flat_map(|permitted| &permitted.hidden_templates);
-        let templates = self.resource_templates.entries.values().chain(hidden).map(Arc::as_ref);
-        let mut templates: Vec<&PublishedItem> = templates.filter(|entry| entry.variables(key).is_some()).collect();
-        if let (Some(permitted), true) = (&self.permitted, templates.len() > 1) {
-            let order = &permitted.base.resource_templates.entries;
-            templates.sort_by_key(|entry| order.get_index_of(entry.definition.key()));
-        }
-        templates.first().copied()
+        let all = self.permitted.as_ref().map_or(self, |permitted| &permitted.base);
+        all.resource_templates.entries.values().map(Arc::as_ref).find(|entry| entry.variables(key).is_some())
     }
 
     /// The JSON array of the listed items.
@@ -424,11 +436,12 @@ impl Surface {
 }
 
 /// The instructions of all servers, each under its name.
-fn joined_instructions(snapshot: &Snapshot) -> String {
+fn joined_instructions(snapshot: &Snapshot, is_told: impl Fn(&Arc<str>) -> bool) -> String {
     let parts: Vec<String> = snapshot
         .backends
         .iter()
         .filter(|backend| !backend.status.is_down() && !backend.info.instructions.trim().is_empty())
+        .filter(|backend| is_told(&backend.name))
         .map(|backend| format!("# {}\n\n{}", backend.name, backend.info.instructions.trim()))
         .collect();
     parts.join("\n\n")

@@ -26,8 +26,6 @@ pub(super) struct PermittedView {
     key: SurfaceKey,
     /// The items whose arguments decide, by kind and key.
     undecided: HashSet<(ItemKind, String)>,
-    /// Templates that are not listed. Some of their URIs may be allowed.
-    pub(super) hidden_templates: Vec<Arc<PublishedItem>>,
     /// Which tools of the surface's search indexes are listed, by the address of the index.
     indexes: Mutex<HashMap<usize, Arc<[bool]>>>,
 }
@@ -41,7 +39,6 @@ impl Surface {
             policies: Arc::clone(policies),
             key: key.clone(),
             undecided: HashSet::new(),
-            hidden_templates: Vec::new(),
             indexes: Mutex::default(),
         };
         let mut denied = Vec::new();
@@ -53,9 +50,23 @@ impl Surface {
         if !skipped.is_empty() {
             skipped.splice(0..0, self.skipped().iter().cloned());
         }
+        let servers = self.servers_of(&items, &view);
         let mut surface = self.with_items(items, skipped, view);
+        surface.keep_instructions_of(&servers);
         surface.set_bytes(memory::balance().wrapping_sub(before).max(0).unsigned_abs());
         surface
+    }
+
+    /// The servers of which the caller may use something.
+    fn servers_of(&self, items: &[Items], view: &PermittedView) -> HashSet<Arc<str>> {
+        let published = items.iter().flat_map(|items| items.entries.values()).filter_map(|entry| entry.source());
+        let mut servers: HashSet<Arc<str>> = published.map(|source| Arc::clone(&source.backend)).collect();
+        for index in self.indexes() {
+            let listed = view.listed_of(index);
+            let tools = index.tools().zip(listed.iter()).filter(|(_, listed)| **listed);
+            servers.extend(tools.map(|(tool, _)| Arc::clone(&tool.server)));
+        }
+        servers
     }
 
     fn permitted_items(&self, kind: ItemKind, view: &mut PermittedView, denied: &mut Vec<Arc<PublishedItem>>) -> Items {
@@ -64,7 +75,7 @@ impl Surface {
         let decisions = view.policies.list(view.caller(), &asked);
         let mut entries = indexmap::IndexMap::new();
         for ((key, entry), listed) in items.entries.iter().zip(decisions) {
-            if let Some((carrier, _)) = &entry.carrier {
+            if let Some((carrier, _)) = entry.carrier.as_ref().filter(|_| entry.is_carrier()) {
                 let listed = view.listed_of(&carrier.index);
                 let own = entry.carrying(&listed).map_or_else(|| Arc::clone(entry), Arc::new);
                 entries.insert(key.clone(), own);
@@ -73,10 +84,9 @@ impl Surface {
             if listed == Listed::DependsOnArguments {
                 view.undecided.insert((kind, key.clone()));
             }
-            match (listed.is_listed(), kind) {
-                (true, _) => drop(entries.insert(key.clone(), Arc::clone(entry))),
-                (false, ItemKind::ResourceTemplate) => view.hidden_templates.push(Arc::clone(entry)),
-                (false, _) => denied.push(Arc::clone(entry)),
+            match listed.is_listed() {
+                true => drop(entries.insert(key.clone(), Arc::clone(entry))),
+                false => denied.push(Arc::clone(entry)),
             }
         }
         let listed = items.listed_keys();

@@ -64,9 +64,9 @@ impl PublishedItem {
         Some(PublishedItem { definition, param_headers: OnceLock::new(), ..self.clone() })
     }
 
-    /// Whether the item stands for the tools of a search index.
+    /// Whether the item stands for the tools of a search index. What is forwarded to a server stands for itself.
     pub fn is_carrier(&self) -> bool {
-        self.carrier.is_some()
+        self.carrier.is_some() && matches!(self.handler, Handler::Script(_))
     }
 
     /// Where requests for the item are counted.

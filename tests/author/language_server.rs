@@ -49,7 +49,7 @@ async fn a_name_is_explained_where_one_points_at_it() {
     client.open(&uri, text).await;
     let hover = client.at("textDocument/hover", &uri, text, "publ").await;
     let markdown = hover["contents"]["value"].as_str().unwrap();
-    assert!(markdown.starts_with("```python\npublish(meta, handler)\n```"), "{markdown}");
+    assert!(markdown.starts_with("```python\npublish(meta, handler, over = ..."), "{markdown}");
     assert!(
         markdown.contains("Publishes a tool") && markdown.ends_with("*session scripts, at the top level*"),
         "{markdown}"

@@ -65,7 +65,8 @@ async fn built_ins_are_explained() {
     let proxy = seen().await;
     let done = typed(&proxy, "help(publish)\n:doc json\n:doc publsh\n:help\n:quit\n1 + 1\n").await.expect(1);
     assert!(
-        done.stdout.starts_with("publish(meta, handler)  (session scripts, at the top level)\n\nPublishes a tool"),
+        done.stdout.starts_with("publish(meta, handler, over = ...")
+            && done.stdout.contains("  (session scripts, at the top level)\n\nPublishes a tool"),
         "{}",
         done.stdout
     );

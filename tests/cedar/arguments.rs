@@ -21,7 +21,8 @@ forbid(principal, action, resource == Tool::"secret");
     for (arguments, text) in [
         (with(json!(6), "test"), "`echo` is not permitted with these arguments"),
         (with(json!(5), "prod"), "`echo` is not permitted with these arguments: ask ops for prod"),
-        ("{}".to_owned(), "`echo` is not permitted with these arguments"),
+        // The forbid cannot be evaluated without `env`, so it denies.
+        ("{}".to_owned(), "`echo` is not permitted with these arguments: ask ops for prod"),
         (
             r#"{"n":1e400,"where":{"city":"Rome"},"env":"test"}"#.to_owned(),
             "`echo` is not permitted with these arguments",

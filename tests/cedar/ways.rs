@@ -94,11 +94,9 @@ async fn code_mode_has_only_the_tools_of_the_caller() {
         let allowed = run(&mut ann, script).await;
         assert_ne!(allowed["isError"], true, "{script}: {allowed}");
     }
-    let [denied, unknown] = [
-        run(&mut bob, "return attempt(call_tool, 'secret_ticket', {}).error").await,
-        run(&mut bob, "return attempt(call_tool, 'sekret_ticket', {}).error").await,
-    ];
-    assert_eq!(denied.to_string().replace("secret", "sekret"), unknown.to_string());
+    let denied = run(&mut bob, "return attempt(call_tool, 'secret_ticket', {}).error").await.to_string();
+    assert!(denied.contains("there is no tool `secret_ticket`"), "{denied}");
+    assert!(!denied.contains("secret_tickets"), "{denied}");
 }
 
 /// Handlers that reach the denied tool in every way a script has.

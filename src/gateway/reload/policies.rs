@@ -28,7 +28,7 @@ impl Reloader {
         let (Some(cedar), current) = (self.config.cedar.clone(), self.gateway.installed.policies()) else { return };
         let (folder, known) = (self.config.folder.clone(), current.get());
         let read = run_blocking(move || {
-            let is_new = known.is_none_or(|known| known.is_outdated());
+            let is_new = known.is_none_or(|known| known.is_outdated(&cedar));
             if is_new { Policies::load(&cedar, &folder).map(Some) } else { Ok(None) }
         });
         match read.await {
