@@ -72,7 +72,9 @@ async fn keys_url(fetcher: &Fetcher, reach: Reach, issuer: &str, named: &Url) ->
         let text = |name: &str| document.get(name).and_then(Value::as_str);
         let (Some(own), Some(keys)) = (text("issuer"), text("jwks_uri")) else { continue };
         if !is_same_issuer(own, issuer) {
-            return Err(format!("its metadata are those of another issuer, {}", quoted(own)));
+            // Another place may have the right ones.
+            failure.get_or_insert(format!("its metadata are those of another issuer, {}", quoted(own)));
+            continue;
         }
         if own != issuer {
             tracing::warn!(

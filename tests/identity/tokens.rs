@@ -20,7 +20,7 @@ async fn a_good_token_says_who_calls_whatever_its_algorithm() {
     );
     for key in &keys {
         let mut caller = client(&proxy, &key.sign(&key.header(), &claims));
-        let who: Value = serde_json::from_str(&caller.modern_call("whoami", "{}").await.structured()).unwrap();
+        let who: Value = serde_json::from_str(&caller.modern_call("whoami", "{}").await.structured()).expect("JSON");
         assert_eq!(
             who,
             json!({"sub": "corp:ann", "email": "ann@a.example", "name": "Ann", "groups": ["ops"],
@@ -48,8 +48,8 @@ async fn every_token_that_is_not_good_is_refused_with_the_reason() {
     for good in [
         with_claims(json!({})),
         // A clock may be late by a minute.
-        with_claims(json!({"exp": now() - 50})),
-        with_claims(json!({"nbf": now() + 50, "iat": now() + 50})),
+        with_claims(json!({"exp": now() - 5})),
+        with_claims(json!({"nbf": now() + 20, "iat": now() + 20})),
         with_claims(json!({"aud": ["other", proxy.url]})),
         with_claims(json!({"aud": format!("{}/", proxy.url)})),
         with_header(json!({"typ": "JWT"})),
@@ -69,7 +69,7 @@ async fn every_token_that_is_not_good_is_refused_with_the_reason() {
         key.sign(&json!({"alg": "ES256", "kid": issuer.key().id}), &claims(json!({})))
     };
     let (good, tampered) = (with_claims(json!({})), with_claims(json!({"sub": "eve"})));
-    let mixed = format!("{}.{}", tampered.rsplit_once('.').unwrap().0, good.rsplit_once('.').unwrap().1);
+    let mixed = format!("{}.{}", tampered.rsplit_once('.').expect("a JWT").0, good.rsplit_once('.').expect("a JWT").1);
     let cases = [
         (
             format!("{}.", unsigned(&json!({"alg": "none"}), &claims(json!({})))),
@@ -82,8 +82,8 @@ async fn every_token_that_is_not_good_is_refused_with_the_reason() {
         (mixed, "the signature of the token is wrong"),
         (with_claims(json!({"exp": now() - 61})), "the token has expired"),
         (with_claims(json!({"exp": null})), "the token has no time of expiry (exp)"),
-        (with_claims(json!({"nbf": now() + 90})), "the token is not valid yet"),
-        (with_claims(json!({"iat": now() + 90})), "the token is not valid yet"),
+        (with_claims(json!({"nbf": now() + 3600})), "the token is not valid yet"),
+        (with_claims(json!({"iat": now() + 3600})), "the token is not valid yet"),
         (with_claims(json!({"aud": null})), "the token is not for this server (aud)"),
         (with_claims(json!({"aud": "https://other.example"})), "the token is not for this server (aud)"),
         (with_claims(json!({"iss": other.url})), "the issuer of the token is not accepted"),
@@ -163,7 +163,7 @@ async fn who_shows_nothing_may_be_anonymous_if_the_config_says_so() {
     let issuer = Issuer::start().await;
     let proxy = serving(&config(&issuer, "", ", allowAnonymous: true, scopes: [{tools: echo, scopes: [e]}]")).await;
     let mut nobody = proxy.client();
-    let who: Value = serde_json::from_str(&nobody.modern_call("whoami", "{}").await.structured()).unwrap();
+    let who: Value = serde_json::from_str(&nobody.modern_call("whoami", "{}").await.structured()).expect("JSON");
     assert_eq!((&who["sub"], &who["anonymous"]), (&json!("anonymous"), &json!(true)));
     assert_eq!(status(&proxy, &issuer.token("ann")).await, 200);
     assert_eq!(status(&proxy, &issuer.token_with("ann", json!({"aud": "x"}))).await, 401, "a wrong one is none");

@@ -104,7 +104,7 @@ fn element(der: &[u8]) -> (usize, &[u8]) {
         short @ 0..0x80 => (usize::from(short), 2),
         long => {
             let count = usize::from(long & 0x7f);
-            (der[2..2 + count].iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), 2 + count)
+            (der[2..2 + count].iter().fold(0, |length, byte| (length << 8) | usize::from(*byte)), 2 + count)
         }
     };
     (head + length, &der[head..head + length])
