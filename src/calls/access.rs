@@ -1,162 +1,14 @@
-//! What policies say about a request: once when a published item is used, and once more for whatever is dispatched to a
-//! server. Nothing is dispatched without a [`Permit`], and only this file makes them.
+//! What policies say about the requests of clients: the use of a published item, and everything else that reaches a server.
 
-use std::sync::Arc;
-
-use super::call::Calls;
+use super::call::{Calls, check_arguments_are_unique};
 use super::context::{ItemCall, RequestContext};
 use super::handler_run::failed;
+use super::permit::{AccessRefusal, Asking, Permit};
 use crate::backend::CallError;
-use crate::cedar::{AccessCaller, AccessItem, AccessRequest, CurrentPolicies, Decision, Policies, PolicyAction};
+use crate::cedar::{AccessCaller, AccessItem, CurrentPolicies, PolicyAction};
 use crate::json::{Object, Raw, RawRef, check_unique_keys};
-use crate::model::{ClientInfo, ItemKind, ItemRef, Principal, RefusalReason, SurfaceKey};
+use crate::model::{ClientInfo, ItemKind, Principal, RefusalReason, SurfaceKey};
 use crate::surface::{PublishedItem, Surface};
-use crate::telemetry::CallRecording;
-
-/// Proof that the policies of this number allow what is dispatched to a server, or that there are none.
-#[derive(Debug)]
-pub struct Permit(Option<u64>);
-
-impl Permit {
-    /// Whether it was given by the policies in force. Those may have changed while the call waited.
-    pub(super) fn is_current(&self, policies: &CurrentPolicies) -> bool {
-        self.0 == policies.get().map(|policies| policies.number())
-    }
-
-    /// The number of the policies that gave it.
-    pub(super) fn number(&self) -> Option<u64> {
-        self.0
-    }
-}
-
-/// Why something must not be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum AccessRefusal {
-    /// The caller must not know that there is such an item.
-    Unknown,
-    /// The caller may use it with other arguments. The text is for the caller.
-    Arguments(String),
-}
-
-/// Who asks, what is noted of the request, and the policies to ask.
-#[derive(Clone, Copy)]
-pub(super) struct Asking<'a> {
-    pub(super) policies: &'a CurrentPolicies,
-    pub(super) principal: &'a Principal,
-    pub(super) client: &'a ClientInfo,
-    pub(super) recording: Option<&'a CallRecording>,
-}
-
-impl<'a> Asking<'a> {
-    fn caller(&self) -> AccessCaller<'a> {
-        AccessCaller { principal: self.principal, client: self.client }
-    }
-
-    /// Asks about one use. `arguments` is an object.
-    pub(super) fn ask(
-        &self,
-        item: AccessItem<'_>,
-        arguments: Option<&RawRef>,
-        via: &str,
-    ) -> Result<Permit, AccessRefusal> {
-        match self.policies.get() {
-            Some(policies) => self.ask_of(&policies, item, arguments, via),
-            None => Ok(Permit(None)),
-        }
-    }
-
-    fn ask_of(
-        &self,
-        policies: &Policies,
-        item: AccessItem<'_>,
-        arguments: Option<&RawRef>,
-        via: &str,
-    ) -> Result<Permit, AccessRefusal> {
-        let caller = self.caller();
-        match policies.decide(&AccessRequest { caller, item, arguments, via }) {
-            Decision::Allowed { .. } => Ok(Permit(Some(policies.number()))),
-            Decision::Denied { policies: ids, message } => {
-                self.note(&item, via, &ids);
-                let is_listed = policies.list(caller, &[item]).first().is_some_and(|listed| listed.is_listed());
-                Err(match (is_listed, message) {
-                    (false, _) => AccessRefusal::Unknown,
-                    (true, None) => AccessRefusal::Arguments(not_with_these(item.id)),
-                    (true, Some(message)) => {
-                        AccessRefusal::Arguments(format!("{}: {message}", not_with_these(item.id)))
-                    }
-                })
-            }
-        }
-    }
-
-    /// Asks whether an item may be used at all, for requests about it that have no arguments of their own.
-    pub(super) fn ask_listed(&self, item: AccessItem<'_>) -> Result<Permit, AccessRefusal> {
-        let Some(policies) = self.policies.get() else { return Ok(Permit(None)) };
-        if policies.list(self.caller(), &[item]).first().is_some_and(|listed| listed.is_listed()) {
-            return Ok(Permit(Some(policies.number())));
-        }
-        self.note(&item, "", &self.forbidding(&policies, item));
-        Err(AccessRefusal::Unknown)
-    }
-
-    /// The policies that forbid an item without arguments.
-    fn forbidding(&self, policies: &Policies, item: AccessItem<'_>) -> Vec<Arc<str>> {
-        let request = AccessRequest { caller: self.caller(), item, arguments: None, via: "" };
-        policies.decide(&request).policies().to_vec()
-    }
-
-    /// Notes a refusal in the record of the request and in the log. Values of arguments are in neither.
-    fn note(&self, item: &AccessItem<'_>, via: &str, policies: &[Arc<str>]) {
-        let (user, action) = (self.principal.sub(), item.action.id());
-        let ids = if policies.is_empty() { "no policy permits it".to_owned() } else { policies.join(", ") };
-        tracing::debug!(user, action, item = item.id, via, policies = ids, "denied by policy");
-        if let Some(recording) = self.recording {
-            let at = || (!policies.is_empty()).then(|| policies.join(", "));
-            let of = item.action.entity_type();
-            let via = if via.is_empty() { String::new() } else { format!(" via `{via}`") };
-            recording.refused(RefusalReason::Policy, at, &format!("{action} {of}::\"{}\"{via}: {ids}", item.id));
-        }
-    }
-}
-
-fn not_with_these(name: &str) -> String {
-    format!("`{name}` is not permitted with these arguments")
-}
-
-/// The item of a server as policies are asked about it when it is dispatched.
-pub(super) fn ask_dispatch(
-    asking: Asking<'_>,
-    surface: Option<&Surface>,
-    target: &ItemRef,
-    params: &RawRef,
-    via: &str,
-) -> Result<Permit, AccessRefusal> {
-    if asking.policies.get().is_none() {
-        return Ok(Permit(None));
-    }
-    let unpublished = || format!("{}/{}", target.backend, target.name).into();
-    let (name, definition): (Arc<str>, _) = match surface.map(|surface| surface.named(target)) {
-        Some(named) => (named.name, named.definition),
-        None => (unpublished(), None),
-    };
-    let params = Object::of(params).ok();
-    // A template is used by one of its URIs.
-    let uri = params.as_ref().filter(|_| target.kind == ItemKind::ResourceTemplate).and_then(|it| it.string("uri"));
-    let item = AccessItem {
-        action: PolicyAction::of(target.kind),
-        id: uri.as_deref().unwrap_or(&name),
-        server: &target.backend,
-        original: &target.name,
-        definition: definition.as_deref(),
-    };
-    asking.ask(item, params.as_ref().and_then(|params| params.get("arguments")), via)
-}
-
-/// The permit for a call that policies of this number have allowed as the use of the same item; `None` if others are in
-/// force now.
-pub(super) fn already_permitted(policies: &CurrentPolicies, number: u64) -> Option<Permit> {
-    Some(Permit(Some(number))).filter(|permit| permit.is_current(policies))
-}
 
 impl RequestContext {
     fn caller(&self) -> AccessCaller<'_> {
@@ -178,13 +30,13 @@ impl Calls {
         call: &ItemCall,
     ) -> Result<Permit, Result<Raw, CallError>> {
         let policies = self.dispatcher.policies();
-        let Some(current) = policies.get() else { return Ok(Permit(None)) };
+        let Some(current) = policies.get() else { return Ok(Permit::without_policies()) };
         // What a carrier carries is asked about when it is used.
         if entry.is_carrier() || request.surface.is_decided(&current, request.caller(), entry, &call.key) {
-            return Ok(Permit(Some(current.number())));
+            return Ok(Permit::by(&current));
         }
         if current.reads_arguments() {
-            super::call::check_arguments_are_unique(call).map_err(Err)?;
+            check_arguments_are_unique(call).map_err(Err)?;
         }
         let params = Object::of(&call.params).ok();
         let arguments = params.as_ref().and_then(|params| params.get("arguments"));
@@ -271,7 +123,11 @@ impl Calls {
 
     /// Asks about a task of a tool that is no longer published. Without policies it can still be used.
     pub fn orphan_permit(&self) -> Result<Permit, CallError> {
-        if self.dispatcher.policies().get().is_none() { Ok(Permit(None)) } else { Err(CallError::Unknown) }
+        if self.dispatcher.policies().get().is_none() {
+            Ok(Permit::without_policies())
+        } else {
+            Err(CallError::Unknown)
+        }
     }
 
     /// Asks about a method that MCP does not define.

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use super::access::Permit;
 use super::asking::{self, WaitingMemory};
 use super::call_outcome;
 use super::context::{ItemCall, RequestContext};
 use super::dispatch::Dispatcher;
 use super::handler_run::{HandlerRun, HandlerWork, ambiguous, failed, malformed};
 use super::host::RequestHost;
+use super::permit::Permit;
 use super::published_uri::with_published_uri;
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::runtime::Handle;
 
-use super::access::Permit;
 use super::call_outcome;
 use super::logged_call::LoggedCall;
+use super::permit::Permit;
 use crate::backend::{Answer, Backend, BackendCall, CallError, Listener, Subscriber, Subscription};
 use crate::cedar::CurrentPolicies;
 use crate::json::Raw;

@@ -9,11 +9,11 @@ use std::time::SystemTime;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
-use super::access::{self, Asking, Permit};
 use super::asking;
 use super::dispatch::Dispatcher;
 use super::handler_peer::HandlerPeer;
 use super::host_authorization::HostAuthorization;
+use super::permit::{self, Asking, Permit};
 use super::progress::{CallProgress, RequestProgress};
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
@@ -103,7 +103,7 @@ impl RequestHost {
         cursor: Option<JournalCursor>,
     ) -> Result<Answer, CallError> {
         let permitted =
-            options.permitted_by.and_then(|number| access::already_permitted(self.dispatcher.policies(), number));
+            options.permitted_by.and_then(|number| permit::already_permitted(self.dispatcher.policies(), number));
         let permit = match permitted {
             Some(permit) => permit,
             None => self.dispatch_permit(target, &params, options.via.as_deref())?,
@@ -142,7 +142,7 @@ impl RequestHost {
     fn dispatch_permit(&self, target: &ItemRef, params: &RawRef, via: Option<&str>) -> Result<Permit, CallError> {
         let via = via.unwrap_or(&self.request.name);
         // The caller may not even know of the item, so the answer does not name it.
-        access::ask_dispatch(self.asking(), self.surface.as_deref(), target, params, via)
+        permit::ask_dispatch(self.asking(), self.surface.as_deref(), target, params, via)
             .map_err(|_| CallError::Failed { message: NOT_PERMITTED.to_owned(), data: None })
     }
 

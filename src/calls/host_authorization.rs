@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::access::AccessRefusal;
 use super::host::RequestHost;
+use super::permit::AccessRefusal;
 use crate::cedar::{AccessCaller, AccessItem, Listed, Policies, PolicyAction};
 use crate::json::RawRef;
 use crate::script::{Authorization, ToolFacts, ToolRefusal};
