@@ -187,8 +187,8 @@ async fn the_parameters_of_a_function_are_shown_while_it_is_called() {
     let (mut client, uri) = editor(&proxy).await;
     let own = "def wrap(call, times = 3):\n    \"\"\"Wraps a call.\"\"\"\n    return call\n\n";
     for (text, label, active) in [
-        ("publish(".to_owned(), "publish(meta, handler)", Some(0)),
-        ("publish(meta, ".to_owned(), "publish(meta, handler)", Some(1)),
+        ("publish(".to_owned(), "publish(meta, handler, over = ..., name_argument = ...)", Some(0)),
+        ("publish(meta, ".to_owned(), "publish(meta, handler, over = ..., name_argument = ...)", Some(1)),
         (
             "x = elicit(\"(\", when_unavailable = ".to_owned(),
             "elicit(message, schema = ..., *, when_unavailable)",

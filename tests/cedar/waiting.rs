@@ -6,6 +6,7 @@ use super::{CEDAR, TOKENS, holder};
 use crate::questions::accepted;
 use crate::support::config::Config;
 use crate::support::message;
+use crate::support::patience::within;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{HttpProxy, Proxy};
 
@@ -39,16 +40,17 @@ fn world() -> Proxy {
 }
 
 fn forbidding(tool: &str) -> String {
-    format!("{ALL} forbid(principal, action, resource in [Tool::\"{tool}\", Tool::\"pid\"]);")
+    format!(
+        "{ALL} forbid(principal, action, resource) when {{ resource == Tool::\"{tool}\" || resource == Tool::\"pid\" }};"
+    )
 }
 
 /// Forbids a tool, and waits until that holds.
 async fn forbid(proxy: &HttpProxy, tool: &str) {
     proxy.world.directory.write("policies/a.cedar", &forbidding(tool));
     let mut client = holder(proxy, "secret-token-of-a");
-    while client.modern("tools/list", "{}").await.tool_names().contains(&"pid".to_owned()) {
-        tokio::task::yield_now().await;
-    }
+    let hidden = async { while client.modern("tools/list", "{}").await.tool_names().contains(&"pid".to_owned()) {} };
+    within("the new policy", &proxy.program.stderr, hidden).await;
 }
 
 #[tokio::test]

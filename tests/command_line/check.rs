@@ -280,7 +280,7 @@ async fn a_mistake_is_told_with_its_place_and_its_cure() {
             "publish(metadata('x', '', {}, {}))",
             "1:1",
             "Missing parameter `handler`",
-            "the signature is `publish(meta, handler)`",
+            "the signature is `publish(meta, handler, over = ..., name_argument = ...)`",
         ),
         (
             "for meta, call in aggregate(backends()):\n    publish(meta, call)",
