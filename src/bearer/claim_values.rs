@@ -29,7 +29,10 @@ pub(super) fn texts(value: &Value) -> Option<Vec<String>> {
 
 /// The seconds of a time. Some issuers send fractions.
 pub(super) fn seconds(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| value.as_f64().filter(|time| *time >= 0.0 && *time < 1e15).map(|time| time as u64))
+    /// The end of the year 9999. Later times cannot be computed with.
+    const LATEST: u64 = 253_402_300_799;
+    let fraction = || value.as_f64().filter(|time| *time >= 0.0 && *time < 1e15).map(|time| time as u64);
+    value.as_u64().or_else(fraction).filter(|time| *time <= LATEST)
 }
 
 #[cfg(test)]
@@ -37,6 +40,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_time_that_nobody_can_compute_with_is_none() {
+        assert_eq!(seconds(&json!(1.5)), Some(1));
+        for time in [json!(u64::MAX), json!(i64::MAX), json!(1e300), json!(-1), json!("1")] {
+            assert_eq!(seconds(&time), None, "{time}");
+        }
+    }
 
     #[test]
     fn a_name_is_taken_as_it_is_before_it_is_a_path() {

@@ -71,7 +71,7 @@ pub(super) fn check(
             return refuse("the token is not valid yet");
         }
     }
-    if !claims.get("sub").and_then(Value::as_str).is_some_and(|sub| !sub.is_empty()) {
+    if claims.get("sub").and_then(Value::as_str).is_none_or(str::is_empty) {
         return refuse("the token names no user (sub)");
     }
     // Bound to a key that its holder would have to prove.

@@ -8,7 +8,7 @@ use super::error::TokenError;
 use crate::config::Algorithm;
 
 /// The largest token that is read.
-const MAX_BYTES: usize = 16 << 10;
+pub(super) const MAX_BYTES: usize = 16 << 10;
 /// The types of access tokens. Other types are for other purposes, such as a log-out.
 const TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
 

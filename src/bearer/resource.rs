@@ -47,7 +47,9 @@ impl Resource {
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
         let bound_name = bound.to_string();
         let with_port = names.iter().map(|name| format!("{name}:{}", bound.port())).chain([bound_name]);
-        Resource { origin: None, path, own_path, local_hosts: with_port.chain(names.clone()).collect() }
+        // Without a port, a name means port 80, where something else may be.
+        let without_port = names.clone().into_iter().filter(|_| bound.port() == 80);
+        Resource { origin: None, path, own_path, local_hosts: with_port.chain(without_port).collect() }
     }
 
     /// The origin as the client knows it. The `Host` of the request has been checked by the listener.

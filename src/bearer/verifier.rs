@@ -1,7 +1,7 @@
 //! Verifies tokens.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -11,7 +11,7 @@ use super::error::TokenError;
 use super::introspection::introspect;
 use super::issuer::Issuer;
 use super::issuer_keys::IssuerKeys;
-use super::jwt::Jwt;
+use super::jwt::{self, Jwt};
 use super::resource::Resource;
 use super::token_cache::{TokenCache, TokenDigest, digest};
 use super::user::user;
@@ -23,6 +23,11 @@ use crate::wire::http::Fetcher;
 const MAX_QUESTIONS: usize = 16;
 
 const UNKNOWN_ISSUER: TokenError = TokenError::Invalid("the issuer of the token is not accepted");
+
+/// How long a token waits for its turn to be introspected.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a stream goes on without asking the issuer about its opaque token again.
+const MAX_UNASKED: Duration = Duration::from_secs(10 * 60);
 
 /// A token that was accepted.
 #[derive(Clone, Debug)]
@@ -89,6 +94,9 @@ impl TokenVerifier {
     }
 
     pub async fn verify(&self, token: &str) -> Result<Arc<VerifiedToken>, TokenError> {
+        if token.len() > jwt::MAX_BYTES {
+            return Err(TokenError::Invalid("the token is too large"));
+        }
         if Jwt::is_one(token) {
             return self.verify_jwt(token).await;
         }
@@ -131,7 +139,9 @@ impl TokenVerifier {
         settings: &Introspection,
         token: &str,
     ) -> Result<Arc<VerifiedToken>, TokenError> {
-        let _permit = self.questions.acquire().await;
+        let busy = TokenError::Unavailable { retry_after: QUESTION_TIMEOUT };
+        let permit = tokio::time::timeout(QUESTION_TIMEOUT, self.questions.acquire()).await;
+        let Ok(_permit) = permit else { return Err(busy) };
         let digest = digest(token);
         // Somebody may have asked meanwhile.
         if let Some(verified) = self.known_digest(&digest) {
@@ -142,7 +152,10 @@ impl TokenVerifier {
         let now = SystemTime::now();
         let expires = claims::check(&found, &issuer.config, &self.resource, demands, now)?;
         let principal = user(&found, &issuer.config, &issuer.notices);
-        let verified = Arc::new(VerifiedToken { principal, expires, keys: None });
+        // The issuer may revoke the token before it expires, so streams end earlier and are opened again.
+        let asked_again = now + MAX_UNASKED;
+        let stream_end = expires.map_or(asked_again, |expires| expires.min(asked_again));
+        let verified = Arc::new(VerifiedToken { principal, expires: Some(stream_end), keys: None });
         let until = now + settings.cache;
         let until = expires.map_or(until, |expires| expires.min(until));
         self.verified.insert(digest, Arc::clone(&verified), until);

@@ -51,6 +51,9 @@ impl Calls {
     /// The error is the answer.
     pub fn continue_permit(&self, request: &RequestContext, call: &ItemCall) -> Result<(), Result<Raw, CallError>> {
         self.audit_gate(request).map_err(|reason| failed(call.kind, reason, None))?;
+        if let Some(needed) = request.lacking_scopes(call.kind, &call.key) {
+            return Err(failed(call.kind, needed, None));
+        }
         if let Some(server) = &call.unlisted_on {
             return self.unlisted_permit(request, server, &call.key).map(drop).map_err(Err);
         }

@@ -86,6 +86,9 @@ impl Calls {
         if let Err(reason) = self.audit_gate(request) {
             return failed(call.kind, reason, None);
         }
+        if let Some(needed) = request.lacking_scopes(call.kind, &call.key) {
+            return failed(call.kind, needed, None);
+        }
         if let Some(backend) = call.unlisted_on.clone() {
             return self.unlisted(request, call, &backend).await;
         }

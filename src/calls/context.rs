@@ -80,6 +80,13 @@ impl RequestContext {
         });
     }
 
+    /// Why the client may not use this item: it lacks scopes. The front has refused most such requests with a 403; this is for
+    /// names that only the surface knows, and for surfaces that changed meanwhile.
+    pub fn lacking_scopes(&self, kind: ItemKind, key: &str) -> Option<String> {
+        let needed = self.scope_rules.lacking(&self.principal, kind, key)?;
+        Some(format!("this needs the scopes {}", needed.join(" ")))
+    }
+
     /// The id that the records of all rounds of this call share; `None` if nobody reads records.
     pub fn call_id(&self) -> Option<String> {
         self.recording.as_ref().and_then(|recording| recording.call_id())

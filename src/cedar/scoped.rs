@@ -20,12 +20,15 @@ pub(super) struct ScopedPolicies {
     pub(super) forbids_on_arguments: Vec<Arc<str>>,
 }
 
+/// An action, and the item if the scope of a policy names it.
+type ScopeKey = (PolicyAction, Option<EntityUid>);
+
 /// Makes [`ScopedPolicies`] when they are first needed.
 #[derive(Debug)]
 pub(super) struct ScopeCache {
     /// The items that the scope of a policy names.
     named: HashSet<EntityUid>,
-    made: Mutex<HashMap<(PolicyAction, Option<EntityUid>), Arc<ScopedPolicies>>>,
+    made: Mutex<HashMap<ScopeKey, Arc<ScopedPolicies>>>,
 }
 
 impl ScopeCache {

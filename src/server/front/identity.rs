@@ -28,7 +28,7 @@ pub struct Caller {
     /// Until when the token counts; `None` if it does not say.
     pub(crate) expires: Option<SystemTime>,
     /// What has verified the token, if it is one of an issuer.
-    verifier: Option<Arc<TokenVerifier>>,
+    pub(super) verifier: Option<Arc<TokenVerifier>>,
 }
 
 /// Why a request is refused.
@@ -80,7 +80,10 @@ impl Identity {
         let settings = |verifier: &'_ Option<Arc<TokenVerifier>>| {
             verifier.as_ref().and_then(|verifier| verifier.settings_of(realm).cloned())
         };
-        self.accepts(&caller.principal.who) && settings(&self.verifier) == settings(&caller.verifier)
+        let required = &self.authentication.required_scopes;
+        let has_scopes =
+            caller.verifier.is_none() || required.iter().all(|scope| caller.principal.scopes.contains(scope));
+        self.accepts(&caller.principal.who) && settings(&self.verifier) == settings(&caller.verifier) && has_scopes
     }
 
     /// The principal with this `sub` among the tokens, or else a principal that has only this name.

@@ -63,6 +63,12 @@ impl Session {
         Arc::clone(&self.client.lock())
     }
 
+    /// The client with what the token of this request says: another request of the session may have shown another one just now.
+    pub(super) fn client_of(&self, principal: &Principal) -> Arc<Client> {
+        let client = self.client();
+        if client.principal == *principal { client } else { Arc::new(client.with_principal(principal)) }
+    }
+
     /// Lets later requests come from the same user with other groups, claims or scopes, as a renewed token may have.
     /// Returns the client before and after, if that is a change.
     pub(super) fn follow(&self, principal: &Principal) -> Option<(Arc<Client>, Arc<Client>)> {

@@ -44,8 +44,8 @@ impl HttpFront {
         }
     }
 
-    /// The answer to a request that is not admitted. Wrong tokens are answered slowly; a client that has none yet is not
-    /// slowed down if it can get one.
+    /// The answer to a request that is not admitted. Wrong tokens are counted, and answered slowly if tokens of the config are
+    /// the only ones.
     async fn refused(&self, failure: &AuthFailure, challenges: &Challenges, peer: Option<IpAddr>) -> HttpReply {
         let is_failure = match failure {
             AuthFailure::NoToken => self.identity.borrow().verifier.is_none(),
@@ -53,10 +53,14 @@ impl HttpFront {
             AuthFailure::LacksRequiredScope | AuthFailure::Unavailable(_) => false,
         };
         if is_failure {
-            match self.failed_logins.count(peer) {
-                Slowdown::Delay(Duration::ZERO) => {}
-                Slowdown::Delay(delay) => tokio::time::sleep(delay).await,
-                Slowdown::TooMany(wait) => return too_many_failures(wait),
+            let slowdown = self.failed_logins.count(peer);
+            // Nobody guesses a signed token, tokens expire every hour, and a client learns only from the challenge that it needs
+            // a new one. Behind a reverse proxy all clients have one address.
+            let can_guess = self.identity.borrow().verifier.is_none();
+            match slowdown {
+                Slowdown::TooMany(wait) if can_guess => return too_many_failures(wait),
+                Slowdown::Delay(delay) if can_guess && !delay.is_zero() => tokio::time::sleep(delay).await,
+                Slowdown::Delay(_) | Slowdown::TooMany(_) => {}
             }
         }
         if let AuthFailure::Invalid(why) = failure {
@@ -71,9 +75,7 @@ impl HttpFront {
             return None;
         }
         let identity = self.identity.borrow();
-        if identity.verifier.is_none() {
-            return None;
-        }
+        identity.verifier.as_ref()?;
         let reply = match *method {
             Method::GET => {
                 let document = self.resource.metadata(host(headers), &identity.authentication);
@@ -109,7 +111,7 @@ impl HttpFront {
 
     /// The frames of a stream that has no end of its own, until the caller's token no longer counts.
     pub(super) fn until_revoked(self: &Arc<Self>, mut frames: Frames, caller: &Caller) -> Frames {
-        if caller.expires.is_none() {
+        if caller.expires.is_none() && caller.verifier.is_none() {
             return frames;
         }
         let (sender, receiver) = mpsc::channel(1);

@@ -38,7 +38,7 @@ impl HttpFront {
             Ok(items) => items,
             Err(error) => return refuse(&error),
         };
-        let client = self.request_headers.added_to(&session.client(), headers, outlet.peer());
+        let client = self.request_headers.added_to(&session.client_of(principal), headers, outlet.peer());
         let requests = items.iter().filter_map(|item| match item {
             batch::BatchItem::Request(request) => Some(request),
             _ => None,

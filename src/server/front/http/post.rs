@@ -70,7 +70,7 @@ impl HttpFront {
             return self.initialize(&request, caller.principal, outlet).await;
         }
         match self.session(&headers, &caller.principal) {
-            Ok(session) => self.post_session(session, request, &headers, accepts, outlet).await,
+            Ok(session) => self.post_session(session, &caller.principal, request, &headers, accepts, outlet).await,
             Err(refused) => refused.reply(Some(&request.id)),
         }
     }

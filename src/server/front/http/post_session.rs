@@ -51,12 +51,13 @@ impl HttpFront {
     pub(super) async fn post_session(
         &self,
         session: Arc<Session>,
+        principal: &Principal,
         request: Request,
         headers: &HeaderMap,
         accepts: Accepts,
         outlet: &Outlet,
     ) -> HttpReply {
-        let client = self.request_headers.added_to(&session.client(), headers, outlet.peer());
+        let client = self.request_headers.added_to(&session.client_of(principal), headers, outlet.peer());
         if let Some(refusal) = self.scope_refusal(&client, std::iter::once(&request), Some(&request.id), headers) {
             return refusal;
         }

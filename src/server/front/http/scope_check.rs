@@ -59,18 +59,20 @@ fn used_items(request: &Request, surface: Option<&Surface>) -> Vec<(ItemKind, St
     let Some(Ok(params)) = request.params.as_deref().map(Object::of) else { return Vec::new() };
     let named = |kind: ItemKind, params: &Object<'_>, member: &str| {
         let key = params.string(member)?;
-        let Some(surface) = surface else { return Some((kind, key)) };
-        let key = surface.published_key(kind, &key).to_owned();
-        // What is not there is answered as such.
-        surface.find(kind, &key).is_some().then_some((kind, key))
+        // Whether there is such an item does not matter: the rules are about names.
+        let published = surface.map(|surface| surface.published_key(kind, &key).to_owned());
+        Some((kind, published.unwrap_or(key)))
     };
     let found = match request.method.as_str() {
         "tools/call" => named(ItemKind::Tool, &params, "name"),
         "prompts/get" => named(ItemKind::Prompt, &params, "name"),
         "resources/read" | "resources/subscribe" => named(ItemKind::Resource, &params, "uri"),
         "completion/complete" => {
-            params.get("ref").and_then(|reference| Object::of(reference).ok()).and_then(|reference| {
-                named(ItemKind::Prompt, &reference, "name").or_else(|| named(ItemKind::Resource, &reference, "uri"))
+            let reference = params.get("ref").and_then(|reference| Object::of(reference).ok());
+            reference.and_then(|reference| match reference.string("type").as_deref() {
+                Some("ref/prompt") => named(ItemKind::Prompt, &reference, "name"),
+                Some("ref/resource") => named(ItemKind::Resource, &reference, "uri"),
+                _ => None,
             })
         }
         _ => None,
