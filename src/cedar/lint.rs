@@ -29,14 +29,16 @@ pub struct KnownItem {
 }
 
 /// Warnings about the policies. `items` is everything that is published, searchable or on a server.
-pub fn lint(policies: &Policies, items: &[KnownItem]) -> Vec<Diagnostic> {
-    let linter = Linter { known_types: policies.known_types(), items };
+pub fn lint(policies: &Policies, items: &[KnownItem], has_unknown_items: bool) -> Vec<Diagnostic> {
+    let linter = Linter { known_types: policies.known_types(), items, has_unknown_items };
     policies.policies.iter().flat_map(|policy| linter.policy(policy)).collect()
 }
 
 struct Linter<'a> {
     known_types: BTreeSet<String>,
     items: &'a [KnownItem],
+    /// Whether there may be items that nobody has seen yet: those of a server that was never started.
+    has_unknown_items: bool,
 }
 
 impl Linter<'_> {
@@ -75,7 +77,7 @@ impl Linter<'_> {
             return None;
         }
         let mut ids = self.items.iter().filter(|item| item.action == action).map(|item| item.id.as_str());
-        if ids.clone().any(|known| known == id) {
+        if self.has_unknown_items || ids.clone().any(|known| known == id) {
             return None;
         }
         let warning = Diagnostic::warning(format!("nothing is published as `{literal}`"));

@@ -290,7 +290,7 @@ fn lints(text: &str) -> Vec<String> {
         },
         KnownItem { action: PolicyAction::CallTool, id: "github/search".to_owned(), arguments: None },
     ];
-    lint(&policies(text), &items)
+    lint(&policies(text), &items, false)
         .into_iter()
         .map(|warning| format!("{} ({})", warning.message, warning.hint.unwrap_or_default()))
         .collect()

@@ -3,16 +3,23 @@
 use crate::cedar::{KnownItem, Policies, PolicyAction, lint};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Definition, ItemKind, Snapshot};
+use crate::model::{BackendView, Definition, ItemKind, Snapshot, Status};
 use crate::surface::Surface;
 
 /// Errors and warnings of the section `cedar`.
 pub(super) fn problems(config: &Config, surface: &Surface, snapshot: &Snapshot) -> Vec<Diagnostic> {
     let Some(cedar) = &config.cedar else { return Vec::new() };
     match Policies::load(cedar, &config.folder) {
-        Ok(policies) => lint(&policies, &known_items(surface, snapshot)),
+        Ok(policies) => {
+            lint(&policies, &known_items(surface, snapshot), snapshot.backends.iter().any(|one| is_unseen(one)))
+        }
         Err(errors) => errors,
     }
+}
+
+/// Whether nobody knows what a server offers.
+fn is_unseen(backend: &BackendView) -> bool {
+    backend.status != Status::Ready && ItemKind::ALL.into_iter().all(|kind| backend.lists.of(kind).is_empty())
 }
 
 /// Everything that a policy can name.
