@@ -61,7 +61,7 @@ pub mod cedar;
 pub mod oauth;
 // Code mode: scripts written by a model, each in a process of its own.
 pub mod sandbox;
-// The index over tools: words, candidates, exact score, embeddings.
+// The index over tools: by their words and by their meaning.
 pub mod search;
 // What is counted and recorded of every request.
 pub mod telemetry;

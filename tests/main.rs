@@ -70,6 +70,7 @@ mod supply_chain;
 mod support;
 mod tasks;
 mod testing;
+mod token_exchange;
 mod traces;
 mod trial;
 mod unread_messages;

@@ -10,15 +10,20 @@ const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"n
 
 /// CPU microseconds the process `pid`, which listens at `address`, spends per call.
 pub async fn cost(address: &str, pid: u32, connections: usize, calls: usize) -> f64 {
-    drive(address, connections, 2000.min(calls)).await;
+    cost_with("", address, pid, connections, calls).await
+}
+
+/// The same with more headers, each with its line end.
+pub async fn cost_with(headers: &str, address: &str, pid: u32, connections: usize, calls: usize) -> f64 {
+    drive(headers, address, connections, 2000.min(calls)).await;
     let before = cpu::seconds(pid);
-    drive(address, connections, calls).await;
+    drive(headers, address, connections, calls).await;
     (cpu::seconds(pid) - before) * 1e6 / calls as f64
 }
 
-async fn drive(address: &str, connections: usize, calls: usize) {
+async fn drive(headers: &str, address: &str, connections: usize, calls: usize) {
     let request = format!(
-        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo\r\ncontent-length: {}\r\n\r\n{CALL}",
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo\r\n{headers}content-length: {}\r\n\r\n{CALL}",
         CALL.len()
     );
     let mut tasks = Vec::new();

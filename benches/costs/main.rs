@@ -14,10 +14,14 @@ mod cpu;
 mod extensions;
 mod hops;
 mod http;
+mod identity;
 mod parts;
 mod relay;
 mod replay;
 mod sessions;
+/// The keys of the tests' issuer.
+#[path = "../../tests/support/issuer/signing_key.rs"]
+mod signing_key;
 mod snippets;
 mod stdio;
 mod surface;

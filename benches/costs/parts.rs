@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 use crate::client::Client;
 use crate::hops::{self, Hop};
 use crate::snippets::Snippets;
-use crate::{check, cpu, extensions, http, replay, sessions, stdio, surface, waiting, watched};
+use crate::{check, cpu, extensions, http, identity, replay, sessions, stdio, surface, waiting, watched};
 
 const CALLS: usize = 40_000;
 /// Of which the middle one counts.
@@ -68,6 +68,9 @@ pub async fn run(wanted: &[String]) {
     }
     if is("watched") {
         bench.watched().await;
+    }
+    if is("identity") {
+        bench.identity().await;
     }
     if is("memory") {
         bench.memory().await;
@@ -300,6 +303,27 @@ impl Bench {
         let followed = watched::p99(&mut client, time).await;
         println!("{:<58} {alone:>10.2}", "  p99 of calls that nobody follows (ms)");
         println!("{:<58} {followed:>10.2}", "  p99 of calls that somebody follows (ms)");
+    }
+
+    /// Calls of a user whose token is checked and about whom policies decide.
+    async fn identity(&self) {
+        row("1,000 tools and 200 policies for a new user (ms)", identity::listing(&self.folder), 30.0);
+        row("a decision on arguments, 50 policies (µs)", identity::decision(&self.folder), 30.0);
+        let (_backend, backend) = self.listening(&[self.me(), "http-backend".into()], false).await;
+        let server = format!("  b: {{ url: \"http://{backend}/mcp\" }}\n");
+        let (plain, plain_address) = self.serving(self.config("open.yaml", &server, None)).await;
+        fs::write(self.folder.join("fifty.cedar"), identity::policies(50)).unwrap();
+        let (issuer, token) = identity::issuer().await;
+        let sections = format!("{server}{issuer}cedar: {{ policies: [fifty.cedar] }}\n");
+        let (guarded, guarded_address) = self.serving(self.config("guarded.yaml", &sections, None)).await;
+        let header = format!("authorization: Bearer {token}\r\n");
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            let without = http::cost(&plain_address, plain.id().unwrap(), 32, CALLS / 4).await;
+            let pid = guarded.id().unwrap();
+            rounds.push(http::cost_with(&header, &guarded_address, pid, 32, CALLS / 4).await - without);
+        }
+        row_of("a JWT and 50 policies, over a call without (CPU µs)", watched::middle(rounds), 4.0);
     }
 
     async fn memory(&self) {

@@ -1,7 +1,9 @@
-//! How well and how fast tools are found: `cargo bench --bench retrieval -- FOLDER`.
+//! How well and how fast tools are found: `cargo bench --bench retrieval -- FOLDER [--words] [--cache=FOLDER]`.
 //!
 //! Every folder below FOLDER with a `tools.jsonl` (`{server, name, description, inputSchema}`) is a set; its queries are
 //! in `queries*.jsonl` (`{query_id, query, gold: ["server/name"], gold_groups}`; a group lists tools that serve equally).
+//! Prints a table by words alone and, unless `--words` is given, one with the built-in model. Reading all tools takes
+//! minutes; `--cache` keeps the vectors for the next time.
 
 #![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]
@@ -10,28 +12,75 @@ mod data;
 mod metrics;
 mod run;
 mod table;
+mod thresholds;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+
+use starlark_mcp_proxy::search::semantic::{BuiltinEmbedder, Fusion, Nearness, Vector};
+use starlark_mcp_proxy::search::{EmbedError, Embedder};
 
 fn main() -> ExitCode {
     // Cargo adds `--bench`.
-    let folders: Vec<PathBuf> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).map(Into::into).collect();
+    let (options, folders): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
     if folders.is_empty() {
         eprintln!("which data? cargo bench --bench retrieval -- FOLDER");
         // Not a failure: `cargo bench` without arguments runs this program too.
         return ExitCode::SUCCESS;
     }
-    let mut measured = Vec::new();
-    for folder in &folders {
-        match data::sets(folder) {
-            Ok(sets) => measured.extend(sets.iter().map(run::measure)),
-            Err(error) => {
-                eprintln!("{}: {error}", folder.display());
-                return ExitCode::FAILURE;
-            }
+    match measure(&folders, &options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
         }
     }
+}
+
+fn measure(folders: &[String], options: &[String]) -> Result<(), String> {
+    let mut sets = Vec::new();
+    for folder in folders {
+        sets.extend(data::sets(folder.as_ref()).map_err(|error| format!("{folder}: {error}"))?);
+    }
+    println!("By words alone:\n");
+    table::print(&sets.iter().map(|set| run::measure(set, None, -1.0)).collect::<Vec<_>>());
+    if options.iter().any(|option| option == "--words") {
+        return Ok(());
+    }
+    let cache = options.iter().find_map(|option| option.strip_prefix("--cache=")).map(PathBuf::from);
+    let embedder = BuiltinEmbedder::new(cache.as_deref(), None).map_err(|error| error.to_string())?;
+    let Nearness::Cosine(least) = embedder.fusion().nearness else {
+        return Err("the built-in model has no least cosine".to_owned());
+    };
+    let embedder: Arc<dyn Embedder> = Arc::new(Unlimited(embedder));
+    println!("\nBy words and meaning:\n");
+    // Where there are no queries, nothing is to be found.
+    let with_queries: Vec<_> = sets.iter().filter(|set| !set.queries.is_empty()).collect();
+    let measured: Vec<_> = with_queries.iter().map(|set| run::measure(set, Some(&embedder), least)).collect();
     table::print(&measured);
-    ExitCode::SUCCESS
+    thresholds::print(&with_queries, &measured);
+    Ok(())
+}
+
+/// The model, finding also what is too far away, so that one run shows every threshold.
+#[derive(Debug)]
+struct Unlimited(BuiltinEmbedder);
+
+impl Embedder for Unlimited {
+    fn identity(&self) -> String {
+        self.0.identity()
+    }
+
+    fn fusion(&self) -> Fusion {
+        Fusion { nearness: Nearness::Cosine(-1.0), ..self.0.fusion() }
+    }
+
+    fn embed_tools(&self, texts: &[String]) -> Result<Vec<Vector>, EmbedError> {
+        self.0.embed_tools(texts)
+    }
+
+    fn embed_query(&self, texts: Vec<String>) -> Result<Vec<Vector>, EmbedError> {
+        self.0.embed_query(texts)
+    }
 }

@@ -14,18 +14,19 @@ use tokio::sync::mpsc;
 
 use super::event_peer::{EventPeer, frame};
 use super::events::{CallEvent, CallRequest, ExecRequest};
-use super::find::find;
+use super::find::{FindRequest, find, searchable};
 use super::health::Health;
 use super::operator::{Operator, UseError};
 use super::questions::Questions;
 use super::recorded_calls::CallRecorder;
 use super::report::SurfaceReport;
+use crate::bearer::named_user;
 use crate::control;
 use crate::gateway::{Gateway, SurfaceHandle};
 use crate::json::{Raw, valid};
-use crate::model::{Abilities, CallSource, ClientProfile, Era, ItemKind, Owner, Principal, SurfaceKey};
+use crate::model::{Abilities, CallSource, ClientProfile, Era, ItemKind, NamedUser, Owner, Principal, SurfaceKey};
 use crate::process::ANCESTORS_VARIABLE;
-use crate::server::{Identity, Server};
+use crate::server::Server;
 use crate::wire::http::{HttpReply, SocketRequest, SocketService, serve_socket};
 use crate::wire::outbound::OutboundMessage;
 
@@ -86,16 +87,15 @@ impl ControlApi {
         status
     }
 
-    fn principal(&self, user: Option<&str>) -> Principal {
-        match user {
-            Some(sub) => Identity::named(&self.gateway.authentication().borrow().tokens, sub),
-            None => self.local.clone(),
-        }
+    fn principal(&self, user: Option<&NamedUser>) -> Result<Principal, Refused> {
+        let Some(user) = user else { return Ok(self.local.clone()) };
+        let principal = named_user(&self.gateway.authentication().borrow(), user);
+        principal.map_err(|error| problem(StatusCode::BAD_REQUEST, &error))
     }
 
     /// A user of this proxy who can be asked this much, with the surface of that user.
-    async fn operator(&self, user: Option<&str>, abilities: Abilities) -> Result<Operator, Refused> {
-        let principal = self.principal(user);
+    async fn operator(&self, user: Option<&NamedUser>, abilities: Abilities) -> Result<Operator, Refused> {
+        let principal = self.principal(user)?;
         let key = SurfaceKey { principal: principal.clone(), client: Arc::default() };
         let handle = SurfaceHandle::of(key, ClientProfile { era: Era::Session, abilities });
         self.gateway.first_lists().await;
@@ -114,6 +114,7 @@ impl ControlApi {
             (&Method::GET, ["surface"]) => self.surface(&request).await,
             (&Method::GET, ["logs"]) => self.logs(&request),
             (&Method::GET, ["find"]) => self.find(&request).await,
+            (&Method::GET, ["searchable"]) => self.searchable(&request).await,
             (&Method::GET, ["operations"]) => Ok(self.operations(&request).await),
             (&Method::GET, ["script"]) => self.script(&request).await,
             (&Method::GET, ["events"]) => Ok(self.events()),
@@ -128,8 +129,8 @@ impl ControlApi {
             (
                 _,
                 [
-                    "status" | "surface" | "logs" | "find" | "operations" | "script" | "call" | "exec" | "events"
-                    | "calls" | "recording",
+                    "status" | "surface" | "logs" | "find" | "searchable" | "operations" | "script" | "call" | "exec"
+                    | "events" | "calls" | "recording",
                 ]
                 | ["questions" | "calls", _]
                 | ["calls", _, "test"]
@@ -142,7 +143,7 @@ impl ControlApi {
     async fn surface(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
         let capabilities = request.parameter("capabilities").map(serde_json::from_str::<Value>);
         let capabilities = capabilities.transpose().map_err(|error| bad_request(&error))?.unwrap_or_default();
-        let operator = self.operator(request.parameter("user"), Abilities::read(&capabilities)).await?;
+        let operator = self.operator(user(request)?.as_ref(), Abilities::read(&capabilities)).await?;
         let (gateway, surface) = (Arc::clone(&operator.gateway), Arc::clone(&operator.surface));
         let wants = |what| request.parameter(what) == Some("true");
         let (with_histories, with_tokens) = (wants("histories"), wants("tokens"));
@@ -172,10 +173,18 @@ impl ControlApi {
         };
         let limit =
             request.parameter("limit").map_or(Ok(8), str::parse::<usize>).map_err(|error| bad_request(&error))?;
-        let operator = self.operator(request.parameter("user"), Abilities::NONE).await?;
-        let found = find(&operator.surface, words.to_owned(), limit.clamp(1, MAX_FOUND)).await;
+        let operator = self.operator(user(request)?.as_ref(), Abilities::NONE).await?;
+        let by_words = request.parameter("words") == Some("true");
+        let asked = FindRequest { query: words.to_owned(), limit: limit.clamp(1, MAX_FOUND), by_words };
+        let found = find(&operator.surface, asked, Box::new(|_, _| {})).await;
         let (found, of) = found.map_err(|error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error))?;
         Ok(self.within(json!({"found": found, "of": of}).to_string(), request, &operator).await)
+    }
+
+    async fn searchable(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
+        let operator = self.operator(user(request)?.as_ref(), Abilities::NONE).await?;
+        let names = json!({"names": searchable(&operator.surface)});
+        Ok(self.within(names.to_string(), request, &operator).await)
     }
 
     /// A reply that counts toward what waits for the user.
@@ -190,7 +199,7 @@ impl ControlApi {
         let Some(kind) = kinds.into_iter().find(|kind| kind.noun() == call.kind) else {
             return Err(problem(StatusCode::BAD_REQUEST, "`kind` must be `tool`, `resource` or `prompt`"));
         };
-        let (user, capabilities) = (call.user.as_deref(), &call.capabilities);
+        let (user, capabilities) = (call.user.as_ref(), &call.capabilities);
         let (operator, frames, stream) = self.caller(user, capabilities, Some((kind, &call.key))).await?;
         let operator = Operator { source: source(request), uid: request.uid, ..operator };
         tokio::spawn(async move {
@@ -202,7 +211,7 @@ impl ControlApi {
 
     async fn exec(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
         let exec: ExecRequest = body(request)?;
-        let (operator, frames, stream) = self.caller(exec.user.as_deref(), &exec.capabilities, None).await?;
+        let (operator, frames, stream) = self.caller(exec.user.as_ref(), &exec.capabilities, None).await?;
         let operator = Operator { uid: request.uid, ..operator };
         let limits = self.gateway.code_mode();
         tokio::spawn(async move {
@@ -218,7 +227,7 @@ impl ControlApi {
     /// for only if it is wanted: to find that out, every server may have to be started once more.
     async fn caller(
         &self,
-        user: Option<&str>,
+        user: Option<&NamedUser>,
         capabilities: &Value,
         wanted: Option<(ItemKind, &str)>,
     ) -> Result<(Operator, mpsc::Sender<OutboundMessage>, mpsc::Receiver<OutboundMessage>), Refused> {
@@ -298,6 +307,14 @@ fn source(request: &SocketRequest) -> CallSource {
         Some(source) if source == CallSource::Console.as_str() => CallSource::Console,
         _ => CallSource::Control,
     }
+}
+
+/// The user whom the parameters of a request name.
+fn user(request: &SocketRequest) -> Result<Option<NamedUser>, Refused> {
+    let Some(sub) = request.parameter("user") else { return Ok(None) };
+    let claims = request.parameter("claims").map_or(Ok(serde_json::Map::new()), serde_json::from_str);
+    let claims = claims.map_err(|error| bad_request(&error))?;
+    Ok(Some(NamedUser { sub: sub.to_owned(), claims }))
 }
 
 fn body<'a, T: Deserialize<'a>>(request: &'a SocketRequest) -> Result<T, Refused> {

@@ -11,7 +11,7 @@ use super::events::CallEvent;
 use super::questions::Questions;
 use crate::backend::{Peer, Question};
 use crate::json::{Raw, RawRef};
-use crate::model::{Abilities, Era, Owner, Principal};
+use crate::model::{Abilities, Era, Owner, PersonKey, Principal};
 use crate::wire::outbound::OutboundMessage;
 use crate::wire::{LoggingLevel, RpcError, sse};
 
@@ -64,6 +64,11 @@ impl Peer for EventPeer {
 
     fn person(&self) -> Owner {
         self.person.clone()
+    }
+
+    /// The operator of the proxy shows no token of an issuer.
+    fn person_key(&self) -> Option<PersonKey> {
+        None
     }
 
     fn era(&self) -> Era {
@@ -131,8 +136,8 @@ impl Peer for EventPeer {
         .boxed()
     }
 
-    fn supports_form(&self, _: &Question) -> bool {
-        self.abilities.form
+    fn supports(&self, question: &Question) -> bool {
+        question.is_within(self.abilities)
     }
 
     fn between_calls(&self) -> Option<Arc<dyn Peer>> {

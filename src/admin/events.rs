@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::json::Raw;
+use crate::model::NamedUser;
 
 /// The body of `POST /call`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -15,9 +16,9 @@ pub struct CallRequest {
     pub key: String,
     /// The params of the MCP request.
     pub params: Raw,
-    /// The `sub` of a token or any other name; the local user if it is missing.
+    /// The user to act as; the local user if it is missing.
     #[serde(default)]
-    pub user: Option<String>,
+    pub user: Option<NamedUser>,
     /// What the caller can be asked, as capabilities of an MCP client.
     #[serde(default)]
     pub capabilities: Value,
@@ -31,7 +32,7 @@ pub struct ExecRequest {
     /// What the script reads as `data`.
     pub data: Value,
     #[serde(default)]
-    pub user: Option<String>,
+    pub user: Option<NamedUser>,
     #[serde(default)]
     pub capabilities: Value,
 }

@@ -22,7 +22,7 @@ mod watching;
 pub use api::{ControlApi, LogsProvider, SOURCE_HEADER};
 pub use diagnostics::DiagnosticsPort;
 pub use events::{CallEvent, CallRequest, ExecRequest};
-pub use find::{FoundTool, find};
+pub use find::{EmbeddingProgress, FindRequest, FoundTool, find, searchable};
 pub use health::Health;
 pub use live_events::LiveEvent;
 pub use operator::{Operator, UseError};

@@ -78,7 +78,8 @@ impl GuardedServer {
         let log_in = Arc::new(FakeLogIn { token: watch::Sender::new(token), remedy: Mutex::default() });
         let (changes, shown) = (Arc::new(Notify::new()), Arc::clone(&log_in));
         let environment = Environment {
-            pool: HttpPool::new().unwrap(),
+            person_changes: Arc::default(),
+            pool: HttpPool::default(),
             credentials: CredentialsSource::new(move |_, _| Some(Arc::clone(&shown) as Arc<dyn Credentials>)),
             cache: Cache::at(None),
             executable: std::env::current_exe().unwrap(),

@@ -8,14 +8,16 @@ mod transport;
 mod connection;
 mod supervision;
 mod handle;
+mod per_person;
 #[cfg(test)]
 mod log_in_tests;
 
 pub use call::{
-    Answer, Backend, BackendCall, CacheHint, CallError, Cancellation, ConnectedBackend, Listener, Peer, Question,
-    Subscriber, Subscription, TASKS_EXTENSION, TimeLimit,
+    Answer, Backend, BackendCall, CacheHint, CallError, Cancellation, ConnectedBackend, Listener, LocalBackend, Peer,
+    PerPersonBackend, PersonBackend, Question, Subscriber, Subscription, TASKS_EXTENSION, TimeLimit,
 };
 pub use connection::{Audience, Cache, CredentialsSource, Environment, SoleClient, StartPolicy, StartSlots};
 pub use handle::{Handle, ServerLoad, StopOnDrop, forbidden_input_request, start, wants_more};
+pub use per_person::PerPersonServer;
 pub use supervision::{ROOTS_CHANGED, RestartOutcome, idle_view};
 pub use transport::RunningProcess;

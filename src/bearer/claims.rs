@@ -78,13 +78,16 @@ pub(super) fn check(
     if claims.contains_key("cnf") {
         return refuse("the token is bound to a key and cannot be used as a bearer token");
     }
-    if !issuer.clients.is_empty() {
-        let client = CLIENT_CLAIMS.iter().find_map(|name| claims.get(*name)?.as_str());
-        if !client.is_some_and(|client| issuer.clients.iter().any(|known| known == client)) {
-            return refuse("the client of the token is not accepted");
-        }
+    let is_known = |client: &str| issuer.clients.iter().any(|known| known == client);
+    if !issuer.clients.is_empty() && !client(claims).is_some_and(is_known) {
+        return refuse("the client of the token is not accepted");
     }
     Ok(expires)
+}
+
+/// The client that a token was given to.
+pub(super) fn client(claims: &Claims) -> Option<&str> {
+    CLIENT_CLAIMS.iter().find_map(|name| claims.get(*name)?.as_str())
 }
 
 #[cfg(test)]

@@ -53,10 +53,22 @@ pub(super) async fn introspect(
     let claims: Map<String, Value> =
         serde_json::from_slice(response.body()).map_err(|_| unavailable("its answer is no JSON object"))?;
     match claims.get("active") {
+        Some(Value::Bool(true)) if is_for_renewal(&claims) => {
+            Err(TokenError::Invalid("the token is one to get other tokens with"))
+        }
         Some(Value::Bool(true)) => Ok(claims),
         Some(Value::Bool(false)) => Err(TokenError::Invalid("the token is not active")),
         _ => Err(unavailable("its answer does not say whether the token is active")),
     }
+}
+
+/// Whether an issuer says that it is a refresh token: `token_type` as RFC 7662 has it, or `typ` as Keycloak writes.
+fn is_for_renewal(claims: &Map<String, Value>) -> bool {
+    let says = |name: &str, kinds: &[&str]| {
+        let kind = claims.get(name).and_then(Value::as_str);
+        kind.is_some_and(|kind| kinds.iter().any(|renewal| kind.eq_ignore_ascii_case(renewal)))
+    };
+    says("token_type", &["refresh_token"]) || says("typ", &["Refresh", "Offline"])
 }
 
 /// HTTP Basic as OAuth wants it: both parts encoded as in a form (RFC 6749, 2.3.1).

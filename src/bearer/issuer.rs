@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::issuer_keys::IssuerKeys;
+use super::keys::IssuerKeys;
 use super::notices::Notices;
 use crate::config::IssuerConfig;
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::claim_values::{Claims, find, texts};
+use super::claims::client;
 use super::notices::Notices;
 use crate::config::IssuerConfig;
-use crate::json::canonical;
+use crate::json::{canonical, digest};
 use crate::model::{Principal, Realm, Who};
 
 /// The user of checked claims. Lists are sorted, because an issuer may send them in any order.
@@ -46,6 +47,44 @@ pub(super) fn user(claims: &Claims, issuer: &IssuerConfig, notices: &Notices) ->
         groups: sorted(groups).into(),
         claims: canonical(&Value::Object(listed)).into(),
         scopes: sorted(scopes(claims)).into(),
+        client_id: client(claims).unwrap_or_default().into(),
+        rights: rights(claims).into(),
+    }
+}
+
+/// Claims that say what the holder of a token may do, and how they have logged in. Other servers may decide by them, so two
+/// tokens that differ in one of them are not exchanged for each other.
+const RIGHTS: [&str; 13] = [
+    "acr",
+    "act",
+    "amr",
+    "aud",
+    "authorization_details",
+    "entitlements",
+    "groups",
+    "permissions",
+    "realm_access",
+    "resource_access",
+    "roles",
+    "tenant",
+    "tid",
+];
+
+fn rights(claims: &Claims) -> String {
+    let named: Map<String, Value> =
+        RIGHTS.iter().filter_map(|name| Some(((*name).to_owned(), in_order(claims.get(*name)?)))).collect();
+    if named.is_empty() { String::new() } else { digest(&Value::Object(named)) }
+}
+
+/// The value with sorted lists of texts: an issuer may send them in any order.
+fn in_order(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => match texts(value) {
+            Some(texts) => sorted(texts).into(),
+            None => items.iter().map(in_order).collect(),
+        },
+        Value::Object(members) => members.iter().map(|(name, member)| (name.clone(), in_order(member))).collect(),
+        other => other.clone(),
     }
 }
 

@@ -10,8 +10,8 @@ use super::claims::{self, Demands};
 use super::error::TokenError;
 use super::introspection::introspect;
 use super::issuer::Issuer;
-use super::issuer_keys::IssuerKeys;
 use super::jwt::{self, Jwt};
+use super::keys::IssuerKeys;
 use super::resource::Resource;
 use super::token_cache::{TokenCache, TokenDigest, digest};
 use super::user::user;
@@ -35,6 +35,8 @@ pub struct VerifiedToken {
     pub principal: Principal,
     /// Until when it counts, the difference of the clocks included. `None` if nobody says.
     pub expires: Option<SystemTime>,
+    /// When it ends for everybody else, to whom the clocks say the same.
+    pub ends: Option<SystemTime>,
     /// Which keys of the issuer have checked it; `None` if the issuer itself has.
     keys: Option<u64>,
 }
@@ -126,7 +128,8 @@ impl TokenVerifier {
             return Err(TokenError::Invalid("the signature of the token is wrong"));
         }
         let principal = user(&jwt.claims, &issuer.config, &issuer.notices);
-        let verified = Arc::new(VerifiedToken { principal, expires, keys: Some(generation) });
+        let ends = expires.and_then(|expires| expires.checked_sub(issuer.config.clock_skew));
+        let verified = Arc::new(VerifiedToken { principal, expires, ends, keys: Some(generation) });
         if let Some(expires) = expires {
             self.verified.insert(digest(token), Arc::clone(&verified), expires);
         }
@@ -155,7 +158,8 @@ impl TokenVerifier {
         // The issuer may revoke the token before it expires, so streams end earlier and are opened again.
         let asked_again = now + MAX_UNASKED;
         let stream_end = expires.map_or(asked_again, |expires| expires.min(asked_again));
-        let verified = Arc::new(VerifiedToken { principal, expires: Some(stream_end), keys: None });
+        let ends = stream_end.checked_sub(issuer.config.clock_skew);
+        let verified = Arc::new(VerifiedToken { principal, expires: Some(stream_end), ends, keys: None });
         let until = now + settings.cache;
         let until = expires.map_or(until, |expires| expires.min(until));
         self.verified.insert(digest, Arc::clone(&verified), until);

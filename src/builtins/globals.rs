@@ -6,10 +6,10 @@ use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::backends::backend::register_backends;
 use super::code_mode::run_script::register_run_script;
-use super::effects::{cached, elicit, log, parallel, rate_limits, state};
+use super::effects::{cached, elicit, elicit_url, log, notify, parallel, rate_limits, roots, state};
 use super::metadata::make::register_metadata;
 use super::publish::{bind, carrier, functions, instructions, passthrough, skip, unchecked};
-use super::pure::{attempt, base64, digest, fuzzy, json, math, redact, regex, results, time, tokens, url};
+use super::pure::{attempt, base64, content, digest, fuzzy, json, math, redact, regex, results, time, tokens, url};
 use super::search::index::register_search_index;
 use super::session::{config, identity};
 use crate::script::register_operators;
@@ -46,12 +46,16 @@ const PURE: &[fn(&mut GlobalsBuilder)] = &[
 const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     register_operators,
     log::register_log,
+    notify::register_notify,
     identity::register_identity,
     elicit::register_elicit,
+    elicit_url::register_elicit_url,
+    roots::register_roots,
     parallel::register_parallel,
     cached::register_cached,
     rate_limits::register_rate_limits,
     state::register_state,
+    content::register_content,
 ];
 
 /// Built-ins for session scripts only.

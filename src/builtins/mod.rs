@@ -17,11 +17,14 @@ mod search;
 mod session;
 
 pub use effects::elicit::UNAVAILABLE;
+pub use effects::roots::client_roots;
 pub use globals::{common, pure, session, session_builder};
 pub use metadata::names::{MAX_NAME, is_plain_name};
 pub use publish::carrier::Carrier;
+pub use publish::completion::{Completers, check_complete, completable_names, unknown_argument};
 pub use publish::plan::{Handler, Plan, Published};
 pub use publish::provenance::{DefinitionEdit, SkippedItem};
+pub use publish::refresh::refresh_interval;
 pub use pure::redact::{redacted_json, redacted_text};
 pub use pure::regex::glob_matches;
 pub use pure::time::members as time_members;

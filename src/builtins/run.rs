@@ -11,15 +11,17 @@ use starlark::values::{OwnedFrozenValue, ValueLike};
 use super::backends::BackendHandler;
 use super::effects::wrapper::is_unchecked;
 use super::metadata::Metadata;
+use super::publish::completion::Completers;
 use super::publish::provenance::Provenance;
+use super::publish::refresh::interval_of;
 use super::session::World;
 use super::session::world::Notes;
 use super::{Handler, Hook, OtherHook, Plan, Published, Settings, SkippedItem, globals, presets};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::memory;
-use crate::model::{ItemKind, ItemRef, Snapshot, SurfaceKey};
+use crate::model::{ItemKind, ItemRef, Snapshot, SurfaceKey, interface_fault};
 use crate::sandbox::Workers;
-use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
+use crate::script::{CallSite, Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
 
 /// The world that the built-ins of a session script use, for evaluating code outside of a run.
 pub fn world(
@@ -91,6 +93,7 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     if let Some(collected) = done.module.owned_extra_value() {
         take_published(&collected, &world, &mut plan);
     }
+    check_interfaces(&plan, &world.snapshot)?;
     plan.on_request = Hook::of(&done.module, &world)?;
     plan.on_other_request = OtherHook::of(&done.module, &world)?;
     let mut notes = world.notes();
@@ -113,6 +116,25 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     let settings = crate::json::canonical(&serde_json::Value::Object(world.settings.sections.clone()));
     plan.digest = crate::json::digest(&serde_json::json!([done.digest, settings]));
     Ok(plan)
+}
+
+/// Checks that the user interface of each tool that the script has made itself is published, or that a server has it.
+fn check_interfaces(plan: &Plan, snapshot: &Snapshot) -> Result<(), Diagnostic> {
+    let resource = |uri: &str| {
+        let published = plan.resources.iter().map(|resource| &*resource.definition);
+        let of_servers = snapshot.backends.iter().flat_map(|backend| backend.lists.of(ItemKind::Resource));
+        published.chain(of_servers.map(|definition| &**definition)).find(|definition| definition.key() == uri)
+    };
+    for tool in plan.tools.iter().filter(|tool| tool.origin.is_none()) {
+        if let Some((problem, hint)) = interface_fault(&tool.definition, resource) {
+            let mut diagnostic = Diagnostic::error(problem).hint(hint);
+            diagnostic
+                .notes
+                .extend(tool.site.as_ref().and_then(CallSite::line).map(|line| format!("published at {line}")));
+            return Err(diagnostic);
+        }
+    }
+    Ok(())
 }
 
 /// The items that the script skipped and does not publish.
@@ -161,7 +183,8 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
         let entries =
             FrozenDictRef::from_frozen_value(dict).map(|dict| dict.iter().collect::<Vec<_>>()).unwrap_or_default();
         for (_, entry) in entries {
-            let Some([metadata, handler]) = FrozenTupleRef::from_frozen_value(entry).map(FrozenTupleRef::content)
+            let Some([metadata, handler, options @ ..]) =
+                FrozenTupleRef::from_frozen_value(entry).map(FrozenTupleRef::content)
             else {
                 continue;
             };
@@ -172,11 +195,20 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
                 Some(backend) => Handler::Backend(backend.target.clone()),
                 None => {
                     let function = Function::new(collected.map(|_| *handler), world.clone());
-                    Handler::Script(if is_unchecked(handler.to_value()) { function.unchecked() } else { function })
+                    let function = if is_unchecked(handler.to_value()) { function.unchecked() } else { function };
+                    Handler::Script(match metadata.timeout {
+                        Some(limit) => function.with_timeout(limit),
+                        None => function,
+                    })
                 }
             };
             let key = (metadata.kind, metadata.definition.key().to_owned());
             let site = world.notes().published.get(&key).map(|published| published.site.clone());
+            let completers = options.first().and_then(|dict| {
+                let world: Arc<dyn std::any::Any + Send + Sync> = world.clone();
+                Completers::of(*dict, collected, &world, site.clone())
+            });
+            let refresh = options.get(1).and_then(|refresh| interval_of(refresh.to_value()));
             plan.of_mut(metadata.kind).push(Published {
                 definition: metadata.definition.clone(),
                 handler,
@@ -184,6 +216,8 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
                 checks,
                 bound: metadata.bound.clone(),
                 carrier: metadata.carrier.clone(),
+                completers,
+                refresh,
                 site,
                 edits: metadata.edits.clone(),
             });

@@ -2,7 +2,7 @@
 
 use super::call::{Calls, check_arguments_are_unique};
 use super::context::{ItemCall, RequestContext};
-use super::handler_run::failed;
+use super::handler::run::failed;
 use super::permit::{AccessRefusal, Asking, Permit};
 use crate::backend::CallError;
 use crate::cedar::{AccessCaller, AccessItem, CurrentPolicies, PolicyAction};

@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::context::RequestContext;
 use crate::backend;
 use crate::backend::CallError;
 use crate::backend::Peer;
-use crate::json::{Raw, raw};
+use crate::host_io::resolved_client_folders;
+use crate::json::{Object, Raw, RawRef, raw};
 use crate::model::{AnsweredQuestion, checked_answer};
-use crate::script::{JournalSnapshot, Question};
+use crate::script::{JournalSnapshot, Question, QuestionKind};
 
 /// How long a person may take to answer. Tickets expire after the same time.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
@@ -24,29 +25,63 @@ const MAX_REMINDERS: u32 = 2;
 /// The maximum size of all journals of calls that wait in this process, in bytes.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// Encodes a script's question as `elicitation/create`.
+/// Encodes a script's question as the request to the client.
 pub fn as_request(question: &Question) -> backend::Question {
-    let params = json!({"message": question.message, "requestedSchema": question.schema});
-    backend::Question { method: "elicitation/create".to_owned(), params: raw(&params), answer_timeout: ANSWER_TIMEOUT }
+    let (method, params) = match &question.kind {
+        QuestionKind::Form => {
+            ("elicitation/create", json!({"message": question.message, "requestedSchema": question.schema}))
+        }
+        QuestionKind::Url(url) => {
+            ("elicitation/create", json!({"mode": "url", "message": question.message, "url": url}))
+        }
+        QuestionKind::Roots => ("roots/list", json!({})),
+    };
+    backend::Question { method: method.to_owned(), params: raw(&params), answer_timeout: ANSWER_TIMEOUT }
+}
+
+/// The answer to a question as [`take_answer`] takes it. The folders of a client are looked up in the file system.
+///
+/// # Errors
+/// Why the answer is invalid.
+pub async fn prepared_answer(question: &Question, answer: Option<&RawRef>) -> Result<Raw, String> {
+    let answer = answer.ok_or("the answer is missing")?.to_owned();
+    if question.kind != QuestionKind::Roots {
+        return Ok(answer);
+    }
+    let resolved = tokio::task::spawn_blocking(move || resolved_client_folders(&answer)).await;
+    resolved.map_err(|error| error.to_string())?
+}
+
+/// An answer as the script gets it. Fails with the reason why it is invalid.
+fn checked(question: &Question, answer: &RawRef) -> Result<Raw, String> {
+    match question.kind {
+        QuestionKind::Form => checked_answer(&question.schema, answer),
+        // Whoever agrees to visit an address fills in no form.
+        QuestionKind::Url(_) => {
+            let action = Object::of(answer).map_err(|error| error.to_string())?.edit().remove("content").finish_raw();
+            checked_answer(&question.schema, &action)
+        }
+        QuestionKind::Roots => {
+            let roots: Value = serde_json::from_str(answer.get()).map_err(|error| error.to_string())?;
+            let roots = roots.get("roots").and_then(Value::as_array).ok_or("it has no list `roots`")?;
+            match roots.iter().all(|root| root["uri"].is_string()) {
+                true => Ok(answer.to_owned()),
+                false => Err("a root has no `uri`".to_owned()),
+            }
+        }
+    }
 }
 
 /// Puts an answer into the journal if it matches the question's schema. Otherwise the question stays open. Returns an
 /// error if the question has been repeated too often.
-pub fn take_answer(
-    journal: &mut JournalSnapshot,
-    key: &str,
-    answer: Option<&crate::json::RawRef>,
-) -> Result<(), String> {
-    let schema =
-        journal.questions().into_iter().find(|(open, _)| open == key).map(|(_, question)| question.schema.clone());
-    let Some(schema) = schema else { return Ok(()) };
-    let reason = match answer.map(|answer| checked_answer(&schema, answer)) {
-        Some(Ok(answer)) => {
+pub fn take_answer(journal: &mut JournalSnapshot, key: &str, answer: Result<Raw, String>) -> Result<(), String> {
+    let Some(question) = open_question(journal, key) else { return Ok(()) };
+    let reason = match answer.and_then(|answer| checked(&question, &answer)) {
+        Ok(answer) => {
             journal.answer(key, answer);
             return Ok(());
         }
-        Some(Err(reason)) => reason,
-        None => "the answer is missing".to_owned(),
+        Err(reason) => reason,
     };
     if journal.remind(key) > MAX_REMINDERS {
         return Err(format!("the client sent no valid answer to the question (last: {reason})"));
@@ -105,23 +140,25 @@ pub(super) async fn answered(
             answers = answers => answers,
         };
         for (key, answer) in answers {
-            if let Some(recording) = &request.recording {
-                recording.note(|noted| noted.replay.questions.extend(answered_question(&journal, &key, &answer)));
+            let Some(question) = open_question(&journal, &key) else { continue };
+            let answer = prepared_answer(&question, Some(&answer)).await;
+            if let (Some(recording), Ok(answer)) = (&request.recording, &answer) {
+                let answered = AnsweredQuestion { message: question.message, answer: Raw::clone(answer) };
+                recording.note(|noted| noted.replay.questions.push(answered));
             }
-            take_answer(&mut journal, &key, Some(&answer)).map_err(failed)?;
+            take_answer(&mut journal, &key, answer).map_err(failed)?;
         }
     }
 }
 
-/// An open question of the journal with its answer.
-fn answered_question(journal: &JournalSnapshot, key: &str, answer: &Raw) -> Option<AnsweredQuestion> {
-    let questions = journal.questions();
-    let (_, question) = questions.iter().find(|(open, _)| open == key)?;
-    Some(AnsweredQuestion { message: question.message.clone(), answer: Raw::clone(answer) })
+/// The question with this key, if it has no answer yet.
+fn open_question(journal: &JournalSnapshot, key: &str) -> Option<Question> {
+    journal.questions().into_iter().find(|(open, _)| open == key).map(|(_, question)| question.clone())
 }
 
-/// Asks one question. A timeout and an error response both count as the answer `cancel`.
+/// Asks one question. A timeout and an error response both count as the answer `cancel`, or as no folders.
 async fn ask(peer: &Arc<dyn Peer>, key: String, question: backend::Question) -> (String, Raw) {
+    let none = if question.method == "roots/list" { json!({"roots": []}) } else { json!({"action": "cancel"}) };
     let answer = tokio::time::timeout(ANSWER_TIMEOUT, peer.ask(question)).await;
-    (key, answer.ok().and_then(Result::ok).unwrap_or_else(|| raw(&json!({"action": "cancel"}))))
+    (key, answer.ok().and_then(Result::ok).unwrap_or_else(|| raw(&none)))
 }

@@ -10,18 +10,18 @@ use super::asking::{self, WaitingMemory};
 use super::call_outcome;
 use super::context::{ItemCall, RequestContext};
 use super::dispatch::Dispatcher;
-use super::handler_run::{HandlerRun, HandlerWork, ambiguous, failed, malformed};
-use super::host::RequestHost;
+use super::handler::host::RequestHost;
+use super::handler::request_state::RequestState;
+use super::handler::run::{HandlerRun, HandlerWork, ambiguous, failed, malformed};
 use super::permit::Permit;
 use super::published_uri::with_published_uri;
-use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
 use crate::backend::{BackendCall, CallError, Cancellation, Peer};
 use crate::builtins::Handler;
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, check_unique_keys, raw};
 use crate::model::{CallOutcome, HandledCall, ItemKind, Principal, RefusalReason, RequestInfo, error_text};
-use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
+use crate::script::{Host, Journal, JournalCursor, JournalSnapshot, Relay};
 use crate::store::Store;
 use crate::surface::{PublishedItem, Surface};
 use crate::telemetry::CallRecording;
@@ -275,9 +275,11 @@ impl Calls {
             question_count: Arc::default(),
             progress: Arc::default(),
             extension_call: None,
+            relay: Relay::default(),
             recording: None,
             test_overrides: self.test_overrides.clone(),
             surface: None,
+            observer: None,
         }
     }
 
@@ -289,7 +291,7 @@ impl Calls {
     ) -> Result<Option<Raw>, CallError> {
         let (kind, name): (ItemKind, Arc<str>) = (run.kind(), run.key().into());
         // A handler needs a journal only if the client can be asked: only then may it run a second time.
-        let can_ask = journal.is_some() || request.peer.as_ref().is_some_and(|peer| peer.askable().form);
+        let can_ask = journal.is_some() || request.peer.as_ref().is_some_and(|peer| peer.askable().answers_scripts());
         let cursor = can_ask.then(|| JournalCursor::first(Journal::of(journal.unwrap_or_default())));
         let namespace = Arc::clone(&request.surface.namespace);
         let script_request = request.info(kind.use_method().into(), Arc::clone(&name));

@@ -94,6 +94,23 @@ impl Dispatcher {
         }
     }
 
+    /// How often a resource of a backend in this process is refreshed for clients that follow it; `None` if it is not.
+    pub fn refresh_interval(&self, backend: &Arc<str>, uri: &str) -> Option<Duration> {
+        self.find(backend).ok()?.backend.local()?.refresh_interval(uri)
+    }
+
+    /// Reads a resource of a backend in this process for clients that follow it. The error is for the log.
+    pub async fn refresh(&self, backend: &Arc<str>, call: BackendCall, _permit: Permit) -> Result<Answer, CallError> {
+        let target = self.find(backend)?;
+        let counted = CountedCall::begin(backend, &call, target, None, None);
+        let outcome = match target.backend.local() {
+            Some(local) => local.refresh(call).await,
+            None => Err(CallError::no_subscriptions(backend)),
+        };
+        counted.end(&outcome);
+        outcome
+    }
+
     /// Calls a backend from a handler and blocks the handler until the result arrives. Tools of extensions run on the
     /// handler's own stack.
     pub fn call_blocking(
@@ -134,6 +151,11 @@ impl Dispatcher {
     /// Whether calls of a backend run in this process, as a part of the handler that makes them.
     pub fn is_in_process(&self, backend: &Arc<str>) -> bool {
         self.find(backend).is_ok_and(|target| target.backend.is_in_process())
+    }
+
+    /// Whether everybody has a connection of their own to a backend.
+    pub fn is_per_person(&self, backend: &Arc<str>) -> bool {
+        self.find(backend).is_ok_and(|target| target.backend.per_person().is_some())
     }
 
     /// Sends a notification to a backend.

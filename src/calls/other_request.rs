@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 
 use super::call::Calls;
 use super::context::RequestContext;
-use super::handler_run::record_failure;
+use super::handler::run::record_failure;
 use crate::backend::CallError;
 use crate::json::{Raw, RawRef, check_unique_keys};
 use crate::script::{Failure, FailureKind, Limits, Stop};

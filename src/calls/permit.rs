@@ -25,7 +25,7 @@ impl Permit {
 
     /// Whether it was given by the policies in force. Those may have changed while the call waited.
     pub(super) fn is_current(&self, policies: &CurrentPolicies) -> bool {
-        self.0 == policies.get().map(|policies| policies.number())
+        self.0 == policies.number()
     }
 
     /// The number of the policies that gave it.

@@ -14,6 +14,16 @@ pub enum PolicyAction {
 impl PolicyAction {
     pub const ALL: [Self; 4] = [Self::CallTool, Self::GetPrompt, Self::ReadResource, Self::CallMethod];
 
+    /// The position in [`PolicyAction::ALL`].
+    pub(super) fn index(self) -> usize {
+        match self {
+            Self::CallTool => 0,
+            Self::GetPrompt => 1,
+            Self::ReadResource => 2,
+            Self::CallMethod => 3,
+        }
+    }
+
     /// The use of an item.
     pub fn of(kind: ItemKind) -> Self {
         match kind {

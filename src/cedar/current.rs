@@ -21,6 +21,11 @@ impl CurrentPolicies {
         self.0.borrow().clone()
     }
 
+    /// The number of the policies in force.
+    pub fn number(&self) -> Option<u64> {
+        self.0.borrow().as_ref().map(|policies| policies.number())
+    }
+
     /// Puts policies in force. Equal files keep the policies that are in force.
     pub fn set(&self, policies: Option<Arc<Policies>>) {
         self.0.send_if_modified(|current| {

@@ -8,8 +8,11 @@ use cedar_policy::{Context, Entities, Entity, EntityId, EntityTypeName, EntityUi
 use serde_json::{Map, Value};
 
 use super::access::{AccessCaller, AccessItem};
+use super::action::PolicyAction;
 use super::values::{self, Attributes, Converted};
 
+/// The type of the entities of callers.
+pub(super) const CLIENT: &str = "Client";
 /// The annotations of a tool that are attributes.
 const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
@@ -17,6 +20,8 @@ const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "
 #[derive(Debug)]
 pub(super) struct EntityTypes {
     client: EntityTypeName,
+    /// In the order of [`PolicyAction::ALL`]. Reading a name costs Cedar microseconds.
+    items: [EntityTypeName; PolicyAction::ALL.len()],
     group: EntityTypeName,
     server: EntityTypeName,
     /// The entity above all servers.
@@ -31,11 +36,27 @@ pub(super) struct InvalidType(String);
 impl EntityTypes {
     pub(super) fn new(group: &str, proxy: &str) -> Result<Self, InvalidType> {
         let server = type_name("MCP")?;
-        Ok(EntityTypes { client: type_name("Client")?, group: type_name(group)?, proxy: uid(&server, proxy), server })
+        let [call_tool, get_prompt, read_resource, call_method] =
+            PolicyAction::ALL.map(|action| type_name(action.entity_type()));
+        Ok(EntityTypes {
+            client: type_name(CLIENT)?,
+            items: [call_tool?, get_prompt?, read_resource?, call_method?],
+            group: type_name(group)?,
+            proxy: uid(&server, proxy),
+            server,
+        })
     }
 
     pub(super) fn client(&self, caller: AccessCaller<'_>) -> EntityUid {
         uid(&self.client, caller.principal.sub())
+    }
+
+    pub(super) fn groups(&self, caller: AccessCaller<'_>) -> impl Iterator<Item = EntityUid> {
+        caller.principal.groups.iter().map(|group| uid(&self.group, group))
+    }
+
+    pub(super) fn item_uid(&self, item: &AccessItem<'_>) -> EntityUid {
+        uid(&self.items[item.action.index()], item.id)
     }
 
     /// The entity of the caller, with what the entity file says about it.
@@ -46,8 +67,7 @@ impl EntityTypes {
         attributes.insert("issuer".to_owned(), values::text_value(principal.issuer()));
         attributes.insert("local".to_owned(), RestrictedExpression::new_bool(principal.is_local()));
         attributes.insert("anonymous".to_owned(), RestrictedExpression::new_bool(principal.is_anonymous()));
-        let groups = principal.groups.iter().map(|group| uid(&self.group, group)).collect();
-        merged(self.client(caller), attributes, groups, file)
+        merged(self.client(caller), attributes, self.groups(caller).collect(), file)
     }
 
     /// The entity of an item, below its server.
@@ -70,7 +90,7 @@ impl EntityTypes {
         add("server", item.server);
         add("original", item.original);
         add("title", &item.definition.map(|definition| definition.text("title")).unwrap_or_default());
-        if item.action == super::PolicyAction::ReadResource {
+        if item.action == PolicyAction::ReadResource {
             add("uri", item.id);
         }
         let annotations = item.definition.and_then(|definition| definition.member("annotations")).unwrap_or_default();

@@ -10,7 +10,7 @@ use super::action::PolicyAction;
 use super::analysis::{attribute, is_of_arguments, is_variable, visit};
 use super::load::LoadedPolicy;
 use super::policies::Policies;
-use super::scoped::named_resource;
+use super::scope::named_resource;
 use crate::diagnostic::{Diagnostic, nearest};
 
 /// ToolHive's actions for lists. Here lists are always answered, with what the caller may use.

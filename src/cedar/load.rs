@@ -69,19 +69,24 @@ impl PolicyTexts {
                         problems
                             .push(problem.hint("remove the file, or write a comment into it").at(named.place.clone()));
                     }
-                    Ok(text) => texts.policies.push((path, text)),
+                    Ok(text) => texts.policies.push((path, without_byte_order_mark(text))),
                     Err(error) => problems.push(unreadable("policy file", &path, &error, &named.place)),
                 }
             }
         }
         if let Some(entities) = &config.entities {
             match std::fs::read_to_string(&entities.path) {
-                Ok(text) => texts.entities = Some((entities.path.clone(), text)),
+                Ok(text) => texts.entities = Some((entities.path.clone(), without_byte_order_mark(text))),
                 Err(error) => problems.push(unreadable("entity file", &entities.path, &error, &entities.place)),
             }
         }
         if problems.is_empty() { Ok(texts) } else { Err(problems) }
     }
+}
+
+/// Some editors write a byte-order mark at the beginning of a file.
+fn without_byte_order_mark(text: String) -> String {
+    text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
 }
 
 fn unreadable(what: &str, path: &Path, error: &std::io::Error, place: &Location) -> Diagnostic {

@@ -11,7 +11,7 @@ mod error_log;
 mod lint;
 mod load;
 mod policies;
-mod scoped;
+mod scope;
 mod stack;
 mod values;
 

@@ -16,7 +16,7 @@ use super::analysis::{Reads, is_of_arguments};
 use super::entities::{self, Arguments, Claims, EntityTypes};
 use super::error_log::ErrorLog;
 use super::load::{self, LoadedPolicy, PolicyTexts};
-use super::scoped::{ScopeCache, ScopedPolicies};
+use super::scope::{CallerClass, ListCache, NamedPrincipals, ScopeCache, ScopedPolicies};
 use super::stack::on_known_stack;
 use crate::config::Cedar;
 use crate::diagnostic::{Diagnostic, Location};
@@ -33,6 +33,8 @@ pub struct Policies {
     types: EntityTypes,
     actions: [EntityUid; PolicyAction::ALL.len()],
     scopes: ScopeCache,
+    principals: NamedPrincipals,
+    lists: ListCache,
     reads: Reads,
     errors: ErrorLog,
 }
@@ -73,11 +75,13 @@ impl Policies {
             config: config.clone(),
             reads: policies.iter().fold(Reads::default(), |all, policy| all.and(policy.reads)),
             texts,
-            file,
             types,
             actions,
             scopes: ScopeCache::new(&policies),
+            principals: NamedPrincipals::of(&policies, &file, entities::CLIENT),
+            lists: ListCache::default(),
             policies,
+            file,
             errors: ErrorLog::default(),
         })
     }
@@ -142,8 +146,8 @@ impl Policies {
     }
 
     fn decide_here(&self, request: &AccessRequest<'_>) -> Decision {
-        let item = self.uid(&request.item);
-        let scoped = self.scoped(request.item.action, &item);
+        let item = self.types.item_uid(&request.item);
+        let scoped = self.scoped(request.item.action, &item, &self.class(request.caller));
         let arguments = match scoped.reads.arguments {
             true => Some(request.arguments.map_or(Ok(Map::new()), |raw| serde_json::from_str(raw.get()))),
             false => None,
@@ -162,10 +166,10 @@ impl Policies {
         let flat = arguments.as_ref().map(Arguments::flat);
         let entities = self.entities(request.caller, &claims, &[(&request.item, &item)], flat);
         let context = entities::context(request.caller, &claims, arguments, request.via);
-        match self.ask(request.caller, request.item.action, &item, &scoped, entities.as_ref(), context) {
-            Some(response) => self.decided(&response),
-            None => denied(),
-        }
+        let response = entities.zip(context).and_then(|(entities, context)| {
+            self.ask(request.caller, request.item.action, &item, &scoped, &entities, context)
+        });
+        response.map_or_else(denied, |response| self.decided(&response))
     }
 
     /// Decides which items are listed for a caller, in their order. An item is listed if it can be used with some arguments.
@@ -174,42 +178,53 @@ impl Policies {
     }
 
     fn list_here(&self, caller: AccessCaller<'_>, items: &[AccessItem<'_>]) -> Vec<Listed> {
+        let class = self.class(caller);
+        match self.principals.tell_classes_only() {
+            true => self.lists.list(class.clone(), items, |unknown| self.decide_list(caller, &class, unknown)),
+            false => self.decide_list(caller, &class, items).unwrap_or_else(|| vec![Listed::No; items.len()]),
+        }
+    }
+
+    /// `None` if the policies cannot be asked.
+    fn decide_list(
+        &self,
+        caller: AccessCaller<'_>,
+        class: &CallerClass,
+        items: &[AccessItem<'_>],
+    ) -> Option<Vec<Listed>> {
         let claims = Claims::of(caller);
         let mut listed = vec![Listed::No; items.len()];
-        let mut rest: Vec<(usize, EntityUid)> = items.iter().map(|item| self.uid(item)).enumerate().collect();
+        let mut rest: Vec<(usize, EntityUid)> =
+            items.iter().map(|item| self.types.item_uid(item)).enumerate().collect();
+        let context = entities::context(caller, &claims, None, "")?;
         // Two items of one name are two different entities, so they cannot be in one set of entities.
         while !rest.is_empty() {
             let mut names = HashSet::new();
             let (batch, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, uid)| names.insert(uid.clone()));
             rest = others;
             let of_batch: Vec<_> = batch.iter().map(|(index, uid)| (&items[*index], uid)).collect();
-            let entities = self.entities(caller, &claims, &of_batch, None);
-            let Some(context) = entities::context(caller, &claims, None, "") else { return listed };
+            let entities = self.entities(caller, &claims, &of_batch, None)?;
             for (index, uid) in &batch {
                 let action = items[*index].action;
-                let scoped = self.scoped(action, uid);
-                let response = self.ask(caller, action, uid, &scoped, entities.as_ref(), Some(context.clone()));
+                let scoped = self.scoped(action, uid, class);
+                let response = self.ask(caller, action, uid, &scoped, &entities, context.clone());
                 listed[*index] = response.map_or(Listed::No, |response| self.listed(&response, &scoped));
             }
         }
-        listed
-    }
-
-    fn uid(&self, item: &AccessItem<'_>) -> EntityUid {
-        // The names of the types are valid: see `action_uids`.
-        match entities::type_name(item.action.entity_type()) {
-            Ok(name) => entities::uid(&name, item.id),
-            Err(_) => self.actions[0].clone(),
-        }
+        Some(listed)
     }
 
     fn action(&self, action: PolicyAction) -> &EntityUid {
-        let index = PolicyAction::ALL.iter().position(|known| *known == action).unwrap_or_default();
-        &self.actions[index]
+        &self.actions[action.index()]
     }
 
-    fn scoped(&self, action: PolicyAction, item: &EntityUid) -> Arc<ScopedPolicies> {
-        self.scopes.of(action, self.action(action), item, &self.policies)
+    fn class(&self, caller: AccessCaller<'_>) -> CallerClass {
+        let groups: Vec<EntityUid> = self.types.groups(caller).collect();
+        self.principals.class(&self.types.client(caller), &groups, &self.file)
+    }
+
+    fn scoped(&self, action: PolicyAction, item: &EntityUid, class: &CallerClass) -> Arc<ScopedPolicies> {
+        self.scopes.of(action, self.action(action), item, class, &self.principals, &self.policies)
     }
 
     fn entities(
@@ -234,12 +249,12 @@ impl Policies {
         action: PolicyAction,
         item: &EntityUid,
         scoped: &ScopedPolicies,
-        entities: Option<&Entities>,
-        context: Option<Context>,
+        entities: &Entities,
+        context: Context,
     ) -> Option<Response> {
         let client = self.types.client(caller);
-        let request = Request::new(client, self.action(action).clone(), item.clone(), context?, None).ok()?;
-        Some(Authorizer::new().is_authorized(&request, &scoped.set, entities?))
+        let request = Request::new(client, self.action(action).clone(), item.clone(), context, None).ok()?;
+        Some(Authorizer::new().is_authorized(&request, &scoped.set, entities))
     }
 
     /// The policies that could not be evaluated, with their errors.
@@ -323,9 +338,6 @@ fn shown_error(error: &EvaluationError) -> String {
 
 fn action_uids() -> Result<[EntityUid; PolicyAction::ALL.len()], entities::InvalidType> {
     let name = entities::type_name("Action")?;
-    for action in PolicyAction::ALL {
-        entities::type_name(action.entity_type())?;
-    }
     Ok(PolicyAction::ALL.map(|action| entities::uid(&name, action.id())))
 }
 

@@ -99,7 +99,7 @@ const EXAMPLES: [(&str, &[&str]); 31] = [
     ("explain", &["proxy explain create_issue", "proxy explain github/search --as-user ann"]),
     ("test", &["proxy test", "proxy test policy_test.star --filter refuses"]),
     ("backtest", &["proxy backtest calls.jsonl --script new.star", "proxy backtest calls.jsonl --json"]),
-    ("new", &["proxy new extension weather"]),
+    ("new", &["proxy new tool shorten", "proxy new policy company"]),
     ("list-presets", &["proxy list-presets", "proxy list-presets --json"]),
     ("show-preset", &["proxy show-preset default > policy.star"]),
     ("lsp", &["proxy lsp"]),

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -130,7 +131,17 @@ pub(super) fn diagnostics(diagnostics: &[Diagnostic]) {
 
 /// A diagnostic as it is printed on standard error.
 pub(super) fn rendered(diagnostic: &Diagnostic) -> String {
-    harmless(diagnostic).render_within(colour(), stderr_width())
+    from_here(harmless(diagnostic)).render_within(colour(), stderr_width())
+}
+
+/// The diagnostic with a relative path if its file is below the current folder.
+fn from_here(mut diagnostic: Diagnostic) -> Diagnostic {
+    if let (Some(place), Ok(folder)) = (&mut diagnostic.place, std::env::current_dir())
+        && let Ok(below) = Path::new(&place.file).strip_prefix(folder).map(|below| below.display().to_string())
+    {
+        place.file = below;
+    }
+    diagnostic
 }
 
 /// The diagnostic with its texts made harmless: they may quote what a server said.

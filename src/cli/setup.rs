@@ -45,6 +45,8 @@ pub(super) struct LoadedConfig {
     pub(super) config: Config,
     /// Whether there is no config at all, so the built-in extensions are served.
     pub(super) bundled: bool,
+    /// Whether there is a config file.
+    pub(super) has_file: bool,
 }
 
 impl SourceArgs {
@@ -93,7 +95,7 @@ impl SourceArgs {
         self.apply(&mut config, &folder)?;
         logging::hide_secrets(&config);
         let bundled = path.is_none() && !quick;
-        Ok(LoadedConfig { config, bundled })
+        Ok(LoadedConfig { config, bundled, has_file: path.is_some() })
     }
 
     fn apply(&self, config: &mut Config, folder: &Path) -> Result<(), CommandFailure> {
@@ -178,6 +180,7 @@ pub(super) fn options(bundled: bool) -> Result<GatewayOptions, CommandFailure> {
         bundled,
         sole_client: true,
         client: None,
+        search_by_meaning: false,
         start: StartPolicy::All,
     })
 }

@@ -17,7 +17,9 @@ use super::sections::code_mode::read_code_mode;
 use super::sections::optimizer::read_optimizer;
 use super::sections::rate_limiting::read_rate_limiting;
 use super::sections::serve::read_serve;
-use super::sections::server::{AuthConfig, ServerConfig, env_files, read_inherited, read_servers};
+use super::sections::server::{
+    AuthConfig, ServerConfig, env_files, read_inherited, read_servers, resolve_subject_issuers,
+};
 use super::sections::session_script::read_session_init;
 use super::sections::store::{StoreAddress, read_store};
 use super::sections::telemetry::read_telemetry;
@@ -116,6 +118,8 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
     unsealed_log_ins(config).into_iter().for_each(|problem| root.report(problem));
     fields.set(&mut config.auth, "auth", read_auth);
     missing_public_url(&config.auth, &config.serve).into_iter().for_each(|problem| root.report(problem));
+    let unresolved = resolve_subject_issuers(&mut config.servers, &config.auth.issuers);
+    unresolved.into_iter().for_each(|problem| root.report(problem));
     fields.set(&mut config.telemetry, "telemetry", read_telemetry);
     config.audit = fields.read("audit", |reader| read_audit(reader, &folder));
     config.cedar = fields.read("cedar", |reader| read_cedar(reader, &folder, &config.servers));

@@ -29,14 +29,15 @@ pub use sections::audit::{Audit, AuditDetail};
 pub use sections::auth::{Algorithm, Authentication, Introspection, IssuerConfig, Token};
 pub use sections::cedar::{Cedar, PolicyPath};
 pub use sections::code_mode::CodeMode;
+pub use sections::embedding::{Embedding, EmbeddingProvider, EmbeddingServer};
 pub use sections::oauth_values::is_scope;
-pub use sections::optimizer::{Embedding, EmbeddingProvider, Optimizer};
+pub use sections::optimizer::Optimizer;
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use sections::serve::Serve;
 pub use sections::server::{
     AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig,
     PROTOCOL_VERSIONS, ProtocolChoice, RegisteredClient, ResourceChoice, ServerConfig, SigningAlgorithm,
-    TransportConfig,
+    SubjectTokenType, TokenExchangeConfig, TransportConfig,
 };
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::StoreAddress;

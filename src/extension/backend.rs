@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -9,12 +10,18 @@ use tokio::runtime::Handle;
 
 use super::host::extension_host;
 use super::{Extension, ExtensionCallError, ExtensionItem};
-use crate::backend::{Answer, Backend, BackendCall, CallError, ConnectedBackend};
+use crate::backend::{Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend};
+use crate::builtins::{completable_names, unknown_argument};
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{BackendKind, BackendView, ItemKind, Lists, ServerInfo, Status, error_result};
+use crate::model::{
+    BackendKind, BackendView, ItemKind, Lists, ServerInfo, Status, error_result, error_result_with, no_completion,
+};
 use crate::script::{FailureKind, Host, JournalSnapshot, Limits, Stop};
-use crate::wire::{RpcError, code};
+use crate::wire::{CompletionParams, RpcError, code, completion};
+
+/// The MCP Apps extension: tools with a user interface.
+const APPS: &str = "io.modelcontextprotocol/ui";
 
 pub struct ExtensionBackend {
     extension: Extension,
@@ -30,7 +37,17 @@ impl ExtensionBackend {
             lists.of_mut(item.kind).push(Arc::clone(&item.definition));
         }
         let offered = ItemKind::ALL.into_iter().filter(|kind| !lists.of(*kind).is_empty());
-        let capabilities: Map<String, Value> = offered.map(|kind| (kind.capability().to_owned(), json!({}))).collect();
+        let mut capabilities: Map<String, Value> =
+            offered.map(|kind| (kind.capability().to_owned(), json!({}))).collect();
+        if extension.items.iter().any(ExtensionItem::has_interface) {
+            capabilities.insert("extensions".to_owned(), json!({ APPS: {} }));
+        }
+        if extension.items.iter().any(|item| item.completers.is_some()) {
+            capabilities.insert("completions".to_owned(), json!({}));
+        }
+        if extension.items.iter().any(|item| item.refresh_interval().is_some()) {
+            capabilities.insert(ItemKind::Resource.capability().to_owned(), json!({"subscribe": true}));
+        }
         let view = BackendView {
             name: extension.name.as_str().into(),
             kind: BackendKind::Extension,
@@ -82,6 +99,31 @@ impl ExtensionBackend {
         Ok(HandlerCall { item, key, arguments, host })
     }
 
+    /// Completes an argument of a prompt or template.
+    async fn complete(&self, call: &BackendCall) -> Result<Answer, CallError> {
+        let params = CompletionParams::read(&call.params).map_err(CallError::Rpc)?;
+        let item = self.extension.find(params.kind, &params.key).ok_or_else(|| unknown(params.kind, &params.key))?;
+        let Some(completers) = item.completers.clone() else { return Ok(Answer { result: no_completion() }) };
+        let argument = params.argument().map_err(CallError::Rpc)?;
+        if !completable_names(item.kind, &item.definition).contains(&argument.name) {
+            return Err(CallError::Rpc(unknown_argument(item.kind, &params.key, &argument.name)));
+        }
+        let host = extension_host(call, &self.view.name, &self.namespace);
+        let completed = self.pool.run(move || completers.complete(&argument, &host)).await;
+        match completed {
+            Ok(None) => Ok(Answer { result: no_completion() }),
+            Ok(Some(Ok(result))) => Ok(Answer { result }),
+            Ok(Some(Err(failure))) if matches!(failure.kind, FailureKind::Stopped(Stop::Cancelled)) => {
+                Err(CallError::Cancelled)
+            }
+            Ok(Some(Err(failure))) => failed(item, &ExtensionCallError::Failed(failure)),
+            Err(error) => {
+                tracing::error!(extension = self.name(), %error, "a completion did not finish");
+                Err(CallError::Rpc(RpcError::internal(&format!("the completion did not finish: {error}"))))
+            }
+        }
+    }
+
     /// Finds an item. A URI that is not a listed resource may match a template.
     fn find(&self, kind: ItemKind, key: &str) -> Option<&ExtensionItem> {
         let matching = || self.extension.of(ItemKind::ResourceTemplate).find(|item| item.variables(key).is_some());
@@ -125,8 +167,12 @@ fn failed(item: &ExtensionItem, error: &ExtensionCallError) -> Result<Answer, Ca
     let mut data = None;
     if let ExtensionCallError::Failed(failure) = error {
         tracing::warn!(item = item.definition.key(), "{}", failure.diagnostic);
-        if let FailureKind::Failed { data: given } = &failure.kind {
-            data.clone_from(given);
+        match &failure.kind {
+            FailureKind::Failed { data: given } => data.clone_from(given),
+            FailureKind::TimedOut { data } => {
+                return Ok(Answer { result: item.checked(error_result_with(&error.to_string(), data.clone())) });
+            }
+            _ => {}
         }
     }
     let text = error.to_string();
@@ -147,6 +193,9 @@ impl Backend for ExtensionBackend {
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {
         Box::pin(async move {
+            if call.method == completion::METHOD {
+                return self.complete(&call).await;
+            }
             let handler_call = self.handler_call(&call)?;
             self.pool.run(move || handler_call.run()).await.unwrap_or_else(|error| {
                 tracing::error!(extension = self.name(), %error, "a handler did not finish");
@@ -166,5 +215,37 @@ impl Backend for ExtensionBackend {
 
     fn connected(&self) -> Option<&dyn ConnectedBackend> {
         None
+    }
+
+    fn local(&self) -> Option<&dyn LocalBackend> {
+        Some(self)
+    }
+
+    fn per_person(&self) -> Option<&dyn PerPersonBackend> {
+        None
+    }
+}
+
+impl LocalBackend for ExtensionBackend {
+    fn refresh_interval(&self, uri: &str) -> Option<Duration> {
+        self.extension.find(ItemKind::Resource, uri)?.refresh_interval()
+    }
+
+    fn refresh(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {
+        Box::pin(async move {
+            let handler_call = self.handler_call(&call)?;
+            let run = self.pool.run(move || {
+                let HandlerCall { item, key, arguments, host } = handler_call;
+                let outcome = item.call(&arguments, host, &Limits::HANDLER);
+                outcome.and_then(|returned| item.shaped(returned, &key))
+            });
+            let message = match run.await {
+                Ok(Ok(result)) => return Ok(Answer { result }),
+                Ok(Err(ExtensionCallError::Failed(failure))) => failure.diagnostic.to_string(),
+                Ok(Err(error)) => error.to_string(),
+                Err(error) => format!("the handler did not finish: {error}"),
+            };
+            Err(CallError::Failed { message, data: None })
+        })
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
 use crate::backend::{BackendCall, Cancellation};
-use crate::json::{Raw, RawRef};
+use crate::json::{Object, Raw, RawRef, raw};
 use crate::model::{ItemRef, error_result};
 use crate::script::{CallOptions, Effects, Host, JournalCursor, LogLevel, Output, Stop};
 
@@ -86,5 +86,11 @@ impl Output for ExtensionOutput {
 
     fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
         self.output.progress(done, total, message);
+    }
+
+    /// The extension is the logger.
+    fn notify(&self, params: &RawRef) {
+        let named = Object::of(params).map(|params| params.edit().set("logger", &raw(&*self.extension)).finish_raw());
+        self.output.notify(named.as_deref().unwrap_or(params));
     }
 }

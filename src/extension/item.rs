@@ -3,12 +3,16 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
 use super::types::ItemData;
+use crate::builtins::Completers;
 use crate::json::{Raw, RawRef, raw};
-use crate::model::{Definition, ItemKind, check_output, error_result, shaped, shaped_contents, shaped_messages};
+use crate::model::{
+    Definition, ItemKind, checked_output, error_result, interface_of, shaped, shaped_contents, shaped_messages,
+};
 use crate::script::{Failure, Function, Host, Limits};
 
 /// One item, with its handler.
@@ -17,6 +21,8 @@ pub struct ExtensionItem {
     pub kind: ItemKind,
     pub definition: Arc<Definition>,
     pub function: Function,
+    /// The functions that complete arguments.
+    pub completers: Option<Completers>,
     data: Arc<ItemData>,
 }
 
@@ -42,9 +48,18 @@ impl fmt::Display for ExtensionCallError {
 }
 
 impl ExtensionItem {
-    pub(super) fn new(data: &ItemData, function: Function) -> Self {
+    pub(super) fn new(data: &ItemData, function: Function, completers: Option<Completers>) -> Self {
         let definition = Arc::clone(&data.definition);
-        ExtensionItem { kind: data.kind, definition, function, data: Arc::new(data.clone()) }
+        let function = match data.timeout {
+            Some(limit) => function.with_timeout(limit),
+            None => function,
+        };
+        ExtensionItem { kind: data.kind, definition, function, completers, data: Arc::new(data.clone()) }
+    }
+
+    /// How often the resource is refreshed while clients follow it.
+    pub(super) fn refresh_interval(&self) -> Option<Duration> {
+        self.data.refresh
     }
 
     /// The variables of a URI that matches this template.
@@ -84,7 +99,7 @@ impl ExtensionItem {
     /// The return value of a handler as an MCP result. `key` is the name or URI that the item was called by.
     pub(super) fn shaped(&self, returned: Json, key: &str) -> Result<Raw, ExtensionCallError> {
         let members = match self.kind {
-            ItemKind::Tool => return Ok(self.check_output(shaped(returned, true))),
+            ItemKind::Tool => return Ok(self.checked(shaped(returned, true))),
             ItemKind::Prompt => shaped_messages(returned).map_err(ExtensionCallError::Returned)?,
             ItemKind::Resource | ItemKind::ResourceTemplate => {
                 self.with_mime_type(shaped_contents(returned, key).map_err(ExtensionCallError::Returned)?)
@@ -93,11 +108,16 @@ impl ExtensionItem {
         Ok(raw(&members))
     }
 
+    /// Whether the item is a tool with a user interface.
+    pub(super) fn has_interface(&self) -> bool {
+        self.kind == ItemKind::Tool && interface_of(&self.definition).is_some()
+    }
+
     /// Checks a result against the output schema of the tool.
-    fn check_output(&self, result: Map<String, Json>) -> Raw {
+    pub(super) fn checked(&self, result: Map<String, Json>) -> Raw {
         let (name, pause) = (self.definition.key(), crate::fiber::yield_if_over_slice);
-        match check_output(name, self.data.output.as_deref(), &result, &pause) {
-            Ok(()) => raw(&result),
+        match checked_output(name, self.data.output.as_deref(), result, &pause) {
+            Ok(result) => raw(&result),
             Err(problem) => error_result(&problem),
         }
     }

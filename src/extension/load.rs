@@ -9,20 +9,21 @@ use starlark::values::{OwnedFrozenValue, ValueLike};
 
 use super::runtime::ExtensionRuntime;
 use super::types::{self, ExtensionData, FrozenDescribed, FrozenItem, ItemData};
-use super::{Extension, ExtensionItem, modules};
-use crate::builtins;
+use super::{Extension, ExtensionItem, executable, modules};
+use crate::builtins::{self, Completers};
 use crate::diagnostic::Diagnostic;
 use crate::host_io::HostIo;
 use crate::script::{
     Context, Failure, Function, Limits, Paths, Program, Source, evaluate, evaluate_and_call, on_big_stack,
 };
 
-const DESCRIBE: &str = "describe_extension";
+pub(super) const DESCRIBE: &str = "describe_extension";
 const IN_A_HANDLER: &str = "do it inside a handler: `def handler(params): ...`, then `Tool(..., handler = handler)`";
 
 /// Adds the globals that only extensions have.
 pub fn register(builder: &mut GlobalsBuilder) {
     types::register(builder);
+    executable::register_command(builder);
     modules::register(builder);
 }
 
@@ -75,6 +76,8 @@ fn run(
         let diagnostic = Diagnostic::error(format!("`{}`: {}", source.name, error.message));
         error.hint.into_iter().fold(diagnostic, Diagnostic::hint)
     })?;
+    let mut log = context.log.take();
+    log.extend(executable::warnings(&described, &runtime));
     let extension = Extension {
         name: data.name,
         version: data.version,
@@ -82,7 +85,7 @@ fn run(
         items,
         source_name: source.name.clone(),
         files,
-        log: context.log.take(),
+        log,
     };
     Ok(Some((extension, runtime)))
 }
@@ -116,7 +119,10 @@ fn parts(
             let Some(item) = item.unpack_frozen().and_then(|item| item.downcast_ref::<FrozenItem>()) else { continue };
             let Some(data) = item.data.downcast_ref::<ItemData>() else { continue };
             let handler = item.handler;
-            items.push(ExtensionItem::new(data, Function::new(described.map(|_| handler), runtime.clone())));
+            let world: Arc<dyn std::any::Any + Send + Sync> = runtime.clone();
+            let completers = Completers::of(item.complete, described, &world, data.site.clone());
+            let function = Function::new(described.map(|_| handler), world);
+            items.push(ExtensionItem::new(data, function, completers));
         }
         parts = Some((data.clone(), items));
         value

@@ -3,7 +3,9 @@
 
 mod backend;
 pub mod bundled;
+mod client_folders;
 mod discover;
+mod executable;
 mod host;
 mod item;
 mod load;
@@ -18,7 +20,7 @@ use crate::model::ItemKind;
 use crate::script::LogLine;
 
 pub use backend::ExtensionBackend;
-pub use discover::{candidates, clash, clash_with_server, open, read};
+pub use discover::{candidates, clash, clash_with_server, folders, open, read};
 pub use item::{ExtensionCallError, ExtensionItem};
 pub use load::{globals, load, load_runtime, register};
 pub use modules::about as about_modules;

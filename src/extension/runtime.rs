@@ -57,7 +57,7 @@ impl ExtensionRuntime {
 
     /// Puts the declared permissions into force. An error if the top level has used something outside of them.
     pub fn grant(&self, permissions: Permissions) -> Result<(), ScriptError> {
-        let folder = self.own_folder.clone().with(&permissions.paths).map_err(ScriptError::new)?;
+        let folder = self.own_folder.clone().with(&permissions.fixed_paths()?).map_err(ScriptError::new)?;
         if let Some(name) = self.top_level().variables.iter().find(|name| !permissions.may_read_variable(name)) {
             return Err(undeclared(name));
         }

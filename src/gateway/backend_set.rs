@@ -63,7 +63,7 @@ impl BackendSet {
         removed.extend(old.backends.iter().filter(|backend| !stays(backend)).cloned());
         // Of two backends with one name the dispatcher takes the later, so a new backend goes before a removed one.
         self.dispatch_to(removed.iter().chain(&backends));
-        self.members.store(Arc::new(BackendMembers { generation: old.generation + 1, backends }));
+        self.members.store(Arc::new(BackendMembers::new(old.generation + 1, backends)));
         self.changes.notify_one();
     }
 
@@ -96,7 +96,10 @@ impl BackendSet {
     /// Stops every server concurrently, including those that only a call still holds.
     pub(super) async fn stop(&self) {
         let handles = lock(&self.handles).clone();
-        futures::future::join_all(handles.iter().map(Handle::stop)).await;
+        let members = self.members.load_full();
+        let of_people = members.backends.iter().filter_map(|backend| backend.per_person());
+        let of_people = futures::future::join_all(of_people.map(|server| server.stop()));
+        tokio::join!(futures::future::join_all(handles.iter().map(Handle::stop)), of_people);
     }
 }
 

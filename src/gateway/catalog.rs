@@ -14,6 +14,15 @@ pub(super) struct BackendMembers {
     /// Increases whenever the set of backends is replaced.
     pub(super) generation: u64,
     pub(super) backends: Vec<Arc<dyn Backend>>,
+    /// Whether everybody has a connection of their own to one of them. Asked for every request.
+    pub(super) has_per_person: bool,
+}
+
+impl BackendMembers {
+    pub(super) fn new(generation: u64, backends: Vec<Arc<dyn Backend>>) -> Self {
+        let has_per_person = backends.iter().any(|backend| backend.per_person().is_some());
+        BackendMembers { generation, backends, has_per_person }
+    }
 }
 
 /// Publishes snapshots until every receiver has been dropped. `changes` must be notified whenever a backend's view

@@ -18,7 +18,10 @@ impl Gateway {
     pub async fn refresh(&self, kind: ItemKind, handle: &SurfaceHandle) {
         let members = self.installed.backend_set.members().load_full();
         let servers = members.backends.iter().filter_map(|backend| backend.connected());
-        let mut listings = futures::future::join_all(servers.map(|server| server.refresh(kind, handle.profile())));
+        let own = handle.held();
+        let own = own.iter().map(|server| server.refresh(kind, handle.profile()));
+        let listings = servers.map(|server| server.refresh(kind, handle.profile())).chain(own);
+        let mut listings = futures::future::join_all(listings);
         // If no list has expired, all futures are ready at the first poll.
         if futures::poll!(&mut listings).is_ready() {
             return;
@@ -56,7 +59,7 @@ impl Gateway {
         let combined = hints.reduce(CacheHint::and);
         let combined = combined.filter(|_| !has_own_items).unwrap_or_default();
         // A surface built for one client must not end up in a shared cache.
-        let is_for_all = surface.personal().is_none() && !surface.is_permitted_view();
+        let is_for_all = surface.personal().is_none() && !surface.is_permitted_view() && !self.people.see_differently();
         CacheHint { public: combined.public && is_for_all, ..combined }
     }
 }

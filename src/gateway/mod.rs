@@ -4,6 +4,7 @@
 mod arrival_order;
 mod backend_set;
 mod catalog;
+mod following;
 mod freshness;
 mod installation;
 mod offline;
@@ -20,6 +21,7 @@ mod status;
 mod surfaces;
 mod telemetry;
 
+pub use following::{CurrentSurface, NewFollower};
 pub use installation::script_source;
 pub use offline::Offline;
 pub use options::{Endpoint, GatewayOptions};

@@ -26,6 +26,8 @@ pub struct GatewayOptions {
     pub sole_client: bool,
     /// The only client, if it is known before the servers start.
     pub client: Option<SoleClient>,
+    /// Whether tools are embedded as the config says. A command that searches nothing needs no vectors.
+    pub search_by_meaning: bool,
     /// Which servers are started before anybody calls them.
     pub start: StartPolicy,
 }

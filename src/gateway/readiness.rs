@@ -51,6 +51,9 @@ impl Gateway {
         if !self.is_prepared(handle.profile()) {
             Box::pin(self.prepare(handle.profile(), &handle.person())).await;
         }
+        if self.people.see_differently() {
+            Box::pin(self.meet(handle)).await;
+        }
         let shared = self.shared().await?;
         self.surfaces.get_or_build(shared, handle).await
     }
@@ -178,5 +181,5 @@ impl Gateway {
 
 /// Whether a backend is ready or at least one attempt to start it has failed.
 fn was_tried(backend: &BackendView) -> bool {
-    backend.status == Status::Ready || !backend.error.is_empty()
+    matches!(backend.status, Status::Ready | Status::PerPerson) || !backend.error.is_empty()
 }

@@ -17,7 +17,7 @@ use crate::telemetry::ProxyStats;
 
 /// Maximum time the first run waits for servers. Servers that start later are added by other runs: lists wait longer, but
 /// what is there can be called.
-const FIRST_RUN_TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const FIRST_RUN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Delay after a change of the catalog, so that one run covers several changes.
 const DEBOUNCE: Duration = Duration::from_millis(20);
 

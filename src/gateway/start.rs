@@ -10,12 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::backend_set::BackendSet;
 use super::catalog;
+use super::following::ResourceRefresher;
 use super::installation::{Installation, LocalTools, Prepared};
 use super::options::{Endpoint, GatewayOptions};
 use super::preparation::PreparedProfiles;
 use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
-use super::surfaces::Surfaces;
+use super::surfaces::{People, Surfaces};
 use crate::backend::{Audience, Cache, CredentialsSource, Environment, SoleClient, StartSlots};
 use crate::calls::{Calls, Dispatcher, WaitingMemory};
 use crate::config::{Authentication, Config};
@@ -23,7 +24,7 @@ use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
 
 use crate::model::{ScopeRules, Snapshot};
-use crate::oauth::{CredentialStorage, LogIns};
+use crate::oauth::{CredentialStorage, LogIns, SubjectTokens};
 use crate::process::watchdog;
 use crate::process::{is_served_by_ancestor, with_ancestor};
 use crate::wire::http;
@@ -39,12 +40,14 @@ pub struct Gateway {
     pub(super) catalog: watch::Receiver<Arc<Snapshot>>,
     pub(super) current: watch::Receiver<SharedSurface>,
     pub(super) surfaces: Arc<Surfaces>,
+    pub(super) people: Arc<People>,
     pub(super) reload_status: SharedReloadStatus,
     pub(super) prepared: ArcSwap<PreparedProfiles>,
     pub(super) config_path: Option<PathBuf>,
     pub(super) folder: PathBuf,
     pub(super) endpoint: OnceLock<Endpoint>,
     pub(super) started: Instant,
+    pub(super) following: Arc<ResourceRefresher>,
     stopping: CancellationToken,
     log_ins: Arc<LogIns>,
 }
@@ -62,7 +65,7 @@ impl Gateway {
                 .hint("give that server a config of its own: `args: [serve, --config, OTHER.yaml]`"),
             ]);
         }
-        let http = http::HttpPool::new().map_err(|error| vec![Diagnostic::error(error.to_string())])?;
+        let http = http::HttpPool::default();
         let pool = Pool::new(MAX_HANDLERS);
         let host_io = options.host_io();
         let prepared = Prepared::of(config, options, &http, &pool, &host_io, &LocalTools::default())?;
@@ -80,6 +83,7 @@ impl Gateway {
             start_slots: StartSlots::of_this_machine(),
             comparing: Arc::default(),
             changes: Arc::clone(&changes),
+            person_changes: Arc::default(),
             audience: Audience::new(options.sole_client),
             start: options.start,
         };
@@ -95,7 +99,8 @@ impl Gateway {
         };
         let stats = Arc::clone(calls.dispatcher.telemetry().proxy());
         let backend_set = BackendSet::new(calls, Arc::clone(&changes));
-        let installed = Installation::new(options.clone(), environment, backend_set, host_io);
+        let subject_tokens = Arc::clone(log_ins.subject_tokens());
+        let installed = Installation::new(options.clone(), environment, backend_set, host_io, subject_tokens);
         installed.apply(config, prepared);
         let catalog = catalog::follow(Arc::clone(installed.backend_set.members()), changes);
         let (sender, current) = watch::channel(SharedSurface::default());
@@ -111,19 +116,24 @@ impl Gateway {
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
         let required = required.map(|(name, _)| name.clone()).collect();
         let policies = installed.backend_set.calls().dispatcher.policies().clone();
-        let surfaces = Surfaces::follow(current.clone(), policies, stats);
+        let person_changes = &installed.environment.person_changes;
+        let people = People::new(installed.backend_set.members(), person_changes, config.serve.first_list);
+        let people = Arc::new(people);
+        let surfaces = Surfaces::follow(current.clone(), policies, Arc::clone(&people), stats);
         Ok(Gateway {
             installed,
             required,
             catalog,
             current,
             surfaces,
+            people,
             reload_status: SharedReloadStatus::default(),
             prepared: ArcSwap::default(),
             config_path: config.path.clone(),
             folder: config.folder.clone(),
             endpoint: OnceLock::new(),
             started: Instant::now(),
+            following: Arc::default(),
             stopping: CancellationToken::new(),
             log_ins,
         })
@@ -152,6 +162,11 @@ impl Gateway {
     /// Who may use the proxy over HTTP, with every later change.
     pub fn authentication(&self) -> watch::Receiver<Authentication> {
         self.installed.authentication.subscribe()
+    }
+
+    /// The tokens of callers that are exchanged for those of servers.
+    pub fn subject_tokens(&self) -> &Arc<SubjectTokens> {
+        self.log_ins.subject_tokens()
     }
 
     /// The scopes that the use of items needs now.
@@ -188,7 +203,9 @@ impl Gateway {
 /// Gives each server its log-in.
 fn credentials(log_ins: &Arc<LogIns>) -> CredentialsSource {
     let log_ins = Arc::clone(log_ins);
+    let of_people = Arc::clone(&log_ins);
     CredentialsSource::new(move |name, server| log_ins.credentials(name, server))
+        .with_people(move |name, server| of_people.of_people(name, server))
 }
 
 /// Releases removed backends as soon as the surface has been rebuilt without them.

@@ -109,6 +109,9 @@ impl Gateway {
         (status["running"], status["waiting"]) = (load.running.into(), load.waiting.into());
         status["breakerOpen"] = load.breaker_open.into();
         status["restarts"] = self.installed.restarts(&backend.name).into();
+        if let Some(everybodys) = self.installed.per_person(&backend.name) {
+            status["people"] = everybodys.people().into();
+        }
         let processes = self.installed.processes(&backend.name).into_iter();
         status["processes"] =
             processes.map(|process| json!({"pid": process.id, "uptimeSeconds": process.uptime.as_secs()})).collect();

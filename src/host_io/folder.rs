@@ -9,6 +9,8 @@ pub struct Folder {
     /// `None` for an extension that is not a file on disk.
     own: Option<PathBuf>,
     additional: Vec<PathBuf>,
+    /// The real paths of the client's folders; `None` if the extension does not use them.
+    client: Option<Vec<PathBuf>>,
 }
 
 impl Folder {
@@ -18,7 +20,7 @@ impl Folder {
             let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
             path.canonicalize().unwrap_or_else(|_| path.to_owned())
         };
-        Folder { own: own.map(real), additional: Vec::new() }
+        Folder { own: own.map(real), additional: Vec::new(), client: None }
     }
 
     pub fn path(&self) -> Option<&Path> {
@@ -35,6 +37,19 @@ impl Folder {
             self.additional.push(path.canonicalize().unwrap_or(path));
         }
         Ok(self)
+    }
+
+    /// Adds the folders of the client, whose links were resolved when the client named them. They are not resolved again: a
+    /// folder that has become a link since then leads nowhere else.
+    #[must_use]
+    pub fn with_client_folders(mut self, real: impl IntoIterator<Item = String>) -> Self {
+        self.client = Some(real.into_iter().map(PathBuf::from).collect());
+        self
+    }
+
+    /// Whether a path is inside of the folders as it is written, links aside.
+    pub fn covers(&self, text: &str) -> bool {
+        self.check(&normalized(&self.at(text)), text).is_ok()
     }
 
     fn at(&self, text: &str) -> PathBuf {
@@ -70,8 +85,15 @@ impl Folder {
     }
 
     fn check(&self, real: &Path, text: &str) -> Result<(), String> {
-        if self.own.iter().chain(&self.additional).any(|allowed| real.starts_with(allowed)) {
+        let of_client = self.client.iter().flatten();
+        if self.own.iter().chain(&self.additional).chain(of_client).any(|allowed| real.starts_with(allowed)) {
             return Ok(());
+        }
+        if let Some(client) = &self.client {
+            let has = if client.is_empty() { "; the client has none" } else { "" };
+            return Err(format!(
+                "`{text}` is outside of the folder of the extension and of the client's folders (`@roots`){has}"
+            ));
         }
         Err(format!(
             "`{text}` is outside of the folder of the extension; list additional folders in `allowed_paths` of Extension()"
@@ -150,6 +172,32 @@ mod tests {
         assert!(folder.to_write("link/new.db").unwrap_err().contains("outside"));
         assert!(folder.to_write("dangling.db").is_err());
         assert_eq!(folder.existing("none.txt").unwrap_err(), "file `none.txt` not found");
+    }
+
+    #[test]
+    fn folders_of_the_client_are_what_they_were_when_it_named_them() {
+        let place = place("client");
+        let (own, root) = (place.0.join("own"), place.0.join("root"));
+        fs::create_dir_all(root.join("below")).unwrap();
+        fs::write(root.join("below/c.txt"), "c").unwrap();
+        std::os::unix::fs::symlink("../other/secret.txt", root.join("out.txt")).unwrap();
+        let real = root.canonicalize().unwrap().display().to_string();
+        let inside = format!("{real}/below/c.txt");
+        let folder = Folder::new(Some(&own));
+        assert!(!folder.covers(&inside) && folder.covers("below/new.txt"));
+        assert!(folder.existing(&inside).unwrap_err().contains("list additional folders"));
+        let folder = folder.with_client_folders([real.clone()]);
+        assert!(folder.covers(&inside) && folder.existing(&inside).is_ok());
+        assert!(folder.to_write(&format!("{real}/new.db")).is_ok());
+        assert!(folder.existing(&format!("{real}/out.txt")).unwrap_err().contains("`@roots`"));
+        // In the middle of the call the folder becomes a link to another one.
+        fs::rename(&root, place.0.join("moved")).unwrap();
+        fs::create_dir_all(place.0.join("other/below")).unwrap();
+        fs::write(place.0.join("other/below/c.txt"), "secret").unwrap();
+        std::os::unix::fs::symlink("other", &root).unwrap();
+        assert!(folder.existing(&inside).unwrap_err().contains("`@roots`"));
+        let none = Folder::new(Some(&own)).with_client_folders([]);
+        assert!(none.existing(&inside).unwrap_err().contains("the client has none"));
     }
 
     #[test]

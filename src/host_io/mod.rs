@@ -3,6 +3,7 @@
 
 mod address;
 mod blob;
+mod client_folders;
 pub mod command;
 mod folder;
 mod hosts;
@@ -14,6 +15,7 @@ mod statement;
 use std::path::PathBuf;
 
 pub use address::AddressClass;
+pub use client_folders::resolved as resolved_client_folders;
 pub use folder::Folder;
 pub use hosts::Hosts;
 pub use statement::{Statement, Wants};

@@ -28,6 +28,9 @@ impl BackendKind {
     }
 }
 
+/// Why a server that everybody has a connection of their own to is not there for somebody.
+pub const NEEDS_PERSON: &str = "it needs to know who calls, by a token of its `subjectIssuer`";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Connected and listed.
@@ -40,12 +43,14 @@ pub enum Status {
     Failed,
     /// Not connected before somebody logs in.
     Login,
+    /// Everybody has a connection of their own. This is what nobody in particular sees: no items.
+    PerPerson,
 }
 
 impl Status {
     /// Whether its items cannot be used, and no attempt is under way that calls would wait for.
     pub fn is_down(self) -> bool {
-        matches!(self, Status::Failed | Status::Login)
+        matches!(self, Status::Failed | Status::Login | Status::PerPerson)
     }
 
     pub fn as_str(self) -> &'static str {
@@ -55,6 +60,7 @@ impl Status {
             Status::Cached => "cached",
             Status::Failed => "failed",
             Status::Login => "login",
+            Status::PerPerson => "per person",
         }
     }
 }

@@ -40,6 +40,18 @@ impl Snapshot {
         Snapshot { backends, ..self.clone() }
     }
 
+    /// The snapshot that one person sees, with their own views of the servers that everybody sees differently.
+    #[must_use]
+    pub fn with_own(&self, own: &[Arc<BackendView>]) -> Self {
+        let mut backends = self.backends.clone();
+        for backend in backends.iter_mut().filter(|backend| backend.status == Status::PerPerson) {
+            if let Some(seen) = own.iter().find(|seen| seen.name == backend.name) {
+                *backend = Arc::clone(seen);
+            }
+        }
+        Snapshot { backends, ..self.clone() }
+    }
+
     /// What the backends say about themselves, to clients of any profile.
     pub fn infos(&self) -> impl Iterator<Item = &ServerInfo> {
         self.backends.iter().flat_map(|backend| {

@@ -1,10 +1,13 @@
 //! What the proxy shows at a server so that it is let in. The transport asks for it; `oauth` knows it.
 
 use std::fmt;
+use std::sync::Arc;
 use std::task::Poll;
 
 use futures::future::BoxFuture;
 use http::HeaderValue;
+
+use super::PersonKey;
 
 /// The log-in at one server.
 pub trait Credentials: fmt::Debug + Send + Sync {
@@ -26,6 +29,12 @@ pub trait Credentials: fmt::Debug + Send + Sync {
     /// Completes when there is another log-in than at the time of this call, made by this process, or by
     /// another after [`Credentials::look_out`].
     fn changed(&self) -> BoxFuture<'_, ()>;
+}
+
+/// The log-ins of all callers at one server, each with their own.
+pub trait CallerCredentials: fmt::Debug + Send + Sync {
+    /// What the connection of this person shows; `None` if the server is not for this person.
+    fn of(&self, person: &PersonKey) -> Option<Arc<dyn Credentials>>;
 }
 
 /// A request that was refused for want of authorization: HTTP 401 or 403.

@@ -1,9 +1,12 @@
 //! The definition of a tool, resource, resource template or prompt: one JSON object, kept byte for byte.
 
+use std::sync::OnceLock;
+
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::tool_schema::{CompiledSchemas, ToolSchema};
-use crate::json::{InvalidSchema, Object, Raw, RawRef, Schema};
+use crate::json::{InvalidSchema, Object, Raw, RawRef, Schema, hex};
 
 /// The four kinds of items that a server lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,6 +106,7 @@ pub struct Definition {
     key: String,
     raw: Raw,
     schemas: CompiledSchemas,
+    text_digest: OnceLock<Box<str>>,
 }
 
 impl Definition {
@@ -116,12 +120,17 @@ impl Definition {
                 return Err(DefinitionError::NoSchema(key));
             }
         }
-        Ok(Definition { key, raw, schemas: CompiledSchemas::default() })
+        Ok(Definition { key, raw, schemas: CompiledSchemas::default(), text_digest: OnceLock::new() })
     }
 
     /// The name of a tool or prompt, the URI of a resource or template.
     pub fn key(&self) -> &str {
         &self.key
+    }
+
+    /// The SHA-256 of the text, in hexadecimal. Computed once, because every line of an audit log has it.
+    pub fn text_digest(&self) -> &str {
+        self.text_digest.get_or_init(|| hex(&Sha256::digest(self.raw.get().as_bytes())).into())
     }
 
     pub fn raw(&self) -> &RawRef {

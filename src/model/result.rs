@@ -2,12 +2,33 @@
 
 use serde_json::{Map, Value, json};
 
+use super::content::{self, text_block};
 use crate::json::{Raw, RawRef, quote};
 
 /// A tool result with `isError` and this text.
 pub fn error_result(text: &str) -> Raw {
     let text = format!("{{\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"isError\":true}}", quote(text));
     crate::json::valid(text).unwrap_or_else(|_| crate::json::RawRef::NULL.to_owned())
+}
+
+/// The member of `_meta` for the data of an error that does not match the output schema of its tool.
+const ERROR_DATA: &str = "proxy/error";
+
+/// A tool result with `isError`, this text, and data that a program can read in its structured content.
+pub fn error_result_with(text: &str, data: Value) -> Map<String, Value> {
+    members([("content", json!([text_block(text)])), ("isError", json!(true)), ("structuredContent", data)])
+}
+
+/// An error result without structured content; its data is in `_meta`. For tools with an output schema that the data does
+/// not match: clients check the structured content of errors too.
+pub(super) fn with_data_in_meta(mut result: Map<String, Value>) -> Map<String, Value> {
+    if let Some(data) = result.shift_remove("structuredContent") {
+        let meta = result.entry("_meta").or_insert_with(|| json!({}));
+        if let Some(meta) = meta.as_object_mut() {
+            meta.insert(ERROR_DATA.to_owned(), data);
+        }
+    }
+    result
 }
 
 /// The tool result for a returned value. With `objects_only`, the client's revision requires structured content to be
@@ -17,6 +38,8 @@ pub fn shaped(value: Value, objects_only: bool) -> Map<String, Value> {
         Value::Object(result) if is_result(&result) => with_content(result),
         Value::Null => members([("content", json!([]))]),
         Value::String(text) => members([("content", json!([text_block(&text)]))]),
+        Value::Object(block) if content::is_block(&block) => members([("content", one(block.into()))]),
+        Value::Array(list) if content::is_list(&list) => members([("content", content::blocks(list))]),
         data => {
             let text = data.to_string();
             let structured = if objects_only && !data.is_object() { json!({ "result": data }) } else { data };
@@ -43,8 +66,8 @@ fn with_content(mut result: Map<String, Value>) -> Map<String, Value> {
     result
 }
 
-fn text_block(text: &str) -> Value {
-    json!({"type": "text", "text": text})
+fn one(value: Value) -> Value {
+    Value::Array(vec![value])
 }
 
 fn members<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
@@ -81,7 +104,13 @@ pub fn shaped_contents(value: Value, uri: &str) -> Result<Map<String, Value>, St
         Value::Object(result) if result.get("contents").is_some_and(Value::is_array) => Ok(result),
         Value::Object(result) if result.contains_key("isError") => Err(first_text(&result)),
         Value::String(text) => Ok(members([("contents", json!([{"uri": uri, "text": text}]))])),
-        other => Err(format!("a resource handler returns {{\"contents\": [...]}} or text, not {}", kind_of(&other))),
+        Value::Object(block) if content::is_block(&block) => content::of_resource(block, uri)
+            .map(|content| members([("contents", one(content))]))
+            .ok_or_else(|| "a resource handler returns no link".to_owned()),
+        other => Err(format!(
+            "a resource handler returns {{\"contents\": [...]}} or text, not {}",
+            other_than_expected(&other)
+        )),
     }
 }
 
@@ -91,7 +120,13 @@ pub fn shaped_messages(value: Value) -> Result<Map<String, Value>, String> {
         Value::Object(result) if result.get("messages").is_some_and(Value::is_array) => Ok(result),
         Value::Object(result) if result.contains_key("isError") => Err(first_text(&result)),
         Value::String(text) => Ok(members([("messages", json!([{"role": "user", "content": text_block(&text)}]))])),
-        other => Err(format!("a prompt handler returns {{\"messages\": [...]}} or text, not {}", kind_of(&other))),
+        Value::Object(block) if content::is_block(&block) => {
+            Ok(members([("messages", json!([{"role": "user", "content": block}]))]))
+        }
+        other => Err(format!(
+            "a prompt handler returns {{\"messages\": [...]}} or text, not {}",
+            other_than_expected(&other)
+        )),
     }
 }
 
@@ -106,14 +141,20 @@ fn first_text(result: &Map<String, Value>) -> String {
     text.unwrap_or("the handler failed without an error message").to_owned()
 }
 
-fn kind_of(value: &Value) -> &'static str {
+/// What a handler returned instead of text or the expected dict.
+fn other_than_expected(value: &Value) -> &'static str {
+    if value.is_object() { "another dict" } else { type_of(value) }
+}
+
+/// The type of a value in Starlark, for messages.
+pub(super) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "None",
         Value::Bool(_) => "a bool",
         Value::Number(_) => "a number",
         Value::String(_) => "text",
         Value::Array(_) => "a list",
-        Value::Object(_) => "another dict",
+        Value::Object(_) => "a dict",
     }
 }
 
@@ -147,6 +188,26 @@ mod tests {
             shape(json!({"structuredContent":{"a":1}})),
             json!({"structuredContent":{"a":1},"content":[{"type":"text","text":"{\"a\":1}"}]})
         );
+    }
+
+    #[test]
+    fn content_that_is_not_text_needs_no_wrapping() {
+        let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+        let link = json!({"type": "resource_link", "uri": "x://y", "name": "y"});
+        assert_eq!(shape(image.clone()), json!({"content": [image]}));
+        let text = json!({"type": "text", "text": "a caption"});
+        assert_eq!(shape(json!([image, "a caption", link])), json!({"content": [image, text, link]}));
+        let blob = json!({"type": "resource", "resource": {"uri": "x://z", "blob": "aGk="}});
+        let contents = |value: &Value| shaped_contents(value.clone(), "x://y").map(Value::Object);
+        assert_eq!(contents(&blob).unwrap(), json!({"contents": [{"uri": "x://z", "blob": "aGk="}]}));
+        let read = json!({"contents": [{"uri": "x://y", "mimeType": "image/png", "blob": "aGk="}]});
+        assert_eq!(contents(&image).unwrap(), read);
+        assert!(contents(&link).is_err());
+        let message = json!({"messages": [{"role": "user", "content": image}]});
+        assert_eq!(Value::Object(shaped_messages(image).unwrap()), message);
+        for data in [json!({"type": "image", "width": 3}), json!(["a", "b"]), json!([link, 1]), json!([])] {
+            assert!(shape(data.clone()).get("structuredContent").is_some(), "{data}");
+        }
     }
 
     #[test]

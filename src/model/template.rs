@@ -34,6 +34,11 @@ impl UriTemplate {
         Some(UriTemplate { pattern: Regex::new(&pattern).ok()?, names })
     }
 
+    /// The names of the variables.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// The variables with their values, if the URI matches.
     pub fn variables(&self, uri: &str) -> Option<Vec<(&str, String)>> {
         let found = self.pattern.captures(uri)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::definition::Definition;
+use super::result::with_data_in_meta;
 use super::tool_schema::ToolSchema;
 use super::withheld::withheld_arguments;
 use crate::json::{InvalidSchema, Object, Schema, quote};
@@ -22,21 +23,25 @@ pub struct ToolChecks {
     withheld: Vec<String>,
 }
 
-/// Checks a tool's result against its output schema. A long check calls `pause` now and then.
-pub fn check_output(
+/// Checks a tool's result against its output schema, and returns the result for the client. The data of an error that does
+/// not match the schema is not structured content there. A long check calls `pause` now and then.
+pub fn checked_output(
     tool: &str,
     schema: Option<&Schema>,
-    result: &Map<String, Value>,
+    result: Map<String, Value>,
     pause: &dyn Fn(),
-) -> Result<(), String> {
+) -> Result<Map<String, Value>, String> {
+    let Some(schema) = schema else { return Ok(result) };
     let is_error = result.get("isError") == Some(&Value::Bool(true));
-    let (false, Some(schema)) = (is_error, schema) else { return Ok(()) };
     let Some(structured) = result.get("structuredContent") else {
-        return Err(format!("`{tool}` promises structured output (`output_schema`) but returned none"));
+        let missing = || format!("`{tool}` promises structured output (`output_schema`) but returned none");
+        return if is_error { Ok(result) } else { Err(missing()) };
     };
-    schema
-        .check_with_pauses(structured, pause)
-        .map_err(|mismatch| format!("`{tool}` returned something its `output_schema` does not allow: {mismatch}"))
+    match schema.check_with_pauses(structured, pause) {
+        Ok(()) => Ok(result),
+        Err(_) if is_error => Ok(with_data_in_meta(result)),
+        Err(mismatch) => Err(format!("`{tool}` returned something its `output_schema` does not allow: {mismatch}")),
+    }
 }
 
 impl ToolChecks {

@@ -11,9 +11,10 @@ use super::person::{Follower, PersonCredentials, PersonLogIn, PersonLogIns, log_
 use super::registration::Registration;
 use super::report::describe;
 use super::subject::{Subject, url_of};
-use super::{CredentialStorage, LogInDescription, LogInError, LogInRequest, LogOutReport, PendingLogIn};
+use super::token_exchange::ServerExchange;
+use super::{CredentialStorage, LogInDescription, LogInError, LogInRequest, LogOutReport, PendingLogIn, SubjectTokens};
 use crate::config::{AuthConfig, ServerConfig};
-use crate::model::Credentials;
+use crate::model::{CallerCredentials, Credentials};
 use crate::wire::http::Fetcher;
 
 /// How long the end of a process waits for renewals.
@@ -27,13 +28,14 @@ pub struct LogIns {
     fetcher: Arc<Fetcher>,
     persons: PersonLogIns,
     follower: Arc<Follower>,
+    subject_tokens: Arc<SubjectTokens>,
 }
 
 impl LogIns {
     pub fn new(storage: CredentialStorage) -> Arc<Self> {
         let persons = PersonLogIns::default();
         let follower = Follower::new(&storage, &persons);
-        Arc::new(LogIns { storage, fetcher: Arc::default(), persons, follower })
+        Arc::new(LogIns { storage, fetcher: Arc::default(), persons, follower, subject_tokens: Arc::default() })
     }
 
     /// What the transport of a server shows. `None` for servers with `command`, and with a header `Authorization`.
@@ -46,12 +48,26 @@ impl LogIns {
             Some(AuthConfig::Enterprise(auth)) => {
                 Some(Arc::new(MachineCredentials::of_enterprise(server, url, auth, &self.fetcher)?))
             }
+            // Everybody has a connection of their own: see `of_people`.
+            Some(AuthConfig::TokenExchange(_)) => None,
             Some(AuthConfig::OAuth(_)) | None => {
                 let subject = Subject::of(server, config).ok()?;
                 let log_in = self.person(&subject);
                 Some(Arc::new(PersonCredentials::new(subject, log_in, Arc::clone(&self.follower))))
             }
         }
+    }
+
+    /// What the connections of each person show, at a server that everybody has a connection of their own to.
+    pub fn of_people(&self, server: &str, config: &ServerConfig) -> Option<Arc<dyn CallerCredentials>> {
+        let Some(AuthConfig::TokenExchange(exchange)) = &config.auth else { return None };
+        let url = url_of(config)?;
+        Some(Arc::new(ServerExchange::new(server, url, exchange, &self.subject_tokens, &self.fetcher)))
+    }
+
+    /// The tokens of callers that are exchanged.
+    pub fn subject_tokens(&self) -> &Arc<SubjectTokens> {
+        &self.subject_tokens
     }
 
     /// Shows no token and remembers the challenge: for `proxy login`, which has to know what the server asks for.

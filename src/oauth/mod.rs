@@ -17,6 +17,7 @@ mod report;
 mod scopes;
 mod storage;
 mod subject;
+mod token_exchange;
 #[cfg(test)]
 mod tests;
 mod unix_time;
@@ -27,3 +28,4 @@ pub use log_in::{LogInRequest, PendingLogIn};
 pub use log_ins::LogIns;
 pub use report::{ClientKind, LogInDescription, LogInKind, LogInReport, LogInState, LogOutReport};
 pub use storage::CredentialStorage;
+pub use token_exchange::SubjectTokens;

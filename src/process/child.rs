@@ -1,6 +1,7 @@
 //! A child process with its process group.
 
 use std::io;
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::{descriptors, tree, watchdog};
+use super::{DescriptorThree, descriptor_three, descriptors, tree, watchdog};
 
 /// Maximum number of passes over the marked processes. A program that forks faster than this cannot be stopped by
 /// signals.
@@ -39,8 +40,16 @@ pub struct Child {
 
 impl Child {
     /// Starts a program with all three standard streams as pipes.
-    #[expect(unsafe_code, reason = "the child must register with the watchdog before it can run anything of its own")]
     pub fn start(launch: &Launch) -> io::Result<(Self, ChildStdin, ChildStdout, ChildStderr)> {
+        Self::start_with(launch, None)
+    }
+
+    /// Starts a program with all three standard streams as pipes, and a pipe as its descriptor 3.
+    #[expect(unsafe_code, reason = "the child must register with the watchdog before it can run anything of its own")]
+    pub fn start_with(
+        launch: &Launch,
+        third: Option<&DescriptorThree>,
+    ) -> io::Result<(Self, ChildStdin, ChildStdout, ChildStderr)> {
         let mut command = Command::new(&launch.program);
         command
             .args(&launch.args)
@@ -54,12 +63,15 @@ impl Child {
             command.current_dir(folder);
         }
         let mut register = watchdog::registrar();
+        let third = third.map(DescriptorThree::write_end);
         let prepare = move || {
             register.as_mut().map_or(Ok(()), |register| register())?;
+            // Last, because the socket of the watchdog may be descriptor 3.
+            third.map_or(Ok(()), duplicate_to_three)?;
             descriptors::put_back()
         };
         // SAFETY: between fork and exec only async-signal-safe calls are allowed; these send four bytes of the stack to a
-        // socket and set a limit.
+        // socket, duplicate a descriptor and set a limit.
         unsafe {
             command.pre_exec(prepare);
         }
@@ -157,6 +169,16 @@ impl Drop for Child {
             tree::signal(&self.descendants(group), Signal::KILL);
         }
         self.end_group();
+    }
+}
+
+/// Makes a descriptor the child's descriptor 3. Async-signal-safe: a single system call.
+#[expect(unsafe_code, reason = "there is no safe interface for a descriptor that nobody owns")]
+fn duplicate_to_three(write: RawFd) -> io::Result<()> {
+    // SAFETY: runs in the child, where nothing of this process uses its descriptor 3 any more.
+    match unsafe { libc::dup2(write, descriptor_three::NUMBER) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod atomic_file;
 mod ancestors;
 mod child;
+mod descriptor_three;
 pub mod descriptors;
 mod environment;
 mod tree;
@@ -11,4 +12,5 @@ pub mod watchdog;
 
 pub use ancestors::{VARIABLE as ANCESTORS_VARIABLE, is_served_by_ancestor, with_ancestor};
 pub use child::{Child, DESCENDANT_MARK, Launch};
+pub use descriptor_three::DescriptorThree;
 pub use environment::base_environment;

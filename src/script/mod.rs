@@ -17,7 +17,7 @@ pub use host::{
     Authorization, CallOptions, Clock, Effects, Evaluator, Host, LogLevel, Mocks, NotedFact, Output, Questions, Relay,
     RequestScope, Stop, ToolFacts, ToolRefusal,
 };
-pub use journal::{Journal, JournalCursor, JournalSnapshot, Question};
+pub use journal::{Journal, JournalCursor, JournalSnapshot, Question, QuestionKind};
 pub use loading::files::Files;
 pub use loading::parse::parse;
 pub use loading::resolve::{Embedded, Paths, resolve};

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::analyzed_tool::AnalyzedTool;
-use super::candidates::Candidates;
-use super::indexed_tool::{IndexedTool, mean_lengths};
 use super::names::nearest_names;
-use super::query::Query;
-use super::score::{matched, score};
-use super::semantic::Semantic;
-use super::tool::Tool;
-use super::vocabulary::Vocabulary;
+use super::semantic::{Embedder, Ranked, ToolVectors};
+use super::tool::{Tool, is_among};
 use super::weights::MAX_CANDIDATE_WORDS;
-use super::word_analyzer::WordAnalyzer;
+use super::words::analyzed_tool::AnalyzedTool;
+use super::words::candidates::Candidates;
+use super::words::indexed_tool::{IndexedTool, mean_lengths};
+use super::words::query::Query;
+use super::words::score::{matched, score};
+use super::words::vocabulary::Vocabulary;
+use super::words::word_analyzer::WordAnalyzer;
 
 /// A tool that was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,12 @@ pub struct Hit {
     /// The position of the tool in [`Index::tools`].
     pub tool: usize,
     pub score: f32,
+    /// What the words of the query add to the score.
+    pub words: f32,
+    /// What the meaning of the query adds to the score; `None` if only words were compared.
+    pub meaning: Option<f32>,
+    /// The cosine similarity of the tool and the query, if the meaning was compared.
+    pub similarity: Option<f32>,
     /// The words of the query that the tool contains, by decreasing weight.
     pub matched: Vec<String>,
 }
@@ -36,18 +42,27 @@ pub struct Index {
     candidates: Option<Candidates>,
     /// Idle analyzers, reused between queries.
     analyzers: Mutex<Vec<WordAnalyzer>>,
-    semantic: Option<Arc<Semantic>>,
+    vectors: Option<Arc<ToolVectors>>,
 }
 
 impl Index {
     pub fn new(tools: Vec<Tool>) -> Self {
+        Self::analyzing(tools, None)
+    }
+
+    /// An index that finds tools by their meaning too, once the embedder has read them in the background.
+    pub fn with_meaning(tools: Vec<Tool>, embedder: Arc<dyn Embedder>) -> Self {
+        Self::analyzing(tools, Some(embedder))
+    }
+
+    fn analyzing(tools: Vec<Tool>, embedder: Option<Arc<dyn Embedder>>) -> Self {
         let mut analyzer = WordAnalyzer::new();
         let analyzed = tools.iter().map(|tool| AnalyzedTool::new(&tool.server, &tool.definition, &mut analyzer));
         let analyzed: Vec<Arc<AnalyzedTool>> = analyzed.map(Arc::new).collect();
-        Self::of(tools, &analyzed, None)
+        Self::of(tools, &analyzed, embedder)
     }
 
-    pub(super) fn of(tools: Vec<Tool>, analyzed: &[Arc<AnalyzedTool>], semantic: Option<Arc<Semantic>>) -> Self {
+    pub(super) fn of(tools: Vec<Tool>, analyzed: &[Arc<AnalyzedTool>], embedder: Option<Arc<dyn Embedder>>) -> Self {
         let vocabulary = Vocabulary::new(analyzed);
         let mut servers: HashMap<Arc<str>, u32> = HashMap::new();
         let lengths = mean_lengths(analyzed);
@@ -60,7 +75,8 @@ impl Index {
         let candidates = Candidates::new(analyzed.iter().map(Arc::as_ref))
             .inspect_err(|error| tracing::warn!(%error, "the search index failed; every search scans all tools"))
             .ok();
-        Index { tools, documents, vocabulary, candidates, analyzers: Mutex::default(), semantic }
+        let vectors = embedder.map(|embedder| ToolVectors::start(embedder, tools.iter()));
+        Index { tools, documents, vocabulary, candidates, analyzers: Mutex::default(), vectors }
     }
 
     pub fn tools(&self) -> &[Tool] {
@@ -75,25 +91,41 @@ impl Index {
     /// Like [`Index::search`], but only among the tools that are marked in `among`, by position. The others are left out
     /// before anything is ranked or cut.
     pub fn search_among(&self, text: &str, limit: usize, among: Option<&[bool]>) -> Vec<Hit> {
+        self.run(text, limit, among, self.vectors.as_deref())
+    }
+
+    /// Like [`Index::search`], by words alone.
+    pub fn search_words(&self, text: &str, limit: usize) -> Vec<Hit> {
+        self.run(text, limit, None, None)
+    }
+
+    fn run(&self, text: &str, limit: usize, among: Option<&[bool]>, vectors: Option<&ToolVectors>) -> Vec<Hit> {
         let mut analyzer = self.lock().pop().unwrap_or_else(WordAnalyzer::new);
         let query = Query::new(text, &mut analyzer, &self.vocabulary);
         self.lock().push(analyzer);
-        let mut scored = score(self.candidates(&query, among), &self.documents, &query, &self.vocabulary);
-        if let Some(semantic) = &self.semantic {
-            semantic.reorder(text, &mut scored, self.tools.len(), among);
-        }
-        scored.truncate(limit);
-        scored
-            .into_iter()
-            .map(|scored| (scored.tool as usize, scored.score))
-            .map(|(tool, score)| Hit { tool, score, matched: matched(&self.documents[tool], &query, &self.vocabulary) })
-            .collect()
+        let scored = score(self.candidates(&query, among), &self.documents, &query, &self.vocabulary);
+        let similarities = vectors.and_then(|vectors| Some((vectors.fusion(), vectors.similarities(text)?)));
+        let mut ranked: Vec<Ranked> = match similarities {
+            Some((fusion, similarities)) => fusion.fuse(&scored, &similarities, among),
+            None => scored.iter().map(Ranked::by_words).collect(),
+        };
+        ranked.truncate(limit);
+        let hit = |ranked: Ranked| Hit {
+            tool: ranked.tool,
+            score: ranked.score,
+            words: ranked.words,
+            meaning: ranked.meaning,
+            similarity: ranked.similarity,
+            matched: matched(&self.documents[ranked.tool], &query, &self.vocabulary),
+        };
+        ranked.into_iter().map(hit).collect()
     }
 
-    /// Waits for the embeddings of the tools, at most for `timeout`.
-    pub fn settle(&self, timeout: Duration) {
-        if let Some(semantic) = &self.semantic {
-            semantic.settle(timeout);
+    /// Waits for the embeddings of the tools, until none has arrived for as long as `timeout`, or ten times as long if the
+    /// embedder is only slow. `report` is told how many have arrived, and how many there will be.
+    pub fn settle(&self, timeout: Duration, report: &dyn Fn(usize, usize)) {
+        if let Some(vectors) = &self.vectors {
+            vectors.settle(timeout, report);
         }
     }
 
@@ -121,9 +153,4 @@ impl Index {
     fn lock(&self) -> parking_lot::MutexGuard<'_, Vec<WordAnalyzer>> {
         self.analyzers.lock()
     }
-}
-
-/// Whether a search may find the tool at this position.
-pub(super) fn is_among(among: Option<&[bool]>, position: usize) -> bool {
-    among.is_none_or(|among| among.get(position).copied().unwrap_or(false))
 }

@@ -7,11 +7,11 @@ use std::sync::{Arc, LazyLock, OnceLock, Weak};
 use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
-use super::analyzed_tool::AnalyzedTool;
 use super::index::Index;
-use super::semantic::{Embedder, Semantic};
+use super::semantic::Embedder;
 use super::tool::Tool;
-use super::word_analyzer::WordAnalyzer;
+use super::words::analyzed_tool::AnalyzedTool;
+use super::words::word_analyzer::WordAnalyzer;
 
 type Digest256 = [u8; 32];
 
@@ -93,8 +93,7 @@ impl SharedIndex {
     pub fn ready(&self) -> &Index {
         self.index.get_or_init(|| {
             let analyzed = self.analyzed.get_or_init(|| self.cache.analyze(&self.tools));
-            let semantic = self.embedder.clone().map(|embedder| Semantic::start(embedder, self.tools()));
-            Index::of(self.tools().cloned().collect(), analyzed, semantic)
+            Index::of(self.tools().cloned().collect(), analyzed, self.embedder.clone())
         })
     }
 
@@ -108,6 +107,11 @@ impl SharedIndex {
     pub(super) fn shares_with(&self, other: &SharedIndex, position: usize) -> bool {
         let at = |index: &SharedIndex| index.analyzed.get().and_then(|all| all.get(position).cloned());
         at(self).zip(at(other)).is_some_and(|(one, two)| Arc::ptr_eq(&one, &two))
+    }
+
+    /// Computes the embeddings of queries; `None` if searches are by words alone.
+    pub fn embedder(&self) -> Option<&Arc<dyn Embedder>> {
+        self.embedder.as_ref()
     }
 
     /// Whether searches use an embedding model, so that the same query may have another result later.

@@ -19,6 +19,11 @@ pub struct Tool {
     pub definition: Arc<Definition>,
 }
 
+/// Whether a search may find the tool at this position.
+pub(super) fn is_among(among: Option<&[bool]>, position: usize) -> bool {
+    among.is_none_or(|among| among.get(position).copied().unwrap_or(false))
+}
+
 /// The text of each part, in the order of [`super::weights::ToolPart`].
 pub(super) fn parts(server: &str, definition: &Definition) -> [String; PART_COUNT] {
     let object: Map<String, Value> = serde_json::from_str(definition.raw().get()).unwrap_or_default();

@@ -56,8 +56,20 @@ pub(super) const TYPO_WEIGHT: f32 = 0.5;
 pub(super) const MAX_CANDIDATES: usize = 250;
 pub(super) const MAX_CANDIDATE_WORDS: usize = 32;
 
-/// Share of the lexical score if there are embeddings.
-pub(super) const LEXICAL_WEIGHT: f32 = 0.5;
+/// Share of the meaning in the score: of the built-in model, and of the model of an embedding server.
+pub(super) const BUILTIN_MEANING_WEIGHT: f32 = 0.7;
+pub(super) const SERVER_MEANING_WEIGHT: f32 = 0.6;
 
-/// Where a tool that shares no word with the query must be between the least similar tool (0) and the most similar one (1).
+/// Maximum number of tools that are candidates because of their meaning.
+pub(super) const MAX_NEAREST: usize = 100;
+
+/// Share of the best part in the similarity to a query of several parts.
+pub(super) const SEGMENT_WEIGHT: f32 = 0.5;
+
+/// The cosine at which a tool that shares no word with the query is near enough for the built-in model. R@5 of the bench
+/// begins to fall above 0.28; queries that the model has not seen have lower cosines, hence the distance.
+pub(super) const MIN_COSINE: f32 = 0.2;
+
+/// The same for other models, whose cosines are not known: a place between the least similar candidate (0) and the most
+/// similar one (1).
 pub(super) const NEAR_IN_MEANING: f32 = 0.75;

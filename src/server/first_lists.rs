@@ -13,13 +13,18 @@ use crate::wire::{Request, RpcError};
 
 impl Server {
     /// Waits until lists can be answered; false if the request was cancelled first.
-    pub(super) async fn first_lists(&self, cancel: &Cancellation) -> bool {
-        if self.gateway.has_first_lists() {
+    pub(super) async fn first_lists(&self, client: &Client, cancel: &Cancellation) -> bool {
+        let handle = &client.surface_handle;
+        if self.gateway.has_first_lists() && self.gateway.knows_first_lists_of(handle) {
             return true;
         }
+        let known = async {
+            self.gateway.first_lists().await;
+            self.gateway.first_lists_of(handle).await;
+        };
         let waiting = async {
             tokio::select! {
-                () = self.gateway.first_lists() => true,
+                () = known => true,
                 () = cancel.cancelled() => false,
             }
         };
@@ -33,15 +38,27 @@ impl Server {
         message: &Request,
         cancel: &Cancellation,
     ) -> Option<Result<Arc<Surface>, RpcError>> {
-        let surface = match self.surface(client).await {
-            Ok(surface) => surface,
-            Err(error) => return Some(Err(error)),
-        };
-        if self.gateway.has_first_lists() || !names_unpublished_item(&surface, message) {
+        match self.surface(client).await {
+            Ok(surface) => self.with_item_of(message, surface, client, cancel).await,
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// The given surface, or a later one if a server that is starting may have the item that a request names; `None` if the
+    /// request was cancelled first.
+    pub(super) async fn with_item_of(
+        &self,
+        message: &Request,
+        surface: Arc<Surface>,
+        client: &Client,
+        cancel: &Cancellation,
+    ) -> Option<Result<Arc<Surface>, RpcError>> {
+        let has_lists = self.gateway.has_first_lists() && self.gateway.has_first_lists_of(&client.surface_handle);
+        if has_lists || !names_unpublished_item(&surface, message) {
             return Some(Ok(surface));
         }
         let later = async {
-            match self.first_lists(cancel).await {
+            match self.first_lists(client, cancel).await {
                 true => Some(self.surface(client).await),
                 false => None,
             }

@@ -26,7 +26,10 @@ impl Server {
         let linked = || {
             let server = client.links.as_ref()?.server_of(uri)?;
             let snapshot = self.gateway.snapshot();
-            snapshot.backend(&server).is_some_and(|view| !lists(view, uri)).then_some(server)
+            let is_unlisted = |view: Option<&Arc<BackendView>>| view.is_some_and(|view| !lists(view, uri));
+            // What the server lists now, and what it lists for this person.
+            let views = [snapshot.backend(&server), surface.origin().backend(&server)];
+            views.into_iter().all(is_unlisted).then_some(server)
         };
         surface.owner_of_unlisted(uri).cloned().or_else(linked)
     }

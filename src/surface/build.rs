@@ -10,6 +10,7 @@ use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::memory;
 use crate::model::{BackendView, ClientProfile, Principal, Snapshot, SnapshotVariant, SurfaceKey};
 use crate::script::{Limits, LogLevel, LogLine, Source};
+use crate::search::Embedder;
 
 use super::Surface;
 
@@ -215,6 +216,11 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// The model for searches by meaning.
+    pub(super) fn embedder(&self) -> Option<&Arc<dyn Embedder>> {
+        self.script_source.settings.embedder.as_ref()
+    }
+
     pub(super) fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
@@ -230,11 +236,21 @@ impl Origin {
     }
 
     /// Builds the surface for another principal or client from the same script and snapshot. Blocks.
-    pub fn build_for(&self, key: SurfaceKey, variant: Option<&SnapshotVariant>) -> Result<Surface, BuildError> {
-        match variant {
-            Some(variant) => self.script_source.build_for(&Arc::new(self.snapshot.with_variant(variant)), key),
-            None => self.script_source.build_for(&self.snapshot, key),
+    /// `own` is what that principal sees of servers that everybody sees differently.
+    pub fn build_for(
+        &self,
+        key: SurfaceKey,
+        variant: Option<&SnapshotVariant>,
+        own: &[Arc<BackendView>],
+    ) -> Result<Surface, BuildError> {
+        let mut snapshot = match variant {
+            Some(variant) => Arc::new(self.snapshot.with_variant(variant)),
+            None => Arc::clone(&self.snapshot),
+        };
+        if !own.is_empty() {
+            snapshot = Arc::new(snapshot.with_own(own));
         }
+        self.script_source.build_for(&snapshot, key)
     }
 }
 

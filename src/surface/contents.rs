@@ -406,7 +406,7 @@ impl Surface {
             return match self.listed_of(first) {
                 Some(listed) => {
                     let tools = first.tools().zip(listed.iter()).filter(|(_, listed)| **listed);
-                    IndexCache::shared().index(tools.map(|(tool, _)| tool.clone()).collect(), None)
+                    IndexCache::shared().index(tools.map(|(tool, _)| tool.clone()).collect(), first.embedder().cloned())
                 }
                 None => Arc::clone(first),
             };
@@ -416,7 +416,7 @@ impl Surface {
             original_name: entry.origin.as_ref().map_or_else(|| "".into(), |origin| Arc::clone(&origin.name)),
             definition: Arc::clone(&entry.definition),
         });
-        IndexCache::shared().index(tools.collect(), None)
+        IndexCache::shared().index(tools.collect(), self.origin.embedder().cloned())
     }
 
     /// The tools that a client can find by search, published or not.

@@ -19,7 +19,9 @@ pub(crate) fn mirrored(plan: &Plan, snapshot: &Snapshot) -> Option<Arc<BackendVi
 fn is_unchanged(published: &[Published], listed: &[Arc<Definition>]) -> bool {
     let same = |(item, original): (&Published, &Arc<Definition>)| {
         let own = matches!(&item.handler, Handler::Backend(target) if target.name.as_ref() == original.key());
-        own && (Arc::ptr_eq(&item.definition, original) || item.definition == *original)
+        own && item.completers.is_none()
+            && item.refresh.is_none()
+            && (Arc::ptr_eq(&item.definition, original) || item.definition == *original)
     };
     published.len() == listed.len() && published.iter().zip(listed).all(same)
 }

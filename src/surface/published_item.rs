@@ -1,10 +1,11 @@
 //! One published item.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::builtins::{Carrier, DefinitionEdit, Handler, Published};
+use crate::builtins::{Carrier, Completers, DefinitionEdit, Handler, Published};
 use crate::json::Schema;
 use crate::model::{Definition, ItemKind, ItemRef, ToolChecks, UriTemplate};
 use crate::script::CallSite;
@@ -25,6 +26,10 @@ pub struct PublishedItem {
     bound: Arc<[String]>,
     /// The tools that a tool stands for, and its definition before it was made for anybody.
     pub(crate) carrier: Option<(Arc<Carrier>, Arc<Definition>)>,
+    /// The script's own functions that complete arguments.
+    pub completers: Option<Completers>,
+    /// How often a resource is refreshed while clients follow it; `None` if the script does not say so.
+    pub refresh: Option<Duration>,
     /// Where the script published the item.
     pub site: Option<CallSite>,
     /// What the script changed of the definition, and where.
@@ -49,6 +54,8 @@ impl PublishedItem {
             origin: item.origin,
             checks: item.checks,
             bound: item.bound,
+            completers: item.completers,
+            refresh: item.refresh,
             site: item.site,
             edits: item.edits,
             param_headers: OnceLock::new(),

@@ -1,4 +1,4 @@
-//! Maps a published resource to the backend resource whose updates concern it, and updated URIs back to published ones.
+//! Maps a published resource to what its updates come from, and updated URIs back to published ones.
 
 use std::sync::Arc;
 
@@ -6,11 +6,13 @@ use super::contents::Surface;
 use crate::builtins::Handler;
 use crate::model::ItemKind;
 
-/// The backend resource behind a published resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UpdateSource {
-    pub backend: Arc<str>,
-    pub original: String,
+/// What the updates of a published resource come from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum UpdateSource {
+    /// The resource of a backend, by the backend's own URI.
+    Backend { backend: Arc<str>, original: String },
+    /// The script's own handler, which is run again and again (`refresh`).
+    Script,
 }
 
 /// Why a resource has no updates to subscribe to.
@@ -26,21 +28,33 @@ pub enum NoUpdates {
 impl UpdateSource {
     /// The published URI of an updated resource: the subscribed URI, or a URI below it.
     pub fn published(&self, subscribed: &str, updated: &str) -> String {
-        match updated.strip_prefix(&self.original) {
-            Some(below) => format!("{subscribed}{below}"),
-            None => subscribed.to_owned(),
+        let below = match self {
+            UpdateSource::Backend { original, .. } => updated.strip_prefix(original.as_str()),
+            UpdateSource::Script => None,
+        };
+        below.map_or_else(|| subscribed.to_owned(), |below| format!("{subscribed}{below}"))
+    }
+
+    /// The backend; empty for the script's own resources.
+    pub fn backend(&self) -> &str {
+        match self {
+            UpdateSource::Backend { backend, .. } => backend,
+            UpdateSource::Script => "",
         }
     }
 }
 
 impl Surface {
-    /// The backend resource to subscribe to for a published URI. A script handler that wraps a backend resource has the
-    /// updates of that resource; one that wraps a template has none.
+    /// What to follow for a published URI. A script handler that wraps a backend resource has the updates of that resource,
+    /// unless it has a `refresh` of its own; one that wraps a template has none.
     pub fn updates_of(&self, uri: &str) -> Result<UpdateSource, NoUpdates> {
         let Some(entry) = self.find(ItemKind::Resource, uri) else {
             let backend = self.owner_of_unlisted(uri).ok_or(NoUpdates::Unknown)?;
-            return Ok(UpdateSource { backend: Arc::clone(backend), original: uri.to_owned() });
+            return Ok(UpdateSource::Backend { backend: Arc::clone(backend), original: uri.to_owned() });
         };
+        if entry.refresh.is_some() {
+            return Ok(UpdateSource::Script);
+        }
         let (target, original) = match (&entry.handler, &entry.origin) {
             // A URI that matches a template is also the server's URI.
             (Handler::Backend(target), _) if target.kind == ItemKind::ResourceTemplate => (target, uri.to_owned()),
@@ -50,7 +64,7 @@ impl Surface {
             }
             (Handler::Script(_), _) => return Err(NoUpdates::GeneratedByScript),
         };
-        Ok(UpdateSource { backend: Arc::clone(&target.backend), original })
+        Ok(UpdateSource::Backend { backend: Arc::clone(&target.backend), original })
     }
 }
 
@@ -60,8 +74,9 @@ mod tests {
 
     #[test]
     fn what_is_below_a_renamed_resource_is_below_its_new_name() {
-        let source = UpdateSource { backend: "files".into(), original: "file:///a".to_owned() };
+        let source = UpdateSource::Backend { backend: "files".into(), original: "file:///a".to_owned() };
         assert_eq!(source.published("team://files", "file:///a"), "team://files");
         assert_eq!(source.published("team://files", "file:///a/b?c"), "team://files/b?c");
+        assert_eq!(UpdateSource::Script.published("team://files", "team://files"), "team://files");
     }
 }

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::counted::Telemetry;
 use super::operations::OperationStats;
 use crate::model::{
-    CallEvent, CallEventKind, CallOutcome, CallRefusal, HandlerRecord, RecordedItem, RefusalReason, ReplayFacts,
-    RequestTrace, ServerCallRecord, SpanId,
+    CallOutcome, CallRefusal, HandlerRecord, RecordedEvent, RecordedEventKind, RecordedItem, RefusalReason,
+    ReplayFacts, RequestTrace, ServerCallRecord, SpanId,
 };
 
 /// The maximum number of calls of servers in one record. A handler may make any number of calls, and their texts are in
@@ -63,7 +63,7 @@ pub struct NotedDetails {
     /// How many more there were.
     pub more_server_calls: usize,
     pub handler: Option<HandlerRecord>,
-    pub events: Vec<CallEvent>,
+    pub events: Vec<RecordedEvent>,
     pub replay: ReplayFacts,
 }
 
@@ -78,9 +78,9 @@ impl NotedDetails {
         self.server_calls.push(call);
     }
 
-    fn happened(&mut self, kind: CallEventKind) {
+    fn happened(&mut self, kind: RecordedEventKind) {
         if self.events.len() < MAX_EVENTS {
-            self.events.push(CallEvent { at: SystemTime::now(), kind });
+            self.events.push(RecordedEvent { at: SystemTime::now(), kind });
         }
     }
 }
@@ -149,18 +149,18 @@ impl CallRecording {
     }
 
     /// Notes that something happened, if somebody reads records.
-    pub fn happened(&self, kind: impl FnOnce() -> CallEventKind) {
+    pub fn happened(&self, kind: impl FnOnce() -> RecordedEventKind) {
         self.note(|noted| noted.happened(kind()));
     }
 
     /// Notes a question to the client.
     pub fn asked(&self, message: &str) {
-        self.happened(|| CallEventKind::Asked { message: cut(message) });
+        self.happened(|| RecordedEventKind::Asked { message: cut(message) });
     }
 
     /// Notes a line that the script logs.
     pub fn logged(&self, level: &'static str, message: &str) {
-        self.happened(|| CallEventKind::Logged { level, message: cut(message) });
+        self.happened(|| RecordedEventKind::Logged { level, message: cut(message) });
     }
 
     /// Notes a run of the script's handler that ends now. `at` is where the item was published.
@@ -201,7 +201,7 @@ impl CallRecording {
     /// Notes that the script asked for a token of a rate limit, and there was none.
     pub fn rate_limited(&self) {
         self.limited.store(true, Relaxed);
-        self.happened(|| CallEventKind::RateLimited);
+        self.happened(|| RecordedEventKind::RateLimited);
     }
 
     /// Whether a rate limit was exceeded, and the request is not yet refused.

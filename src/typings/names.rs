@@ -107,6 +107,14 @@ fn identifier(name: &str) -> String {
     if sanitized.starts_with(|first: char| first.is_ascii_digit()) { format!("_{sanitized}") } else { sanitized }
 }
 
+/// A tool's name as a function of Python, whose case is kept.
+pub(super) fn snake(name: &str) -> String {
+    match identifier(name) {
+        name if name.trim_matches('_').is_empty() => "tool".to_owned(),
+        name => name,
+    }
+}
+
 /// A set of unique names.
 #[derive(Debug, Default)]
 pub(super) struct UniqueNames(HashSet<String>);

@@ -61,6 +61,15 @@ impl Shape {
         let kind = reader.read(schema, 0);
         Shape { kind, parts: reader.parts }
     }
+
+    /// Whether arguments of this type may be left out altogether.
+    pub(super) fn is_optional(&self) -> bool {
+        match &self.kind {
+            Type::Object(fields, _) => fields.iter().all(|field| !field.required),
+            Type::Map(_) | Type::Anything => true,
+            _ => false,
+        }
+    }
 }
 
 struct SchemaReader<'a> {

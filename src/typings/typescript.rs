@@ -1,10 +1,11 @@
-//! TypeScript declarations of tools: interfaces for input and output, and a function.
+//! Tools in TypeScript: interfaces for input and output, and a function, declared or with a body that calls the tool.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde_json::Value;
 
+use super::client_tool::{ClientTool, ascii_literal};
 use super::names::{UniqueNames, camel, pascal};
 use super::shape::{ObjectField, Rest, Shape, Type};
 use crate::model::Definition;
@@ -67,15 +68,61 @@ const RESERVED: [&str; 51] = [
 /// Type names that the generated signatures use themselves.
 const BUILT_IN: [&str; 6] = ["Array", "Promise", "Record", "Object", "Symbol", "Function"];
 
+/// Names of values and types of the module that calls tools.
+const OF_CLIENT: [&str; 27] = [
+    "answerInStream",
+    "globalThis",
+    "headerValue",
+    "meta",
+    "output",
+    "parsed",
+    "resultOf",
+    "runtime",
+    "shared",
+    "sharedClient",
+    "variable",
+    "AbortSignal",
+    "ChildConnection",
+    "Client",
+    "ClientOptions",
+    "Connection",
+    "Error",
+    "HeaderArgument",
+    "HttpConnection",
+    "JSON",
+    "Map",
+    "Members",
+    "ReadonlyArray",
+    "String",
+    "ToolError",
+    "Uint8Array",
+    "undefined",
+];
+
 /// A module with declarations of all tools.
 pub fn typescript<'a>(tools: impl Iterator<Item = &'a Definition>) -> String {
     let mut functions = UniqueNames::without(&RESERVED);
     let mut types = UniqueNames::without(&BUILT_IN);
-    let declarations: Vec<String> = tools.map(|tool| declared(tool, &mut functions, &mut types)).collect();
+    let declarations: Vec<String> = tools.map(|tool| declared(tool, None, &mut functions, &mut types)).collect();
     declarations.join("\n")
 }
 
-fn declared(tool: &Definition, functions: &mut UniqueNames, types: &mut UniqueNames) -> String {
+/// The functions of a module that calls these tools.
+pub(super) fn typescript_functions(tools: &[ClientTool<'_>]) -> String {
+    let mut functions = UniqueNames::without(&[&RESERVED[..], &OF_CLIENT].concat());
+    let mut types = UniqueNames::without(&[&BUILT_IN[..], &OF_CLIENT].concat());
+    let made: Vec<String> =
+        tools.iter().map(|tool| declared(tool.definition, Some(tool), &mut functions, &mut types)).collect();
+    made.join("\n")
+}
+
+/// The types and the function of a tool; with a body if it is to be called.
+fn declared(
+    tool: &Definition,
+    called: Option<&ClientTool<'_>>,
+    functions: &mut UniqueNames,
+    types: &mut UniqueNames,
+) -> String {
     let base = pascal(tool.key());
     let function = functions.take(&camel(tool.key()));
     let input = tool.member("inputSchema").unwrap_or_default();
@@ -87,21 +134,27 @@ fn declared(tool: &Definition, functions: &mut UniqueNames, types: &mut UniqueNa
     };
     let words = [tool.text("title"), tool.text("description")];
     let mut words: Vec<&str> = words.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
-    let called = format!("Tool `{}`.", tool.key());
-    words.push(&called);
+    let name = format!("Tool `{}`.", tool.key());
+    words.push(&name);
     text.push_str(&comment(&words.join("\n\n"), ""));
-    let mark = if is_optional(&Shape::of(&input).kind) { "?" } else { "" };
+    let is_optional = Shape::of(&input).is_optional();
     // Writing to a `String` cannot fail.
-    let _ = writeln!(text, "export declare function {function}(args{mark}: {given}): Promise<{result}>;");
+    let _ = match called {
+        None => {
+            let mark = if is_optional { "?" } else { "" };
+            writeln!(text, "export declare function {function}(args{mark}: {given}): Promise<{result}>;")
+        }
+        Some(called) => {
+            let default = if is_optional { " = {}" } else { "" };
+            let (name, headers) = (ascii_literal(tool.key()), called.header_list(["[", "]"], ascii_literal));
+            writeln!(
+                text,
+                "export async function {function}(args: {given}{default}, client: Client = sharedClient()): Promise<{result}> {{\n  \
+                 return (await client.callTool({name}, args{headers})) as {result};\n}}"
+            )
+        }
+    };
     text
-}
-
-fn is_optional(kind: &Type) -> bool {
-    match kind {
-        Type::Object(fields, _) => fields.iter().all(|field| !field.required),
-        Type::Map(_) | Type::Anything => true,
-        _ => false,
-    }
 }
 
 /// Declares a type with its parts, and returns its name.

@@ -1,6 +1,7 @@
 //! Watches files for changes. All events of one save are one change, however the editor saves.
 
 mod links;
+mod stamp;
 mod watched_paths;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+pub use stamp::{FileStamp, StampedFile};
 pub use watched_paths::WatchedPaths;
 
 /// A save is complete when no event has arrived for this long.

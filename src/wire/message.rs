@@ -107,9 +107,10 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&
 }
 
 impl Message {
-    /// Parses one message. Duplicate members of the envelope and deep nesting are refused.
+    /// Parses one message, which may begin with a byte-order mark. Duplicate members of the envelope and deep nesting are refused.
     pub fn parse(bytes: &[u8]) -> Result<Self, MessageError> {
         let parse_error = |detail: String| MessageError { id: None, error: RpcError::new(super::code::PARSE, &detail) };
+        let bytes = without_byte_order_mark(bytes);
         let text = std::str::from_utf8(bytes).map_err(|_| parse_error("parse error: not UTF-8".to_owned()))?;
         if too_deep(bytes) {
             return Err(MessageError::invalid(None, "nested too deeply"));
@@ -162,8 +163,14 @@ impl Envelope<'_> {
     }
 }
 
+/// Some programs write a byte-order mark before each message.
+fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
+}
+
 /// The messages of a batch; `None` if the text is not an array.
 pub fn batch(bytes: &[u8]) -> Option<Result<Vec<Raw>, MessageError>> {
+    let bytes = without_byte_order_mark(bytes);
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace())?;
     if *first != b'[' {
         return None;
@@ -270,6 +277,14 @@ mod tests {
         assert_eq!(fault("7").error.code(), super::super::code::INVALID_REQUEST);
         assert_eq!(fault(r#"{"jsonrpc":"1.0","id":4,"method":"x"}"#).id, Id::parse("4"));
         assert_eq!(fault(r#"{"jsonrpc":"2.0","id":4,"result":{},"error":{}}"#).id, Id::parse("4"));
+    }
+
+    #[test]
+    fn a_byte_order_mark_before_a_message_is_ignored() {
+        let text = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+        assert!(matches!(Message::parse(text.as_bytes()), Ok(Message::Request(_))));
+        let array = format!("\u{feff} [{}]", text.trim_start_matches('\u{feff}'));
+        assert_eq!(batch(array.as_bytes()).unwrap().unwrap().len(), 1);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The protocol on the wire, for clients and servers of every revision: JSON-RPC messages whose bodies stay raw, line
 //! framing, event streams and HTTP. Nothing here decides what a message means for the proxy.
 
+pub mod completion;
 mod error;
 pub mod headers;
 pub mod http;
@@ -17,6 +18,7 @@ pub mod oversized;
 mod parse;
 mod traced;
 
+pub use completion::{CompletionArgument, CompletionParams};
 pub use error::{RpcError, code};
 pub use lines::{InputLine, LineReader, LineSender, line_writer};
 pub use logging_level::LoggingLevel;

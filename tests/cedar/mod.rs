@@ -2,6 +2,7 @@
 
 mod arguments;
 mod author;
+mod commands;
 mod reload;
 mod unknown;
 mod waiting;

@@ -39,7 +39,8 @@ async fn call_tool(client: &mut HttpClient, name: &str) -> crate::support::messa
 
 #[tokio::test]
 async fn find_tool_and_call_tool_know_only_what_the_caller_may_use() {
-    let optimized = "sessionInit: { preset: optimizer@1 }\noptimizer: { maxToolsToReturn: 1 }";
+    let optimized =
+        "sessionInit: { preset: optimizer@1 }\noptimizer: { maxToolsToReturn: 1, embedding: { provider: none } }";
     let proxy = searchable(optimized).http().await;
     let (mut ann, mut bob) = (ann(&proxy).await, bob(&proxy).await);
     let description =

@@ -26,6 +26,13 @@ async fn a_value_stays_text_where_the_tool_wants_text() {
 }
 
 #[tokio::test]
+async fn a_misspelt_argument_is_a_warning() {
+    let called = empty().run(["call", "greet", "nmae=Ann"]).await.expect(0);
+    assert_eq!(called.stdout, "Hello, World!\n");
+    assert_eq!(called.stderr, "warning: `greet` has no parameter `nmae`\n |\n = hint: did you mean `name`?\n");
+}
+
+#[tokio::test]
 async fn a_tool_that_fails_is_exit_1_and_its_words_are_shown() {
     let proxy = world();
     let failed = proxy.run(["call", "fail", "message=no luck"]).await.expect(1);

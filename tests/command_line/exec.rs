@@ -15,6 +15,15 @@ async fn a_script_runs_over_the_published_tools() {
 }
 
 #[tokio::test]
+async fn a_script_can_stand_on_the_command_line() {
+    let world = world();
+    assert_eq!(world.run(["exec", "-e", "return echo(n = 7)['n']"]).await.expect(0).stdout, "7\n");
+    let both = world.run(["exec", "file.star", "-e", "return 1"]).await.expect(2);
+    assert!(both.stderr.contains("cannot be used with"), "{}", both.stderr);
+    world.run(["exec"]).await.expect(2);
+}
+
+#[tokio::test]
 async fn what_goes_wrong_is_told_and_the_exit_code_says_so() {
     let world = world()
         .file("fails.star", "x = 1\nreturn ecko(n = x)\n")

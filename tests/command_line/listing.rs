@@ -159,6 +159,17 @@ async fn an_empty_list_says_why_on_a_terminal() {
 }
 
 #[tokio::test]
+async fn a_list_without_a_config_says_that_it_is_not_of_this_folder() {
+    let proxy = empty();
+    proxy.run(["new", "tool", "shorten"]).await.expect(0);
+    let seen = typed(proxy.command(["list-tools"]), "").await.expect(0);
+    assert!(seen.stderr.contains("no config file found: using the built-in extensions"), "{}", seen.stderr);
+    let own = typed(proxy.command(["list-tools", "--extension", "extensions"]), "").await.expect(0);
+    assert!(!own.stderr.contains("no config file"), "{}", own.stderr);
+    assert_eq!(proxy.run(["list-tools"]).await.expect(0).stderr, "");
+}
+
+#[tokio::test]
 async fn nothing_cannot_be_found() {
     let proxy = empty();
     let wrong = proxy.run(["find", ""]).await.expect(2);

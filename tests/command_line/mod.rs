@@ -16,10 +16,11 @@ mod listing;
 mod log;
 mod log_lines;
 mod reading;
-mod running;
+pub mod running;
 mod screens;
 mod secrets;
 mod serve;
+mod typed_clients;
 mod types;
 mod watching;
 

@@ -11,7 +11,7 @@ use crate::support::proxy::{Proxy, StdioProxy};
 use crate::support::stdio_client::StdioClient;
 use crate::support::terminal::typed;
 
-async fn serving(world: Proxy) -> StdioProxy {
+pub async fn serving(world: Proxy) -> StdioProxy {
     let mut proxy = world.stdio();
     proxy.client.initialize("2025-11-25").await.result();
     proxy.tools().await;

@@ -41,7 +41,7 @@ fn odd_tools() -> Value {
     ])
 }
 
-fn odd_world() -> Proxy {
+pub fn odd_world() -> Proxy {
     let proxy = Proxy::with_config_text("");
     let tools = proxy.directory.write("tools.json", &odd_tools().to_string());
     let server = fake_backend(["--tools", tools.to_str().expect("a path")]);

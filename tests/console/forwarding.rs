@@ -26,7 +26,7 @@ async fn calls_and_questions_go_through_and_are_audited() {
     let head = read_until(&mut events, "\r\n\r\n").await.to_lowercase();
     assert!(head.contains("text/event-stream") && head.contains("cache-control: no-store\r\n"), "{head}");
     // A number that JavaScript would round.
-    let exact = r#"{"kind":"tool","key":"echo","params":{"arguments":{"n":9007199254740993}},"user":"ann"}"#;
+    let exact = r#"{"kind":"tool","key":"echo","params":{"arguments":{"n":9007199254740993}},"user":{"sub":"ann"}}"#;
     let call = HttpRequest { body: Some(exact.into()), ..with_token(post(&Value::Null), &token) };
     let called = console.ask(&call, "/api/call").await;
     assert!(called.body.contains(r#"data: {"result":{"#) && called.body.contains("9007199254740993"), "{called:?}");

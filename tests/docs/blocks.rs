@@ -7,7 +7,7 @@ use starlark_mcp_proxy::config;
 use super::{blocks, markdown, pages};
 use crate::support::temp_dir::TempDir;
 
-const LANGUAGES: [&str; 6] = ["cedar", "console", "json", "python", "text", "yaml"];
+const LANGUAGES: [&str; 7] = ["cedar", "console", "json", "python", "sh", "text", "yaml"];
 
 #[test]
 fn every_block_says_what_it_is() {
@@ -47,6 +47,16 @@ fn every_json_block_parses() {
         if let Err(problem) = parsed {
             panic!("{}: {problem}", block.place);
         }
+    }
+}
+
+#[test]
+fn every_shell_script_parses() {
+    let folder = TempDir::new();
+    for block in blocks(&["sh"]) {
+        let file = folder.write("script.sh", &block.text);
+        let status = std::process::Command::new("sh").arg("-n").arg(file).status().expect("there is a shell");
+        assert!(status.success(), "{}: not a shell script", block.place);
     }
 }
 

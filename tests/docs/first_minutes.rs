@@ -1,8 +1,7 @@
-//! The section of the guide that a newcomer follows from an empty folder: its files are written and its commands run in the
-//! order in which they stand there.
+//! The sections that a reader follows from an empty folder: their files are written and their commands run in the order in
+//! which they stand there.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::Command;
 
 use super::console::commands;
@@ -13,32 +12,82 @@ use crate::support::programs;
 use crate::support::real_servers;
 use crate::support::temp_dir::TempDir;
 
-const SECTION: &str = "## The first five minutes";
-
-fn page() -> PathBuf {
-    root().join("docs/guide.md")
+/// A section of a page.
+#[derive(Clone, Copy)]
+struct Walkthrough {
+    page: &'static str,
+    heading: &'static str,
 }
 
-/// Whether the block belongs to the section.
+const FIRST_MINUTES: Walkthrough = Walkthrough { page: "docs/guide.md", heading: "## The first five minutes" };
+const FROM_STARLARK_MCP: Walkthrough =
+    Walkthrough { page: "docs/from-starlark-mcp.md", heading: "## A worked example" };
+const FROM_TOOLSCRIPT: Walkthrough = Walkthrough { page: "docs/from-toolscript.md", heading: "## A worked example" };
+
+/// Whether the block belongs to such a section.
 pub fn is_of_section(block: &Block) -> bool {
-    let Some(line) = block.place.strip_prefix("docs/guide.md:").and_then(|line| line.parse::<usize>().ok()) else {
-        return false;
-    };
-    let text = markdown::read(&page());
-    let headings: Vec<&str> = text.lines().take(line).filter(|line| line.starts_with("## ")).collect();
-    headings.last() == Some(&SECTION)
+    [FIRST_MINUTES, FROM_STARLARK_MCP, FROM_TOOLSCRIPT].iter().any(|walkthrough| walkthrough.has(block))
 }
 
-/// The name in the last code span before the block: "Save this as `policy.star`:".
-fn file_name(block: &Block) -> String {
-    let line: usize = block.place.rsplit(':').next().and_then(|line| line.parse().ok()).expect("a line");
-    let text = markdown::read(&page());
-    let before: Vec<&str> = text.lines().take(line - 1).collect();
-    let start = before.iter().rposition(|line| line.starts_with("```")).map_or(0, |at| at + 1);
-    markdown::code_spans(&before[start..].join("\n")).pop().expect("the text before a file names it")
+fn line_of(block: &Block) -> usize {
+    block.place.rsplit(':').next().and_then(|line| line.parse().ok()).expect("a line")
 }
 
-/// A program of this name for the commands of the guide.
+impl Walkthrough {
+    fn text(self) -> String {
+        markdown::read(&root().join(self.page))
+    }
+
+    fn has(self, block: &Block) -> bool {
+        if block.place.rsplit_once(':').map(|(page, _)| page) != Some(self.page) {
+            return false;
+        }
+        let text = self.text();
+        let headings: Vec<&str> = text.lines().take(line_of(block)).filter(|line| line.starts_with("## ")).collect();
+        headings.last() == Some(&self.heading)
+    }
+
+    /// The name in the last code span before the block: "Save this as `policy.star`:".
+    fn file_name(self, block: &Block) -> String {
+        let text = self.text();
+        let before: Vec<&str> = text.lines().take(line_of(block) - 1).collect();
+        let start = before.iter().rposition(|line| line.starts_with("```")).map_or(0, |at| at + 1);
+        markdown::code_spans(&before[start..].join("\n")).pop().expect("the text before a file names it")
+    }
+
+    /// Does everything that the section says, on a machine with the proxy and these programs.
+    async fn follow(self, programs_of_reader: &[(&str, &Command)]) {
+        let world = TempDir::new();
+        world.directory("bin");
+        stand_in(&world, "proxy", &programs::proxy());
+        for (name, command) in programs_of_reader {
+            stand_in(&world, name, command);
+        }
+        let (folder, home) = (world.directory("empty"), world.directory("home"));
+        let path = format!("{}:{}", world.path().join("bin").display(), std::env::var("PATH").unwrap_or_default());
+        let blocks = markdown::blocks(&root().join(self.page)).into_iter().filter(|block| self.has(block));
+        let blocks: Vec<Block> = blocks.collect();
+        assert!(blocks.len() >= 5, "the section has {} blocks", blocks.len());
+        for block in blocks {
+            if block.language != "console" {
+                world.write(&format!("empty/{}", self.file_name(&block)), &block.text);
+                continue;
+            }
+            for (line, shown) in commands(&block) {
+                let mut command = Command::new("sh");
+                command.args(["-c", &line]).current_dir(&folder).env("HOME", &home).env("PATH", &path);
+                command.env("XDG_RUNTIME_DIR", world.directory("runtime"));
+                command.env_remove("XDG_CACHE_HOME").env_remove("XDG_CONFIG_HOME");
+                let finished = Finished::run(command).await;
+                // Each command succeeds, and shows what the page shows.
+                assert_eq!(finished.code, 0, "{}: `{line}`\n{}{}", block.place, finished.stdout, finished.stderr);
+                assert!(shown.is_empty() || finished.stdout == shown, "{}: `{line}`\n{}", block.place, finished.stdout);
+            }
+        }
+    }
+}
+
+/// A program of this name for the commands of the page.
 fn stand_in(folder: &TempDir, name: &str, command: &Command) {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<String> = words.map(|word| format!("'{}'", word.display())).collect();
@@ -50,32 +99,17 @@ fn stand_in(folder: &TempDir, name: &str, command: &Command) {
 
 #[tokio::test]
 async fn a_newcomer_gets_from_nothing_to_a_tested_policy_in_five_minutes() {
-    // Given a machine with the proxy, and the server that the guide uses
     let Some(time) = real_servers::time() else { return };
-    let world = TempDir::new();
-    world.directory("bin");
-    stand_in(&world, "proxy", &programs::proxy());
-    stand_in(&world, "uvx", &time);
-    let (folder, home) = (world.directory("empty"), world.directory("home"));
-    let path = format!("{}:{}", world.path().join("bin").display(), std::env::var("PATH").unwrap_or_default());
+    FIRST_MINUTES.follow(&[("uvx", &time)]).await;
+}
 
-    // When everything that the guide says is done
-    let blocks: Vec<Block> = markdown::blocks(&page()).into_iter().filter(is_of_section).collect();
-    assert!(blocks.len() >= 5, "the section has {} blocks", blocks.len());
-    for block in blocks {
-        if block.language != "console" {
-            std::fs::write(folder.join(file_name(&block)), &block.text).expect("the folder is ours");
-            continue;
-        }
-        for (line, shown) in commands(&block) {
-            let mut command = Command::new("sh");
-            command.args(["-c", &line]).current_dir(&folder).env("HOME", &home).env("PATH", &path);
-            command.env("XDG_RUNTIME_DIR", world.directory("runtime"));
-            command.env_remove("XDG_CACHE_HOME").env_remove("XDG_CONFIG_HOME");
-            let finished = Finished::run(command).await;
-            // Then each command succeeds, and shows what the guide shows
-            assert_eq!(finished.code, 0, "{}: `{line}`\n{}{}", block.place, finished.stdout, finished.stderr);
-            assert!(shown.is_empty() || finished.stdout == shown, "{}: `{line}`\n{}", block.place, finished.stdout);
-        }
-    }
+#[tokio::test]
+async fn an_extension_of_starlark_mcp_runs_unchanged_and_then_better() {
+    FROM_STARLARK_MCP.follow(&[]).await;
+}
+
+#[tokio::test]
+async fn a_script_of_toolscript_is_carried_over() {
+    let Some(time) = real_servers::time() else { return };
+    FROM_TOOLSCRIPT.follow(&[("uvx", &time)]).await;
 }

@@ -5,6 +5,7 @@ mod blocks;
 mod cli_page;
 mod config_page;
 mod console;
+mod executables;
 mod first_minutes;
 mod links;
 mod markdown;

@@ -1,10 +1,18 @@
 //! Extensions through the real program: given these files, the client sees exactly that.
 
+mod apps;
 mod asking;
+mod bytes;
+mod client;
 mod commands;
+mod completion;
 mod databases;
+mod discovering;
+mod executables;
 mod existing;
+mod following;
 mod loading;
+mod logging;
 mod offering;
 mod requests;
 mod scaffold;

@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use super::{one_tool, serving};
 
 /// Answers every request with the same bytes, and then, if asked, with bytes without end. Its port.
-async fn server(answer: &'static str, endless: bool) -> u16 {
+pub(super) async fn server(answer: impl AsRef<[u8]> + Copy + Send + Sync + 'static, endless: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let port = listener.local_addr().expect("it is bound").port();
     tokio::spawn(async move {
@@ -15,7 +15,7 @@ async fn server(answer: &'static str, endless: bool) -> u16 {
             tokio::spawn(async move {
                 let mut head = Vec::new();
                 while !head.ends_with(b"\r\n\r\n") && stream.read_buf(&mut head).await.is_ok_and(|count| count > 0) {}
-                let _ = stream.write_all(answer.as_bytes()).await;
+                let _ = stream.write_all(answer.as_ref()).await;
                 while endless && stream.write_all(&[b'x'; 65536]).await.is_ok() {}
             });
         }
@@ -91,5 +91,5 @@ async fn a_body_without_end_and_silence_are_ended() {
     let text = proxy.fault("run", json!({"url": format!("http://{address}/"), "timeout": 0.2})).await;
     assert!(text.contains("no complete response within 0.2 s"), "{text}");
     let text = proxy.fault("run", json!({"url": "http://127.0.0.1:1/?key=s3cret", "timeout": 5})).await;
-    assert!(text.contains("cannot connect") && !text.contains("s3cret"), "{text}");
+    assert!(text.contains("cannot connect to `127.0.0.1`: ") && !text.contains("s3cret"), "{text}");
 }

@@ -21,10 +21,81 @@ async fn a_new_extension_works_and_is_never_written_over_another() {
 }
 
 #[tokio::test]
+async fn a_tool_a_resource_and_a_prompt_work_at_once_with_their_tests() {
+    let world = Proxy::with_config_text("extensions: { paths: [extensions] }\n");
+    for (what, name, used) in [
+        ("extension", "welcome", "Hello, Ann!"),
+        ("tool", "shorten-text", r#"{"text":"one two","shortened":true}"#),
+        ("resource", "house", "kitchen\nlibrary"),
+        ("prompt", "release_note", "Faster start"),
+    ] {
+        // When it is written
+        let told = world.run(["new", what, name]).await.expect(0).stderr;
+        // Then its test passes, and a client sees what the test is about
+        let test = format!("extensions/{name}_test.star");
+        let passed = world.run(["test", &test]).await.expect(0).stdout;
+        assert!(passed.contains("all passed"), "{passed}");
+        world.run(["check", "--strict", &test]).await.expect(0);
+        // And what the message says to run next works
+        let next = told.split("then `proxy ").nth(1).and_then(|rest| rest.split('`').next()).expect("a command");
+        let said = world.run(words(next).iter().map(String::as_str)).await.expect(0).stdout;
+        assert!(said.contains(used), "{next}: {said}");
+        // And nothing is written over it
+        let again = world.run(["new", what, name]).await.expect(1).stderr;
+        assert!(again.contains(&format!("`extensions/{name}.star` already exists")), "{again}");
+    }
+    let listed = world.run(["list-tools"]).await.expect(0);
+    assert_eq!(listed.column(), ["shorten-text", "greet"]);
+    world.run(["check", "--strict"]).await.expect(0);
+}
+
+/// The words of a command line as a shell reads them.
+fn words(command: &str) -> Vec<String> {
+    let mut quoted = false;
+    let parts = command.split(|letter: char| {
+        quoted ^= letter == '\'';
+        letter == ' ' && !quoted
+    });
+    parts.map(|word| word.replace('\'', "")).collect()
+}
+
+#[tokio::test]
+async fn the_tests_of_a_new_extension_fail_when_it_is_wrong() {
+    let world = Proxy::with_config_text("");
+    for (what, right, wrong) in [
+        ("extension", "\"de\": \"Hallo\"", "\"de\": \"Bonjour\""),
+        ("tool", "len(kept) < len(words)", "True"),
+        ("resource", "Eight quiet desks", "Nothing"),
+        ("prompt", "\"English\"", "\"Latin\""),
+    ] {
+        world.run(["new", what, "mine", "--folder", what]).await.expect(0);
+        let file = format!("{what}/mine.star");
+        let text = std::fs::read_to_string(world.directory.path().join(&file)).expect("it was written");
+        assert!(text.contains(right), "{text}");
+        world.directory.write(&file, &text.replace(right, wrong));
+        world.run(["test", what]).await.expect(1);
+    }
+}
+
+#[tokio::test]
+async fn a_mistake_in_an_extension_is_shown_by_its_path_from_here() {
+    let world = Proxy::with_config_text("extensions: { paths: [extensions] }\n");
+    world.run(["new", "tool", "shorten"]).await.expect(0);
+    let file = world.directory.path().join("extensions/shorten.star");
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    world.directory.write("extensions/shorten.star", &text.replace("\"integer\"", "\"whole\""));
+    let told = world.run(["check"]).await.expect(1);
+    assert!(told.stderr.contains("there is no parameter type `whole`"), "{}", told.stderr);
+    assert!(told.stderr.contains("--> extensions/shorten.star:24:"), "{}", told.stderr);
+}
+
+#[tokio::test]
 async fn odd_names_are_refused() {
     let world = Proxy::with_config_text("");
-    for name in ["../x", "a b", "", "x.y", "x_test"] {
-        let told = world.run(["new", "extension", name]).await.expect(1);
+    for (what, name) in
+        [("extension", "../x"), ("tool", "a b"), ("extension", ""), ("resource", "x.y"), ("prompt", "x_test")]
+    {
+        let told = world.run(["new", what, name]).await.expect(1);
         assert!(told.stderr.contains("is not a valid name for an extension"), "{name}: {}", told.stderr);
     }
 }

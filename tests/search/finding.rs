@@ -119,7 +119,7 @@ async fn few_tools_are_listed_and_pinned_ones_too() {
     let few = "optimizer: { enabled: true }";
     let all = ["create_ticket", "sendEmail", "weather-forecast", "echo", "add_tool"];
     assert_eq!(started(world(&desk(), few)).await.client.request("tools/list", "{}").await.tool_names(), all);
-    let many = "optimizer: { enabled: true, listBelow: 3, maxToolsToReturn: 1, pinned: [\"send*\", nothing] }";
+    let many = "optimizer: { enabled: true, listBelow: 3, maxToolsToReturn: 1, pinned: [\"send*\", nothing], embedding: { provider: none } }";
     let mut proxy = started(world(&desk(), many)).await;
     let listed = proxy.client.request("tools/list", "{}").await.tool_names();
     assert_eq!(listed, ["sendEmail", "find_tool", "call_tool"]);

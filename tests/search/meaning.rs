@@ -9,7 +9,7 @@ use axum::http::HeaderMap;
 use axum::routing::post;
 use serde_json::{Value, json};
 
-use super::{OPTIMIZED, desk, names, started, tool, world};
+use super::{PRESET, desk, names, started, tool, world};
 use crate::questions::{Client, EVERYTHING, text};
 use crate::support::patience::LONG_PATIENCE;
 
@@ -68,7 +68,7 @@ async fn what_shares_no_word_is_found_by_its_meaning() {
         let (url, asked) = server().await;
         let optimizer =
             format!("optimizer: {{ embedding: {{ provider: {provider}, url: \"{url}{path}\", model: small }} }}");
-        let proxy = world(&tools(), &format!("{OPTIMIZED}\n{optimizer}")).environment("EMBEDDING_API_KEY", "s3cret");
+        let proxy = world(&tools(), &format!("{PRESET}\n{optimizer}")).environment("EMBEDDING_API_KEY", "s3cret");
         let mut proxy = started(proxy).await;
         let begin = Instant::now();
         while names(&proxy.find("kitty").await).first() != Some(&"pet_feline") {
@@ -133,7 +133,7 @@ publish(metadata("handler", "", {}, {}), handler)
 #[tokio::test]
 async fn without_the_embedding_server_the_words_decide() {
     let optimizer = "optimizer: { embedding: { provider: tei, url: \"http://127.0.0.1:9\" } }";
-    let mut proxy = started(world(&tools(), &format!("{OPTIMIZED}\n{optimizer}"))).await;
+    let mut proxy = started(world(&tools(), &format!("{PRESET}\n{optimizer}"))).await;
     assert_eq!(names(&proxy.find("create a ticket").await)[0], "create_ticket");
     proxy.client.stderr().line("no embeddings yet").await;
     assert_eq!(names(&proxy.find("strokes").await), ["pet_feline"]);

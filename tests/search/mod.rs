@@ -1,5 +1,6 @@
 //! `find_tool` and `call_tool` instead of all tools, through the real program; and `proxy find`.
 
+mod builtin_model;
 mod command;
 mod finding;
 mod meaning;
@@ -35,7 +36,11 @@ fn desk() -> Vec<Value> {
     ]
 }
 
-const OPTIMIZED: &str = "sessionInit: { preset: optimizer@1 }";
+/// `find_tool` and `call_tool`, by words and meaning.
+const PRESET: &str = "sessionInit: { preset: optimizer@1 }";
+
+/// The same by words alone.
+const OPTIMIZED: &str = "sessionInit: { preset: optimizer@1 }\noptimizer: { embedding: { provider: none } }";
 
 async fn started(proxy: Proxy) -> StdioProxy {
     let mut proxy = proxy.stdio();

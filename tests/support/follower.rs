@@ -72,7 +72,11 @@ pub struct HttpFollower {
 
 impl HttpFollower {
     pub async fn of(proxy: &HttpProxy, modern: bool) -> Self {
-        let mut client = proxy.client();
+        Self::with(proxy.client(), modern).await
+    }
+
+    /// The same for a client that is somebody.
+    pub async fn with(mut client: HttpClient, modern: bool) -> Self {
         let mut stream = None;
         if !modern {
             client.initialize("2025-11-25").await.result();

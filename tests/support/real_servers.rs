@@ -21,6 +21,10 @@ const OIDC_PROVIDER: [&str; 1] = ["oidc-provider@9.13.3"];
 
 const BROWSER_DRIVER: [&str; 2] = ["playwright-core@1.65.0", "axe-core@4.14.0"];
 
+const TYPE_CHECKER: [&str; 1] = ["mypy==2.4.1"];
+
+const APPS: [&str; 2] = ["@modelcontextprotocol/ext-apps@2.0.4", "@modelcontextprotocol/client@2.4.0"];
+
 const TYPESCRIPT: [&str; 1] = ["typescript@5.9.3"];
 
 /// The compiler of TypeScript.
@@ -30,6 +34,13 @@ pub fn typescript_compiler() -> Option<Command> {
     let mut command = Command::new("node");
     command.arg(folder.join("node_modules/typescript/bin/tsc"));
     Some(command)
+}
+
+/// A Python with a checker of types.
+pub fn python_with_type_checker() -> Option<PathBuf> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("type-checker", &TYPE_CHECKER, install_with_pip)).as_ref()?;
+    Some(folder.join("bin/python"))
 }
 
 /// What drives a browser, and what finds out whether everybody can use a page: a folder with these packages.
@@ -96,6 +107,16 @@ pub fn typescript_client(url: &str) -> Option<Command> {
     let mut command = Command::new("node");
     command.arg(counterpart("client_that_logs_in.mjs"));
     command.arg(folder.join("node_modules/@modelcontextprotocol/sdk/dist/esm/client")).arg(url);
+    Some(command)
+}
+
+/// A host of MCP Apps on the SDK of that extension. It shows the interface of a tool of the server at this address, clicks in
+/// it, and writes what it saw.
+pub fn app_host(url: &str, revision: &str) -> Option<Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("apps", &APPS, install_with_npm)).as_ref()?;
+    let mut command = Command::new("node");
+    command.arg(counterpart("app_host.mjs")).arg(folder.join("node_modules")).args([url, revision]);
     Some(command)
 }
 

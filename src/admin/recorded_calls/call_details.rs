@@ -8,7 +8,7 @@ use super::call_summary::{CallSummary, ServerCallSummary, milliseconds};
 use super::kept_call::{KeptCall, KeptText, MARGIN, MAX_SHOWN};
 use crate::builtins::{redacted_json, redacted_text};
 use crate::json::{Raw, valid};
-use crate::model::{CallEvent, CallEventKind};
+use crate::model::{RecordedEvent, RecordedEventKind};
 
 /// The body of `GET /calls/ID`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -91,9 +91,9 @@ impl EventDetails {
         EventDetails { text: event.text.as_ref().map(shown), ..event.clone() }
     }
 
-    pub(super) fn of_record(event: &CallEvent, began: SystemTime) -> Self {
+    pub(super) fn of_record(event: &RecordedEvent, began: SystemTime) -> Self {
         let level = match &event.kind {
-            CallEventKind::Logged { level, .. } => Some((*level).to_owned()),
+            RecordedEventKind::Logged { level, .. } => Some((*level).to_owned()),
             _ => None,
         };
         EventDetails {

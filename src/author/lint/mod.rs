@@ -7,6 +7,7 @@ mod scope;
 mod shadowed_builtins;
 mod starlark_lints;
 mod types;
+mod unknown_annotations;
 mod when_unavailable;
 
 use std::collections::{HashMap, HashSet};
@@ -80,6 +81,7 @@ fn check_file(
     problems.extend(shadowed_builtins::lint(module, source, role));
     problems.extend(possibly_lost_writes(module, source));
     problems.extend(when_unavailable::lint(module, source, role));
+    problems.extend(unknown_annotations::lint(module, source, role));
     // The type checker needs all names to be defined.
     let mut interface = Interface::empty();
     if !problems.iter().any(Diagnostic::is_error) {

@@ -44,6 +44,21 @@ fn every_rule_finds_what_it_is_for() {
     ] {
         assert_eq!(session(text), [expected], "{text}");
     }
+    for text in [
+        "x = metadata(\"a\", \"A\", {}, {\"readonly\": True})\n",
+        "x = metadata(\"a\", \"A\", parameters = {}, annotations = {\"title\": \"A\", \"read_only\": True})\n",
+    ] {
+        let found = alone(&Source::new("policy.star", text), Role::Session);
+        assert_eq!((found.len(), found[0].rule), (1, Some("unknown-annotation")), "{text}");
+        assert!(
+            found[0].hint.as_ref().is_some_and(|hint| hint.starts_with("did you mean `readOnlyHint`? ")),
+            "{found:?}"
+        );
+    }
+    let tool =
+        "Tool(\n    name = \"a\", description = \"A\", handler = run,\n    annotations = {\"destructive\": True},\n)\n";
+    let extension = format!("def run(params):\n    return 1\n\nx = {tool}");
+    assert_eq!(found(Role::Extension, &extension), ["6:20 unknown-annotation"]);
     let both = session("def f(x):\n    return type(x) == str\n");
     assert_eq!(both, ["2:12 incompatible-type-check", "2:23 type"]);
 }
@@ -80,6 +95,9 @@ fn common_code_is_not_reported() {
         "def f(config):\n    return config\n",
         "\"\"\"About the script.\"\"\"\nsettings = config()\nfor name, backend in backends().items():\n    print(backend)\n",
         "x = [json for json in []]\n",
+        "x = metadata(\"a\", \"A\", {}, {\"readOnlyHint\": True, \"title\": \"A\"})\n",
+        "x = metadata(\"a\", \"A\", {}, {\"mine\": True}) # starlark-lint-disable unknown-annotation\n",
+        "# starlark-lint-disable shadowed-builtin\ndef metadata(a, b, c, d):\n    return d\n\nx = metadata(1, 2, 3, {\"mine\": 1})\n",
         "def f(args):\n    return elicit(\"Sure?\", when_unavailable = \"error\").action\n",
         "def f(args, **options):\n    return elicit(\"Sure?\", **options).action\n",
         "def f(args): # starlark-lint-disable when-unavailable\n    return elicit(\"Sure?\").action # starlark-lint-disable when-unavailable\n",

@@ -11,14 +11,15 @@ use crate::diagnostic::{Diagnostic, Location, nearest};
 use crate::script::Source;
 
 const RULE: &str = "when-unavailable";
-const ASK: &str = "elicit";
+const ASK: [&str; 2] = ["elicit", "elicit_url"];
 const PARAMETER: &str = "when_unavailable";
 
 pub(super) fn lint(module: &AstModule, source: &Source, role: Role) -> Vec<Diagnostic> {
-    let is_built_in = role.names().contains(ASK) && !scope::bound_at_top(module).iter().any(|name| name == ASK);
+    let (names, bound) = (role.names(), scope::bound_at_top(module));
+    let is_built_in = |ask: &&str| names.contains(*ask) && !bound.iter().any(|name| name == *ask);
     let mut found = Vec::new();
-    if is_built_in {
-        module.statement().visit_expr(|expression| visit(expression, &mut found));
+    for ask in ASK.into_iter().filter(is_built_in) {
+        module.statement().visit_expr(|expression| visit(expression, ask, &mut found));
     }
     found.retain(|(span, _)| !module.is_suppressed(RULE, *span));
     found.into_iter().map(|(span, mistake)| mistake.problem(span, source)).collect()
@@ -30,7 +31,7 @@ pub(super) fn is_covered(warning: &Diagnostic) -> bool {
 }
 
 enum Mistake {
-    Missing,
+    Missing { function: &'static str },
     Unknown(String),
 }
 
@@ -39,8 +40,8 @@ impl Mistake {
         let span = span.begin().get() as usize..span.end().get() as usize;
         let choices = UNAVAILABLE.map(|choice| format!("`\"{choice}\"`")).join(", ");
         let problem = match self {
-            Mistake::Missing => Diagnostic::warning(format!(
-                "`{ASK}()` without `{PARAMETER}` fails when a call reaches it"
+            Mistake::Missing { function } => Diagnostic::warning(format!(
+                "`{function}()` without `{PARAMETER}` fails when a call reaches it"
             ))
             .hint(format!(
                 "add `{PARAMETER} = \"reject\"`: what happens if the client cannot ask its user ({choices})"
@@ -55,31 +56,31 @@ impl Mistake {
     }
 }
 
-fn visit(expression: &AstExpr, found: &mut Vec<(Span, Mistake)>) {
+fn visit(expression: &AstExpr, ask: &'static str, found: &mut Vec<(Span, Mistake)>) {
     if let Expr::Call(callee, arguments) = &expression.node
-        && asks(callee, &arguments.args)
-        && let Some(mistake) = mistake(&arguments.args)
+        && asks(ask, callee, &arguments.args)
+        && let Some(mistake) = mistake(ask, &arguments.args)
     {
         found.push((expression.span, mistake));
     }
-    expression.visit_expr(|inner| visit(inner, found));
+    expression.visit_expr(|inner| visit(inner, ask, found));
 }
 
-/// Whether a call is `elicit(...)` or `attempt(elicit, ...)`.
-fn asks(callee: &AstExpr, arguments: &[AstArgument]) -> bool {
+/// Whether a call is `elicit(...)` or `attempt(elicit, ...)`, for the function `ask`.
+fn asks(ask: &str, callee: &AstExpr, arguments: &[AstArgument]) -> bool {
     let is_named = |expression: &AstExpr, name: &str| matches!(&expression.node, Expr::Identifier(found) if found.node.ident == name);
     let first = arguments.first().map(|argument| argument.node.expr());
-    is_named(callee, ASK) || (is_named(callee, "attempt") && first.is_some_and(|first| is_named(first, ASK)))
+    is_named(callee, ask) || (is_named(callee, "attempt") && first.is_some_and(|first| is_named(first, ask)))
 }
 
-fn mistake(arguments: &[AstArgument]) -> Option<Mistake> {
+fn mistake(function: &'static str, arguments: &[AstArgument]) -> Option<Mistake> {
     let given = arguments.iter().find_map(|argument| match &argument.node {
         Argument::Named(name, value) if name.node == PARAMETER => Some(Some(value)),
         Argument::KwArgs(_) => Some(None),
         _ => None,
     });
     match given {
-        None => Some(Mistake::Missing),
+        None => Some(Mistake::Missing { function }),
         Some(Some(value)) => match &value.node {
             Expr::Literal(AstLiteral::String(text)) if !UNAVAILABLE.contains(&text.node.as_str()) => {
                 Some(Mistake::Unknown(text.node.clone()))

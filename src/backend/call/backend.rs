@@ -1,6 +1,7 @@
 //! The traits of everything that offers tools and can be called.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 
@@ -8,6 +9,7 @@ use super::backend_call::{Answer, BackendCall};
 use super::cache_hint::CacheHint;
 use super::error::CallError;
 use super::follower::{Listener, Subscriber, Subscription};
+use super::per_person::PerPersonBackend;
 use crate::json::Raw;
 use crate::model::{BackendView, ClientProfile, ItemKind, Owner};
 
@@ -28,6 +30,12 @@ pub trait Backend: Send + Sync {
     /// What only a connected server can do. `None` for local scripts: their lists change with their file, and are the same
     /// for every client.
     fn connected(&self) -> Option<&dyn ConnectedBackend>;
+
+    /// What only a backend in this process can do. `None` for a server.
+    fn local(&self) -> Option<&dyn LocalBackend>;
+
+    /// The connections of all people, if everybody has their own. `None` if all share what this backend has.
+    fn per_person(&self) -> Option<&dyn PerPersonBackend>;
 }
 
 /// A backend at the other end of a connection, with lists that change and depend on the client.
@@ -56,4 +64,14 @@ pub trait ConnectedBackend: Send + Sync {
 
     /// Sends `notifications/roots/list_changed` on the connections that belong to this client alone.
     fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()>;
+}
+
+/// A backend in this process, whose resources do not tell when they change: they are read again and again while clients
+/// follow them.
+pub trait LocalBackend: Send + Sync {
+    /// The minimum time between two refreshes of a resource; `None` if it cannot be followed.
+    fn refresh_interval(&self, uri: &str) -> Option<Duration>;
+
+    /// Reads a resource outside of a request. An error is [`CallError::Failed`] with a text for the log.
+    fn refresh(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>>;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::model::{ClientProfile, Owner};
+use crate::model::{ClientProfile, Owner, PersonKey};
 
 /// Called with the URI of an updated resource, as the server names it. Runs on the task that reads the server's messages,
 /// so it must not block.
@@ -17,6 +17,8 @@ pub struct Subscriber {
     pub owner: Owner,
     /// Whose share of the server's connections the client uses.
     pub person: Owner,
+    /// Whose connection is used at servers where everybody has their own.
+    pub person_key: Option<PersonKey>,
     pub profile: ClientProfile,
     /// Cancelled when the client's session ends. `None` if the client has no session.
     pub gone: Option<CancellationToken>,

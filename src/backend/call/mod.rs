@@ -8,8 +8,9 @@ mod cancellation;
 mod error;
 mod follower;
 mod peer;
+mod per_person;
 
-pub use backend::{Backend, ConnectedBackend};
+pub use backend::{Backend, ConnectedBackend, LocalBackend};
 pub use backend_call::{Answer, BackendCall, TASKS_EXTENSION};
 pub use cache_hint::CacheHint;
 pub use cancellation::Cancellation;
@@ -17,3 +18,4 @@ pub(super) use error::SHUTTING_DOWN;
 pub use error::{CallError, TimeLimit};
 pub use follower::{Listener, Subscriber, Subscription};
 pub use peer::{Peer, Question};
+pub use per_person::{PerPersonBackend, PersonBackend};

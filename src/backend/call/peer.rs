@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{Abilities, ClientProfile, Era, Owner};
+use crate::model::{Abilities, ClientProfile, Era, Owner, PersonKey};
 use crate::wire::{LoggingLevel, RpcError};
 
 /// Receives progress, log messages and questions of a call. No method has a default: some peers forward to others, and a
@@ -18,6 +18,9 @@ pub trait Peer: Send + Sync + Debug {
 
     /// Whose share of the server's connections the client uses: an authenticated person may have several clients.
     fn person(&self) -> Owner;
+
+    /// Whose connection is used at servers where everybody has their own. `None` if nobody knows who calls.
+    fn person_key(&self) -> Option<PersonKey>;
 
     /// The era of the protocol that the client speaks. Servers that speak both are met in the same one.
     fn era(&self) -> Era;
@@ -58,8 +61,8 @@ pub trait Peer: Send + Sync + Debug {
     /// Asks the client. Dropping the future withdraws the question.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>>;
 
-    /// Whether the client can show this form in this call, in its revision of the protocol.
-    fn supports_form(&self, question: &Question) -> bool;
+    /// Whether the client can be asked this in this call, in its revision of the protocol.
+    fn supports(&self, question: &Question) -> bool;
 
     /// The same client while none of its calls is running. `None` if it cannot be reached then.
     fn between_calls(&self) -> Option<Arc<dyn Peer>>;
@@ -85,6 +88,17 @@ pub struct Question {
 }
 
 impl Question {
+    /// Whether a client with these abilities can be asked this question of a script: a form, an address or its folders.
+    pub fn is_within(&self, abilities: Abilities) -> bool {
+        let mode = || Object::of(&self.params).ok().and_then(|params| params.string("mode"));
+        match self.method.as_str() {
+            "elicitation/create" if mode().as_deref() == Some("url") => abilities.url,
+            "elicitation/create" => abilities.form,
+            "roots/list" => abilities.roots,
+            _ => false,
+        }
+    }
+
     /// What is asked, for a person who watches; the method if it is not a sentence.
     pub fn text(&self) -> String {
         let message = Object::of(&self.params).ok().and_then(|params| params.string("message"));

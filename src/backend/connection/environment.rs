@@ -27,6 +27,8 @@ pub struct Environment {
     pub comparing: Arc<tokio::sync::Mutex<()>>,
     /// Notified when the view of a server changes.
     pub changes: Arc<Notify>,
+    /// Notified when the view changes that one person has of a server.
+    pub person_changes: Arc<Notify>,
     /// Who uses the servers. If it is one client, the main connections are made for it.
     pub audience: Audience,
     pub start: StartPolicy,

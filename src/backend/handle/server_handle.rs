@@ -7,7 +7,8 @@ use futures::future::BoxFuture;
 
 use super::{complete, subscribe};
 use crate::backend::call::{
-    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, Listener, Subscriber, Subscription,
+    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, Listener, LocalBackend, PerPersonBackend,
+    Subscriber, Subscription,
 };
 use crate::backend::connection::Environment;
 use crate::backend::supervision::{RestartOutcome, SupervisedServer, supervise};
@@ -36,7 +37,7 @@ pub struct ServerLoad {
 
 impl Handle {
     /// Stops the server without waiting for it.
-    pub(super) fn begin_stop(&self) {
+    pub(in crate::backend) fn begin_stop(&self) {
         self.0.stop.cancel();
     }
 
@@ -102,6 +103,14 @@ impl Backend for Handle {
 
     fn connected(&self) -> Option<&dyn ConnectedBackend> {
         Some(self)
+    }
+
+    fn local(&self) -> Option<&dyn LocalBackend> {
+        None
+    }
+
+    fn per_person(&self) -> Option<&dyn PerPersonBackend> {
+        None
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::server_handle::Handle;
-use crate::backend::call::{Answer, Backend, BackendCall, CallError, ConnectedBackend};
+use crate::backend::call::{Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend};
 use crate::model::BackendView;
 
 /// A handle that stops its server when dropped.
@@ -47,5 +47,13 @@ impl Backend for StopOnDrop {
 
     fn connected(&self) -> Option<&dyn ConnectedBackend> {
         self.0.connected()
+    }
+
+    fn local(&self) -> Option<&dyn LocalBackend> {
+        self.0.local()
+    }
+
+    fn per_person(&self) -> Option<&dyn PerPersonBackend> {
+        self.0.per_person()
     }
 }

@@ -18,6 +18,7 @@ mod supervised;
 mod supervisor;
 
 pub use publisher::idle_view;
+pub(super) use publisher::per_person_view;
 pub use restart::RestartOutcome;
 pub use side_connections::ROOTS_CHANGED;
 pub(super) use side_connections::{SideClient, SideConnectionError};

@@ -11,14 +11,17 @@ use crate::backend::connection::{Cache, CachedServer, Connection, Environment, S
 use crate::backend::transport::{LastWords, LogIn};
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
 use crate::model::{
-    Abilities, BackendKind, BackendView, ClientProfile, Era, LastKnown, Lists, LoginNeeded, ServerInfo, Status,
-    ViewVariant,
+    Abilities, BackendKind, BackendView, ClientProfile, Era, LastKnown, Lists, LoginNeeded, NEEDS_PERSON, ServerInfo,
+    Status, ViewVariant,
 };
 
 /// The view of a server that is not connected, as clients of this profile saw it last, or as anybody did. For many clients
 /// there are variants beside it: what stateless clients saw, and those that can be asked more, where that was something
 /// else.
 pub fn idle_view(name: &str, server: &ServerConfig, cache: &Cache, profile: Option<ClientProfile>) -> BackendView {
+    if server.is_per_person() {
+        return per_person_view(name, server, false);
+    }
     let known = cache.load(name, server).unwrap_or_default();
     let mut view = cached_view(name, server, &known, profile);
     let login = known.last.failure.filter(|failure| failure.login);
@@ -26,6 +29,16 @@ pub fn idle_view(name: &str, server: &ServerConfig, cache: &Cache, profile: Opti
         (view.status, view.error) = (Status::Login, failure.error);
     }
     view
+}
+
+/// What nobody in particular sees of a server that everybody has a connection of their own to: nothing. The only client of a
+/// process shows no token, so there will be nothing.
+pub(crate) fn per_person_view(name: &str, server: &ServerConfig, is_for_one: bool) -> BackendView {
+    let view = cached_view(name, server, &CachedServer::default(), None);
+    match is_for_one {
+        true => BackendView { status: Status::Failed, error: NEEDS_PERSON.to_owned(), ..view },
+        false => BackendView { status: Status::PerPerson, ..view },
+    }
 }
 
 /// The view of a server that is about to be started.

@@ -186,7 +186,7 @@ mod tests {
         let fake = Arc::new(RenewedLogIn { renewals: AtomicUsize::new(0), remedy, refusals: Mutex::default() });
         let credentials = Arc::clone(&fake) as Arc<dyn Credentials>;
         let log_in = LogIn::new(&"s".into(), Some(credentials));
-        let client = HttpClient::new(&HttpPool::new().unwrap(), url, [], 1 << 20).unwrap();
+        let client = HttpClient::new(&HttpPool::default(), url, [], 1 << 20).unwrap();
         (ServerClient::new(client, &log_in), fake, log_in)
     }
 
@@ -234,7 +234,7 @@ mod tests {
     #[tokio::test]
     async fn without_a_log_in_nothing_is_shown() {
         let (url, requests) = server("nobody").await;
-        let client = HttpClient::new(&HttpPool::new().unwrap(), &url, [], 1 << 20).unwrap();
+        let client = HttpClient::new(&HttpPool::default(), &url, [], 1 << 20).unwrap();
         let client = ServerClient::new(client, &LogIn::new(&"s".into(), None));
         let error = post(&client).await.unwrap_err().to_string();
         assert!(error.contains("check `headers` of this server"), "{error}");

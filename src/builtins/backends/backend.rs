@@ -64,8 +64,9 @@ fn backend_members(builder: &mut MethodsBuilder) {
         Ok(this.view.kind.as_str())
     }
 
-    /// `"ready"`, `"starting"`, `"cached"` (not connected; the items are those of the last connection), `"failed"` or
-    /// `"login"` (not connected until somebody logs in).
+    /// `"ready"`, `"starting"`, `"cached"` (not connected; the items are those of the last connection), `"failed"`,
+    /// `"login"` (not connected until somebody logs in) or `"per person"` (lists items only for callers with a token of its
+    /// issuer).
     #[starlark(attribute)]
     fn status(this: &BackendValue) -> starlark::Result<&'static str> {
         Ok(this.view.status.as_str())

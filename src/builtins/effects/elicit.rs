@@ -10,7 +10,7 @@ use starlark::values::{Heap, Value};
 use crate::foreign_text::visible;
 use crate::json::{Object, Raw, RawRef, raw};
 use crate::model::checked_form;
-use crate::script::{Context, Question, ScriptError, convert, script_error};
+use crate::script::{Context, Question, QuestionKind, ScriptError, convert, script_error};
 
 /// The values of `when_unavailable`.
 pub const UNAVAILABLE: [&str; 3] = ["accept", "reject", "error"];
@@ -44,31 +44,40 @@ pub fn register_elicit(builder: &mut GlobalsBuilder) {
         #[starlark(require = named)] when_unavailable: &str,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        if !UNAVAILABLE.contains(&when_unavailable) {
-            return Err(ScriptError::new(format!("`when_unavailable` cannot be \"{when_unavailable}\""))
-                .hint("it is \"accept\", \"reject\" or \"error\": what happens if the client cannot ask its user")
-                .into());
-        }
-        if message.trim().is_empty() {
-            return Err(script_error("`message` must not be empty"));
-        }
-        if let Some(method) = method_without_questions(Context::of(eval)?) {
-            return Err(ScriptError::new(format!("`elicit()` cannot be used for `{method}`: nobody can be asked"))
-                .hint("decide without a question, and refuse with `fail(\"why\")`")
-                .into());
-        }
+        check_unavailable(when_unavailable)?;
+        check_message(message)?;
+        require_askable("elicit", Context::of(eval)?)?;
         // Arguments of a model stand in it: whoever reads the question must see all of them.
         let message = visible(message).into_owned();
-        let question = Question { message, schema: form(schema, eval.heap())?, reminders: 0 };
+        let question = Question { message, schema: form(schema, eval.heap())?, reminders: 0, kind: QuestionKind::Form };
         let answer = Context::of(eval)?.ask("elicit", question, || unavailable(when_unavailable))?;
         answer_struct(&answer, eval.heap())
     }
 }
 
-/// The method of the current request, if it is none in which the user can be asked: only calls of items are.
-fn method_without_questions(context: &Context) -> Option<String> {
-    let request = context.host_for("`elicit()`").ok()?.request()?;
-    (!request.is_for_item()).then(|| request.method.to_string())
+pub(super) fn check_unavailable(choice: &str) -> Result<(), ScriptError> {
+    if UNAVAILABLE.contains(&choice) {
+        return Ok(());
+    }
+    Err(ScriptError::new(format!("`when_unavailable` cannot be \"{choice}\""))
+        .hint("it is \"accept\", \"reject\" or \"error\": what happens if the client cannot ask its user"))
+}
+
+pub(super) fn check_message(message: &str) -> starlark::Result<()> {
+    if message.trim().is_empty() { Err(script_error("`message` must not be empty")) } else { Ok(()) }
+}
+
+/// An error if the current request is none in which the user can be asked: only calls of items are.
+pub(super) fn require_askable(function: &str, context: &Context) -> Result<(), ScriptError> {
+    let request = context.host_for(&format!("`{function}()`")).ok().and_then(|host| host.request());
+    match request.filter(|request| !request.is_for_item()) {
+        None => Ok(()),
+        Some(request) => Err(ScriptError::new(format!(
+            "`{function}()` cannot be used for `{}`: nobody can be asked",
+            request.method
+        ))
+        .hint("decide without a question, and refuse with `fail(\"why\")`")),
+    }
 }
 
 /// The JSON Schema of the form, checked against what MCP elicitation allows.
@@ -86,7 +95,7 @@ fn form<'v>(schema: Option<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Raw> 
 }
 
 /// The answer of a client that cannot ask its user.
-fn unavailable(choice: &str) -> Result<Raw, String> {
+pub(super) fn unavailable(choice: &str) -> Result<Raw, String> {
     let action = match choice {
         "accept" => "accept",
         "reject" => "decline",
@@ -96,7 +105,7 @@ fn unavailable(choice: &str) -> Result<Raw, String> {
 }
 
 /// The answer as the struct that scripts get.
-fn answer_struct<'v>(answer: &RawRef, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+pub(super) fn answer_struct<'v>(answer: &RawRef, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
     let object = Object::of(answer).map_err(|error| script_error(error.to_string()))?;
     let action = object.string("action").unwrap_or_default();
     let content = match object.get("content") {

@@ -1,4 +1,4 @@
-//! `log()` and `print()`.
+//! `log()`, `debug()` and `print()`.
 
 use serde_json::Map;
 use starlark::collections::SmallMap;
@@ -37,6 +37,17 @@ pub fn register_log(builder: &mut GlobalsBuilder) {
         }
         Context::of(eval)?.log(level, &message.to_str(), members)?;
         Ok(NoneType)
+    }
+
+    /// Writes its arguments to the log at the level `debug`, separated by spaces, and returns that text: `debug("found", items)`.
+    fn debug<'v>(
+        #[starlark(args)] arguments: UnpackTuple<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<String> {
+        let words: Vec<String> = arguments.items.iter().map(|value| value.to_str()).collect();
+        let text = words.join(" ");
+        Context::of(eval)?.log(LogLevel::Debug, &text, Map::new())?;
+        Ok(text)
     }
 
     /// Writes its arguments to the log, separated by `sep`. At the prompt of `proxy repl`, it writes to the terminal.

@@ -4,10 +4,13 @@
 
 pub(super) mod cached;
 pub(super) mod elicit;
+pub(super) mod elicit_url;
 pub(super) mod log;
+pub(super) mod notify;
 pub(super) mod parallel;
 pub(super) mod rate_limits;
 mod result_cache;
+pub(super) mod roots;
 pub(super) mod state;
 pub(super) mod store_access;
 pub(super) mod wrapper;

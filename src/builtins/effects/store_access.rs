@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use crate::model::Owner;
-use crate::script::{Host, ScriptError, Stop};
+use crate::script::{Host, NotedFact, ScriptError, Stop};
 use crate::store::{Outcome, Space, Store};
 
 /// The outcome of an effect: a result, an error that a script can catch, or a stop of the handler.
@@ -23,6 +23,7 @@ pub(crate) fn with_store<T, F: Future<Output = Outcome<T>>>(
 /// The owner of the values that a handler stores: the authenticated user; without authentication the session; on standard
 /// input and output the process; for an anonymous request without a session that request alone.
 pub(crate) fn owner(host: &Host) -> Owner {
+    host.scope.note(NotedFact::CallerRead);
     host.request().map_or(Owner::Process, |request| Owner::of_values(&request.principal, request.owner.as_ref()))
 }
 

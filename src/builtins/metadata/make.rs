@@ -2,23 +2,27 @@
 //! script implements itself.
 #![expect(clippy::too_many_arguments, reason = "a built-in takes one parameter per argument of the Starlark function")]
 
-use serde_json::Map;
+use serde_json::{Map, Value as Json};
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;
+use starlark::values::float::UnpackFloat;
 use starlark::values::none::NoneOr;
 use starlark::values::{Heap, Value};
 
 use super::fields::{field, member};
 use super::kinds::noun;
 use super::value::Metadata;
+use crate::builtins::effects::store_access::seconds;
 use crate::json::raw;
-use crate::model::{Definition, ItemKind};
-use crate::script::script_error;
+use crate::model::{Definition, ItemKind, link_interface};
+use crate::script::{ScriptError, script_error};
 
 #[starlark_module]
 pub fn register_metadata(builder: &mut GlobalsBuilder) {
     /// Makes the metadata of a new tool. `parameters` is the JSON Schema of its arguments (`{}` if it takes none),
-    /// `annotations` a dict of hints such as `{"readOnlyHint": True}`.
+    /// `annotations` a dict of hints such as `{"readOnlyHint": True}`. `timeout` is the number of seconds that one call by a
+    /// client may take; `progress()` starts it anew. `ui` is the URI of the tool's user interface (MCP Apps), which the
+    /// script publishes as a resource with `mime_type = "text/html;profile=mcp-app"`.
     ///
     /// ```python
     /// publish(metadata("ping", "Says pong", {}, {"readOnlyHint": True}), lambda args: "pong")
@@ -32,6 +36,8 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
         #[starlark(require = named, default = NoneOr::None)] output_schema: NoneOr<Value<'v>>,
         #[starlark(require = named, default = NoneOr::None)] icons: NoneOr<Value<'v>>,
         #[starlark(require = named, default = NoneOr::None)] meta: NoneOr<Value<'v>>,
+        #[starlark(require = named, default = NoneOr::None)] timeout: NoneOr<UnpackFloat>,
+        #[starlark(require = named, default = NoneOr::None)] ui: NoneOr<&str>,
         heap: Heap<'v>,
     ) -> starlark::Result<Metadata> {
         let values = [
@@ -44,7 +50,12 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
             ("icons", icons),
             ("meta", meta),
         ];
-        make(ItemKind::Tool, values, heap)
+        let mut members = members(ItemKind::Tool, values, heap)?;
+        if let Some(uri) = ui.into_option() {
+            link_interface(&mut members, uri).map_err(|(problem, hint)| ScriptError::new(problem).hint(hint))?;
+        }
+        let timeout = timeout.into_option().map(|timeout| seconds("timeout", timeout.0)).transpose()?;
+        Ok(Metadata { timeout, ..parsed(ItemKind::Tool, &members)? })
     }
 
     /// Makes the metadata of a new resource. `size` is in bytes.
@@ -143,6 +154,15 @@ fn make<'v, const N: usize>(
     values: [(&str, NoneOr<Value<'v>>); N],
     heap: Heap<'v>,
 ) -> starlark::Result<Metadata> {
+    parsed(kind, &members(kind, values, heap)?)
+}
+
+/// The members of a definition from values by field name.
+fn members<'v, const N: usize>(
+    kind: ItemKind,
+    values: [(&str, NoneOr<Value<'v>>); N],
+    heap: Heap<'v>,
+) -> starlark::Result<Map<String, Json>> {
     let mut members = Map::new();
     for (name, value) in values {
         let (field, Some(value)) = (field(kind, name)?, value.into_option()) else { continue };
@@ -150,7 +170,11 @@ fn make<'v, const N: usize>(
             members.insert(field.member.to_owned(), json);
         }
     }
-    let definition = Definition::parse(kind, raw(&members))
+    Ok(members)
+}
+
+fn parsed(kind: ItemKind, members: &Map<String, Json>) -> starlark::Result<Metadata> {
+    let definition = Definition::parse(kind, raw(members))
         .map_err(|error| script_error(format!("invalid {} metadata: {error}", noun(kind))))?;
     Ok(Metadata::of_script(kind, definition))
 }

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use allocative::Allocative;
 use serde::{Serialize, Serializer};
@@ -45,6 +46,9 @@ pub struct Metadata {
     /// What the script changed of the definition, and where.
     #[allocative(skip)]
     pub edits: Arc<[DefinitionEdit]>,
+    /// How long one call of the script's own handler may take without progress.
+    #[allocative(skip)]
+    pub timeout: Option<Duration>,
     #[allocative(skip)]
     pub(super) checks: OnceLock<Arc<ToolChecks>>,
 }
@@ -62,7 +66,8 @@ impl Metadata {
 
     fn unchanged(kind: ItemKind, definition: Arc<Definition>, origin: Option<ItemRef>) -> Self {
         let (original, bound, edits) = (definition.clone(), Arc::default(), Arc::default());
-        Metadata { kind, definition, original, origin, bound, carrier: None, edits, checks: OnceLock::new() }
+        let checks = OnceLock::new();
+        Metadata { kind, definition, original, origin, bound, carrier: None, edits, timeout: None, checks }
     }
 
     pub fn has_original_key(&self) -> bool {
@@ -80,6 +85,7 @@ impl Metadata {
             bound: self.bound.clone(),
             carrier: self.carrier.clone(),
             edits: self.edits.clone(),
+            timeout: self.timeout,
             checks: OnceLock::new(),
         })
     }

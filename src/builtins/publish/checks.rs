@@ -54,6 +54,12 @@ pub(crate) fn check_handler(metadata: &Metadata, handler: Value<'_>) -> Result<(
 /// Checks a backend's own handler. The proxy forwards calls to it without running it, so nothing could convert its result.
 fn check_target(metadata: &Metadata, handler: &BackendHandler) -> Result<(), ScriptError> {
     let (target, key) = (&handler.target, metadata.definition.key());
+    if metadata.timeout.is_some() {
+        return Err(ScriptError::new(format!(
+            "the `timeout` of `{key}` is for a function of the script, and its handler is a server's own"
+        ))
+        .hint("wrap the handler: `lambda args: call(args, timeout = 10)`"));
+    }
     if target.kind != metadata.kind {
         let (actual, expected) = (noun(target.kind), noun(metadata.kind));
         return Err(ScriptError::new(format!("the handler of the {expected} `{key}` is that of a {actual}"))

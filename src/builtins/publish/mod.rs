@@ -3,10 +3,12 @@
 pub(super) mod bind;
 pub(super) mod carrier;
 pub(super) mod checks;
+pub(super) mod completion;
 pub(super) mod functions;
 pub(super) mod instructions;
 pub(super) mod passthrough;
 pub(super) mod plan;
 pub(super) mod provenance;
+pub(super) mod refresh;
 pub(super) mod skip;
 pub(super) mod unchecked;

@@ -69,8 +69,8 @@ fn pass<'v>(
     match verdict {
         Ok(()) => {
             let heap = eval.heap();
-            let (meta, handler) = (heap.alloc(metadata), heap.alloc(handler));
-            collect("passthrough()", key.0, &key.1, (meta, handler), eval)
+            let item = heap.alloc((metadata, handler));
+            collect("passthrough()", key.0, &key.1, item, eval)
         }
         Err((message, published_by)) => {
             let why = match &published_by {

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::carrier::Carrier;
+use super::completion::Completers;
 use super::provenance::{DefinitionEdit, SkippedItem};
 use crate::builtins::session::hook::Hook;
 use crate::builtins::session::other_hook::OtherHook;
@@ -80,6 +82,10 @@ pub struct Published {
     pub bound: Arc<[String]>,
     /// The tools that a tool stands for; None if it stands for itself.
     pub carrier: Option<Arc<Carrier>>,
+    /// The script's own functions that complete arguments.
+    pub completers: Option<Completers>,
+    /// How often a resource is refreshed while clients follow it; None if the script does not say so.
+    pub refresh: Option<Duration>,
     /// Where the script published the item; `None` if nothing recorded it.
     pub site: Option<CallSite>,
     /// What the script changed of the definition, and where.

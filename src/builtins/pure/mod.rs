@@ -3,6 +3,7 @@
 
 pub(super) mod attempt;
 pub(super) mod base64;
+pub(super) mod content;
 pub(super) mod digest;
 pub(super) mod fuzzy;
 pub(super) mod json;

@@ -11,7 +11,7 @@ use crate::builtins::effects::wrapper::is_unchecked;
 use crate::builtins::metadata::Metadata;
 use crate::builtins::session::{World, hook};
 use crate::json::Raw;
-use crate::model::{ItemKind, check_output, error_result, shaped};
+use crate::model::{ItemKind, checked_output, error_result, shaped};
 use crate::script::{CallOptions, Context, ToolFacts, ToolRefusal, convert, error_message, script_error};
 
 /// How many similar names the error for an unknown tool suggests.
@@ -116,8 +116,8 @@ fn tool_result<'v>(
     let result = shaped(returned, true);
     let checks = metadata.tool_checks(handler, &World::of(eval)?.snapshot);
     let context = Context::of(eval)?;
-    Ok(match check_output(name, checks.output(), &result, &|| context.pause()) {
-        Ok(()) => crate::json::raw(&result),
+    Ok(match checked_output(name, checks.output(), result, &|| context.pause()) {
+        Ok(result) => crate::json::raw(&result),
         Err(problem) => error_result(&problem),
     })
 }

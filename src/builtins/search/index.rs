@@ -9,6 +9,7 @@ use starlark::coerce::Coerce;
 use starlark::environment::{GlobalsBuilder, Methods, MethodsBuilder};
 use starlark::eval::Evaluator;
 use starlark::values::list::UnpackList;
+use starlark::values::none::NoneOr;
 use starlark::values::tuple::TupleRef;
 use starlark::values::{
     Freeze, NoSerialize, ProvidesStaticType, StarlarkPagable, StarlarkValue, Trace, Value, ValueLifetimeless,
@@ -165,11 +166,15 @@ pub fn register_search_index(builder: &mut GlobalsBuilder) {
     /// Makes a search index over tools, a list of `(metadata, handler)` tuples. It is built in the background, once for each
     /// distinct set of tools; `.search()` waits until it is ready.
     ///
+    /// Tools are found by their words and by their meaning, as `optimizer.embedding` of the config says. With
+    /// `meaning = False` they are found by their words alone.
+    ///
     /// ```python
     /// index = search_index(aggregate(backends()))
     /// ```
     fn search_index<'v>(
         #[starlark(require = pos)] tools: Value<'v>,
+        #[starlark(require = named, default = NoneOr::None)] meaning: NoneOr<bool>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let heap = eval.heap();
@@ -179,11 +184,13 @@ pub fn register_search_index(builder: &mut GlobalsBuilder) {
         for item in &items {
             indexed.push(tool_of("search_index", *item, world)?);
         }
-        let shared = IndexCache::shared().index(indexed, world.settings.embedder.clone());
+        let by_meaning = is_by_meaning(meaning.into_option(), world)?;
+        let embedder = world.settings.embedder.clone().filter(|_| by_meaning);
+        let shared = IndexCache::shared().index(indexed, embedder);
         if Context::of(eval)?.host.is_none() {
             let mut notes = world.notes();
             notes.indexes.push(shared.clone());
-            if world.settings.embedder.is_some() {
+            if world.settings.sets_embedding {
                 notes.sections_read.insert("optimizer".to_owned());
             }
         }
@@ -192,6 +199,18 @@ pub fn register_search_index(builder: &mut GlobalsBuilder) {
         let tools = heap.alloc(starlark::values::tuple::AllocTuple(items));
         Ok(heap.alloc(SearchIndex { tools, handle }))
     }
+}
+
+/// Whether an index finds tools by their meaning too.
+fn is_by_meaning(asked: Option<bool>, world: &World) -> starlark::Result<bool> {
+    let section = world.settings.sections.get("optimizer");
+    let provider = section.and_then(|section| section.pointer("/embedding/provider"));
+    let is_off = provider.is_some_and(|provider| provider == "none");
+    if asked == Some(true) && is_off {
+        let message = "`meaning = True` needs a model, and `optimizer.embedding.provider` is `none`";
+        return Err(ScriptError::new(message).hint("remove one of the two").into());
+    }
+    Ok(asked.unwrap_or(!is_off))
 }
 
 fn metadata_of<'v>(item: Value<'v>) -> Option<&'v Metadata> {

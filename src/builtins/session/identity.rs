@@ -8,7 +8,7 @@ use starlark::values::{Heap, Value};
 
 use super::world::World;
 use crate::model::{ClientInfo, Principal, SurfaceKey};
-use crate::script::{Context, convert, script_error};
+use crate::script::{Context, NotedFact, convert, script_error};
 
 #[starlark_module]
 pub fn register_identity(builder: &mut GlobalsBuilder) {
@@ -42,6 +42,7 @@ pub fn register_identity(builder: &mut GlobalsBuilder) {
 fn current(eval: &Evaluator<'_, '_, '_>) -> starlark::Result<SurfaceKey> {
     let context = Context::of(eval)?;
     if let Some(host) = &context.host {
+        host.scope.note(NotedFact::CallerRead);
         let of = |request: &crate::model::RequestInfo| SurfaceKey {
             principal: request.principal.clone(),
             client: request.client.clone(),

@@ -12,8 +12,10 @@ use crate::search::Embedder;
 pub struct Settings {
     /// What `config()` returns: sections such as `aggregation`, and `params`, the script's own settings.
     pub sections: Map<String, Json>,
-    /// Computes embeddings for search indexes; None if search is purely lexical.
+    /// Computes embeddings for search indexes; None if search is by words alone.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// Whether the config says which embeddings to use. Then every search index reads the section `optimizer`.
+    pub sets_embedding: bool,
     /// The limits for scripts of code mode.
     pub code_mode: CodeMode,
 }

@@ -157,6 +157,10 @@ impl Output for Recorder {
     }
 
     fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+
+    fn notify(&self, params: &RawRef) {
+        self.logged.lock().push(format!("notify {params}"));
+    }
 }
 
 impl Questions for Recorder {

@@ -64,6 +64,28 @@ impl Rounds {
 }
 
 #[test]
+fn folders_are_asked_for_once_and_counted_in_every_branch() {
+    let plan = plan(
+        "first = roots()\none({'n': 1})\nlengths = parallel([lambda: len(roots()), lambda: len(roots())])\n\
+         answer = elicit_url('Visit', 'https://example.com', when_unavailable = 'error')\n\
+         return [first[0].path, first[0].name, lengths, len(roots()), answer.action, answer.content]",
+    );
+    let mut rounds = Rounds::new();
+    assert_eq!(rounds.asks(&plan), ["roots/list"]);
+    assert_eq!(rounds.calls(), 0);
+    rounds.answer(json!({"roots": [{"uri": "file:///srv", "name": "", "path": "/srv"}]}));
+    assert_eq!(rounds.asks(&plan), ["Visit"]);
+    rounds.accept();
+    let expected = json!(["/srv", "", [1, 1], 1, "accept", {}]);
+    assert_eq!(rounds.run(&plan).unwrap(), expected);
+    assert_eq!(rounds.calls(), 1);
+    // A client that cannot be asked has no folders.
+    let host = Arc::new(Recorder::default());
+    let none = super::run("publish(metadata('x', '', {}, {}), lambda args: roots())").unwrap();
+    assert_eq!(call(&none, "x", "{}", &host, &Limits::HANDLER).unwrap(), json!([]));
+}
+
+#[test]
 fn what_was_done_before_a_question_is_not_done_again() {
     let plan = plan(
         "first = one({'n': 1})\nlog('between')\nanswer = elicit('Sure?', when_unavailable = 'error')\n\

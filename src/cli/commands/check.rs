@@ -10,16 +10,18 @@ use super::explain::outcome;
 use crate::author::check::{CheckReport, Item, scripts};
 use crate::author::lint::{self, Role};
 use crate::author::published::{PublishedChanges, PublishedFile};
+use crate::bearer::unreachable_issuers;
 use crate::cli::failure::CommandFailure;
-use crate::cli::setup::{self, SourceArgs};
-use crate::cli::{output, query, table};
+use crate::cli::query::{self, UserArgs};
+use crate::cli::setup::{self, LoadedConfig, SourceArgs};
+use crate::cli::{output, table};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::extension;
 use crate::gateway::{self, Offline};
 use crate::host_io::HostIo;
-use crate::model::ItemKind;
+use crate::model::{ItemKind, Snapshot};
 use crate::script::{self, Limits};
-use crate::surface::{Became, ItemHistory};
+use crate::surface::{Became, ItemHistory, Surface};
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
@@ -34,6 +36,8 @@ pub(crate) struct CheckArgs {
     /// List every item, however many there are
     #[arg(long)]
     all: bool,
+    #[command(flatten)]
+    user: UserArgs,
     #[command(flatten)]
     source: SourceArgs,
     /// Print JSON
@@ -52,14 +56,14 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CommandFailure> {
         }
     };
     if args.files.is_empty() {
-        note(check_config(&args.source, args.live, &mut report), &mut report);
+        note(check_config(&args.source, args, &mut report), &mut report);
     }
     // An error in one file must not hide those in the next.
     for file in &args.files {
         let outcome = if file.extension().is_some_and(|extension| extension == "star") {
-            check_script(file, &args.source, args.live, &mut report)
+            check_script(file, args, &mut report)
         } else {
-            check_config(&SourceArgs::of_file(file), args.live, &mut report)
+            check_config(&SourceArgs::of_file(file), args, &mut report)
         };
         note(outcome, &mut report);
     }
@@ -77,52 +81,68 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CommandFailure> {
     if code == 0 { Ok(()) } else { Err(CommandFailure::already_reported(code)) }
 }
 
-fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Result<(), CommandFailure> {
+fn check_config(source: &SourceArgs, args: &CheckArgs, report: &mut CheckReport) -> Result<(), CommandFailure> {
     let loaded = source.load()?;
+    let user = args.user.user(&loaded.config)?;
     report.add_scripts(&loaded.config);
     report.add_accounts(&loaded.config);
-    let options = setup::options(loaded.bundled)?;
-    let record = PublishedFile::of(&loaded.config, options.cache_folder.as_deref());
-    if live {
-        return query::with_loaded(&loaded, None, async |running, surface| {
-            let (snapshot, surface) = (running.snapshot(), surface.unrestricted());
+    if args.live {
+        let is_named = user.is_named();
+        return query::with_loaded(&loaded, user, async |running, surface| {
+            report.add(unreachable_issuers(&loaded.config.auth).await.into_iter().map(Diagnostic::error));
+            let snapshot = running.snapshot();
             report.add_servers(&snapshot);
             report.add_failures(&snapshot);
             report.add(running.extension_problems());
-            report.add_patterns(&loaded.config.aggregation, &snapshot);
-            report.explain_tools(&snapshot);
-            if let Ok(script) = gateway::script_source(&loaded.config, None) {
-                report.add_only_definitions(&script.source, &surface);
-            }
-            report.add_histories(&surface, &snapshot);
-            report.add_limits(&loaded.config.rate_limiting, &surface, &snapshot);
-            report.add_policies(&loaded.config, &surface, &snapshot);
-            report.add_surface(&surface, &snapshot, record.as_ref());
-            report.add_jail(&loaded.config.code_mode);
-            Ok(())
+            let script = gateway::script_source(&loaded.config, None).ok().map(|script| script.source);
+            add_published(report, &loaded, script.as_ref(), (&surface, is_named), &snapshot)
         });
     }
-    let offline = Offline::look(&loaded.config, &options).map_err(CommandFailure::config)?;
+    let offline = Offline::look(&loaded.config, &setup::options(loaded.bundled)?).map_err(CommandFailure::config)?;
     report.add_servers(&offline.snapshot);
     report.add(offline.extension_problems.iter().cloned());
-    report.add_patterns(&loaded.config.aggregation, &offline.snapshot);
-    report.explain_tools(&offline.snapshot);
-    let surface = offline.build().map_err(|error| CommandFailure::from(&error))?;
-    report.add_only_definitions(&offline.script_source.source, &surface);
-    report.add_histories(&surface, &offline.snapshot);
-    report.add_limits(&loaded.config.rate_limiting, &surface, &offline.snapshot);
-    report.add_policies(&loaded.config, &surface, &offline.snapshot);
-    report.add_surface(&surface, &offline.snapshot, record.as_ref());
-    report.add_jail(&loaded.config.code_mode);
+    let is_named = user.is_named();
+    let surface = if is_named { offline.build_for(user.principal) } else { offline.build() };
+    let surface = surface.map_err(|error| {
+        report.add_patterns(&loaded.config.aggregation, &offline.snapshot);
+        report.explain_tools(&offline.snapshot);
+        CommandFailure::from(&error)
+    })?;
+    add_published(report, &loaded, Some(&offline.script_source.source), (&surface, is_named), &offline.snapshot)
+}
+
+/// Adds what is wrong with the script and the policies, and what is published: to everybody, or to the user of the command.
+fn add_published(
+    report: &mut CheckReport,
+    loaded: &LoadedConfig,
+    script: Option<&script::Source>,
+    (surface, is_named): (&Arc<Surface>, bool),
+    snapshot: &Snapshot,
+) -> Result<(), CommandFailure> {
+    let config = &loaded.config;
+    // Without a user it is about the script: nothing that it publishes is left out.
+    let (whole, own) = (surface.unrestricted(), if is_named { Arc::clone(surface) } else { surface.unrestricted() });
+    report.add_patterns(&config.aggregation, snapshot);
+    report.explain_tools(snapshot);
+    if let Some(script) = script {
+        report.add_only_definitions(script, &whole);
+    }
+    report.add_histories(&own, snapshot);
+    report.add_limits(&config.rate_limiting, &whole, snapshot);
+    report.add_policies(config, &whole, snapshot);
+    // What `proxy serve` has published is not of one user.
+    let record = PublishedFile::of(config, setup::options(loaded.bundled)?.cache_folder.as_deref());
+    report.add_surface(&own, snapshot, record.as_ref().filter(|_| !is_named));
+    report.add_jail(&config.code_mode);
     Ok(())
 }
 
 /// Checks a single script according to its role. A session script runs over the servers of the config.
-fn check_script(file: &Path, source: &SourceArgs, live: bool, report: &mut CheckReport) -> Result<(), CommandFailure> {
+fn check_script(file: &Path, args: &CheckArgs, report: &mut CheckReport) -> Result<(), CommandFailure> {
     let script = scripts::read(file).map_err(|problem| CommandFailure::config(vec![problem]))?;
     let role = Role::of(&script);
     if role == Role::Session {
-        return check_config(&source.with_script(file), live, report);
+        return check_config(&args.source.with_script(file), args, report);
     }
     report.add(lint::with_loads(&script, role, file.parent()));
     if role == Role::Library {

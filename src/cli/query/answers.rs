@@ -1,21 +1,19 @@
 //! What a command learns and does, wherever the answer comes from.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::failed;
 use super::running::RunningProxy;
-use crate::admin::{FoundTool, Operator, SurfaceReport, UseError, find};
+use crate::admin::{FindRequest, FoundTool, Operator, SurfaceReport, UseError, find, searchable};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, terminal};
 use crate::config::CodeMode;
 use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, raw};
 use crate::model::{ItemKind, problem};
-
-/// How many tools are looked at for one whose name is the query.
-const NEAREST: usize = 20;
 
 /// Who answers.
 pub(in crate::cli) enum Answers {
@@ -47,14 +45,22 @@ impl Answers {
     }
 
     /// The tools that match a query, and how many there are in all.
-    pub(in crate::cli) async fn find(
-        &self,
-        words: &str,
-        limit: usize,
-    ) -> Result<(Vec<FoundTool>, usize), CommandFailure> {
+    pub(in crate::cli) async fn find(&self, asked: &FindRequest) -> Result<(Vec<FoundTool>, usize), CommandFailure> {
         match self {
-            Answers::Local(operator) => find(&operator.surface, words.to_owned(), limit).await.map_err(failed),
-            Answers::Running(running) => running.find(words, limit).await,
+            Answers::Local(operator) => {
+                let found = find(&operator.surface, asked.clone(), terminal::embedding_progress()).await;
+                terminal::clear_progress();
+                found.map_err(failed)
+            }
+            Answers::Running(running) => running.find(asked).await,
+        }
+    }
+
+    /// The names of the tools that [`Answers::find`] searches.
+    pub(in crate::cli) async fn searchable(&self) -> Result<BTreeSet<String>, CommandFailure> {
+        match self {
+            Answers::Local(operator) => Ok(searchable(&operator.surface)),
+            Answers::Running(running) => running.searchable().await,
         }
     }
 
@@ -104,18 +110,8 @@ impl Answers {
 
     /// Whether a tool that is not published is found by search and called through `call_tool`.
     pub(in crate::cli) async fn is_searchable(&self, tool: &str, report: &SurfaceReport) -> bool {
-        if report.find(ItemKind::Tool, "call_tool").is_none() {
-            return false;
-        }
-        match self {
-            Answers::Local(operator) => {
-                operator.surface.search_index().ready().tools().iter().any(|found| found.definition.key() == tool)
-            }
-            Answers::Running(running) => {
-                let found = running.find(tool, NEAREST).await;
-                found.is_ok_and(|(found, _)| found.iter().any(|found| found.tool["name"] == tool))
-            }
-        }
+        report.find(ItemKind::Tool, "call_tool").is_some()
+            && self.searchable().await.is_ok_and(|names| names.contains(tool))
     }
 
     /// How old the lists are that this process has used instead of starting servers.

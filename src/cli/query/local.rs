@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Query;
+use super::{ActingUser, Query};
 use crate::admin::Operator;
 use crate::backend::{Peer, StartPolicy};
 use crate::builtins::Handler;
@@ -20,10 +20,18 @@ use crate::surface::Surface;
 /// Runs `work` with all servers of a config and with the surface of a client on stdio, or of this user.
 pub(in crate::cli) fn with_loaded<T>(
     loaded: &LoadedConfig,
-    user: Option<&str>,
+    user: ActingUser,
     work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
 ) -> Result<T, CommandFailure> {
-    let query = Query { loaded, start: StartPolicy::All, user, wanted: None, runs_code: false, status_line: false };
+    let query = Query {
+        loaded,
+        start: StartPolicy::All,
+        user,
+        wanted: None,
+        runs_code: false,
+        search_by_meaning: false,
+        status_line: false,
+    };
     setup::runtime()?.block_on(run(&query, async |operator| work(&operator.gateway, operator.surface).await))
 }
 
@@ -47,7 +55,7 @@ pub(super) async fn run<T>(
         Ok(surface) => {
             output::diagnostics(&missing_tools(&query.loaded.config, &surface));
             let peer = terminal::user().map(|user| user as Arc<dyn Peer>);
-            let (principal, source) = (query.principal(), CallSource::Control);
+            let (principal, source) = (query.user.principal.clone(), CallSource::Control);
             let uid = Some(rustix::process::getuid().as_raw());
             work(Operator { gateway: Arc::clone(&gateway), surface, principal, peer, source, uid }).await
         }
@@ -61,7 +69,8 @@ pub(super) fn options(query: &Query<'_>) -> Result<GatewayOptions, CommandFailur
     Ok(GatewayOptions {
         client: Some(terminal::client()),
         start: query.start,
-        first_user: Some(query.principal()),
+        search_by_meaning: query.search_by_meaning,
+        first_user: Some(query.user.principal.clone()),
         ..setup::options(query.loaded.bundled)?
     })
 }
@@ -74,7 +83,7 @@ async fn surface(gateway: &Arc<Gateway>, query: &Query<'_>) -> Result<Arc<Surfac
         Some(origin) => shared = woken(gateway, query, &origin).await?,
         None => query.say(lists_from(gateway)),
     }
-    let own = SurfaceKey { principal: query.principal(), client: Arc::default() };
+    let own = SurfaceKey { principal: query.user.principal.clone(), client: Arc::default() };
     let own = SurfaceHandle::of(own, ClientProfile::TERMINAL);
     let is_own = shared.personal().is_some() || gateway.has_policies();
     let own = if is_own { gateway.surface(&own).await } else { Ok(shared) };

@@ -4,6 +4,7 @@
 mod answers;
 mod local;
 mod running;
+mod user;
 mod watching;
 
 use clap::Args;
@@ -15,17 +16,20 @@ use super::{output, spinner};
 use crate::backend::StartPolicy;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::Gateway;
-use crate::model::{ItemKind, Principal};
-use crate::server::Identity;
+use crate::model::ItemKind;
 
 pub(super) use answers::{Answers, report_missing};
 pub(super) use local::with_loaded;
 pub(super) use running::{server_log, status};
+pub(super) use user::{ActingUser, UserArgs};
 pub(super) use watching::{call_as_test, call_details, calls, follow, record, restart};
+
+/// Without this line, a newcomer takes the examples for what the current folder has.
+const NO_CONFIG: &str = "no config file found: using the built-in extensions. `--extension DIR` uses your own, `proxy init` writes a config";
 
 /// Options that select the servers and the session script, and how fresh an answer must be.
 #[derive(Debug, Args)]
-pub(super) struct QueryArgs {
+pub(super) struct ServerArgs {
     #[command(flatten)]
     pub(super) source: SourceArgs,
     /// Start all servers instead of using their last known lists
@@ -33,11 +37,39 @@ pub(super) struct QueryArgs {
     pub(super) live: bool,
 }
 
-impl QueryArgs {
-    /// A query of these options and of this loaded config.
+/// The same with the user who asks.
+#[derive(Debug, Args)]
+pub(super) struct QueryArgs {
+    #[command(flatten)]
+    pub(super) user: UserArgs,
+    #[command(flatten)]
+    pub(super) servers: ServerArgs,
+}
+
+impl ServerArgs {
+    /// A query of these options and of this loaded config, for the local user.
     pub(super) fn query<'a>(&self, loaded: &'a LoadedConfig, json: bool) -> Query<'a> {
         let start = if self.live { StartPolicy::All } else { StartPolicy::Unknown };
-        Query { loaded, start, user: None, wanted: None, runs_code: false, status_line: !json }
+        Query {
+            loaded,
+            start,
+            user: ActingUser::local(),
+            wanted: None,
+            runs_code: false,
+            search_by_meaning: false,
+            status_line: !json,
+        }
+    }
+}
+
+impl QueryArgs {
+    pub(super) fn load(&self) -> Result<LoadedConfig, CommandFailure> {
+        self.servers.source.load()
+    }
+
+    /// A query of these options and of this loaded config.
+    pub(super) fn query<'a>(&self, loaded: &'a LoadedConfig, json: bool) -> Result<Query<'a>, CommandFailure> {
+        Ok(Query { user: self.user.user(&loaded.config)?, ..self.servers.query(loaded, json) })
     }
 }
 
@@ -45,24 +77,19 @@ impl QueryArgs {
 pub(super) struct Query<'a> {
     pub(super) loaded: &'a LoadedConfig,
     pub(super) start: StartPolicy,
-    /// The user whose surface it is; the local user if there is none. The session script runs for nobody else.
-    pub(super) user: Option<&'a str>,
+    /// The user whose surface it is. The session script runs for nobody else.
+    pub(super) user: ActingUser,
     /// The only item that matters: servers that cannot offer it are not waited for, its own is started.
     pub(super) wanted: Option<(ItemKind, &'a str)>,
     /// Whether a script of code mode will run.
     pub(super) runs_code: bool,
+    /// Whether this process embeds tools, to search them by meaning.
+    pub(super) search_by_meaning: bool,
     /// Whether to say where the answer comes from, on a terminal.
     pub(super) status_line: bool,
 }
 
 impl Query<'_> {
-    fn principal(&self) -> Principal {
-        match self.user {
-            Some(sub) => Identity::named(&self.loaded.config.auth.tokens, sub),
-            None => Identity::local_user(&setup::variables()),
-        }
-    }
-
     fn say(&self, line: Option<String>) {
         if let Some(line) = line.filter(|_| self.status_line) {
             output::status_line(&line);
@@ -85,6 +112,7 @@ pub(super) fn answer<T>(
             query.say_running(running.pid);
             return work(&Answers::Running(running)).await;
         }
+        query.say(query.loaded.bundled.then(|| NO_CONFIG.to_owned()));
         local::run(query, async |operator| work(&Answers::Local(operator)).await).await
     })
 }
@@ -113,7 +141,7 @@ pub(super) fn server_states(query: &Query<'_>) -> Result<Vec<Value>, CommandFail
 pub(super) fn unless_all_failed(servers: &[Value]) -> Result<(), CommandFailure> {
     let mut servers = servers.iter().filter(|server| server["kind"] != "extension").peekable();
     let is_usable = |server: &Value| match server["status"].as_str() {
-        Some("ready" | "starting") => true,
+        Some("ready" | "starting" | "per person") => true,
         Some("cached") => server["error"] == "",
         _ => false,
     };

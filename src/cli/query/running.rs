@@ -1,5 +1,6 @@
 //! Asks a running `proxy serve` over its control socket.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,14 +8,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Query, failed};
-use crate::admin::{CallEvent, CallRequest, ExecRequest, FoundTool, SurfaceReport, UseError};
+use crate::admin::{CallEvent, CallRequest, ExecRequest, FindRequest, FoundTool, SurfaceReport, UseError};
 use crate::backend::{Peer, Question, StartPolicy};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{setup, terminal};
 use crate::control::{Instance, instances};
 use crate::gateway::script_source;
 use crate::json::Raw;
-use crate::model::ItemKind;
+use crate::model::{ItemKind, NamedUser};
 use crate::wire::http::{EventStream, HttpAnswer, HttpError, SocketClient};
 
 /// The maximum size of an answer or an event.
@@ -29,7 +30,7 @@ pub(in crate::cli) struct RunningProxy {
     pub(super) pid: u32,
     pub(super) client: SocketClient,
     /// The user to act as; the local user if there is none.
-    user: Option<String>,
+    user: Option<NamedUser>,
 }
 
 /// The status of a running proxy. Blocking.
@@ -58,7 +59,7 @@ pub(super) async fn serving(query: &Query<'_>) -> Option<RunningProxy> {
     let mut running = instances(&setup::control_folder()).unwrap_or_default();
     running.sort_by_key(|instance| std::cmp::Reverse((instance.since, instance.pid)));
     for instance in running {
-        let proxy = RunningProxy::of(&instance, query.user);
+        let proxy = RunningProxy::of(&instance, query.user.named.as_ref());
         let status = tokio::time::timeout(SEARCH_TIMEOUT, proxy.status()).await;
         if status.is_ok_and(|status| status.is_ok_and(|status| status["source"] == source)) {
             return Some(proxy);
@@ -68,9 +69,9 @@ pub(super) async fn serving(query: &Query<'_>) -> Option<RunningProxy> {
 }
 
 impl RunningProxy {
-    pub(super) fn of(instance: &Instance, user: Option<&str>) -> Self {
+    pub(super) fn of(instance: &Instance, user: Option<&NamedUser>) -> Self {
         let client = SocketClient::new(&instance.socket, MAX_BYTES);
-        RunningProxy { pid: instance.pid, client, user: user.map(str::to_owned) }
+        RunningProxy { pid: instance.pid, client, user: user.cloned() }
     }
 
     pub(super) async fn status(&self) -> Result<Value, CommandFailure> {
@@ -90,14 +91,26 @@ impl RunningProxy {
         self.get("/surface", &[("capabilities", &capabilities)]).await
     }
 
-    pub(super) async fn find(&self, words: &str, limit: usize) -> Result<(Vec<FoundTool>, usize), CommandFailure> {
+    pub(super) async fn find(&self, asked: &FindRequest) -> Result<(Vec<FoundTool>, usize), CommandFailure> {
         #[derive(Deserialize)]
         struct Found {
             found: Vec<FoundTool>,
             of: usize,
         }
-        let Found { found, of } = self.get("/find", &[("query", words), ("limit", &limit.to_string())]).await?;
+        let (limit, words) = (asked.limit.to_string(), asked.by_words.to_string());
+        let parameters = [("query", asked.query.as_str()), ("limit", &limit), ("words", &words)];
+        let Found { found, of } = self.get("/find", &parameters).await?;
         Ok((found, of))
+    }
+
+    /// The names of the tools that a search can find.
+    pub(super) async fn searchable(&self) -> Result<BTreeSet<String>, CommandFailure> {
+        #[derive(Deserialize)]
+        struct Searchable {
+            names: BTreeSet<String>,
+        }
+        let Searchable { names } = self.get("/searchable", &[]).await?;
+        Ok(names)
     }
 
     pub(super) async fn use_item(&self, kind: ItemKind, key: &str, params: Raw) -> Result<Raw, UseError> {
@@ -127,9 +140,11 @@ impl RunningProxy {
         path: &str,
         parameters: &[(&str, &str)],
     ) -> Result<T, CommandFailure> {
-        let user = self.user.iter().map(|user| ("user", user.as_str()));
+        let claims = self.user.as_ref().map(|user| Value::Object(user.claims.clone()).to_string());
+        let user = self.user.iter().map(|user| ("user", user.sub.as_str()));
+        let claims = claims.iter().map(|claims| ("claims", claims.as_str()));
         let query = url::form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(parameters.iter().copied().chain(user))
+            .extend_pairs(parameters.iter().copied().chain(user).chain(claims))
             .finish();
         let answer = self.client.get(&format!("{path}?{query}")).await;
         let body = self.accepted(answer).await.map_err(failed)?.body().await;

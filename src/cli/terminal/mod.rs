@@ -13,9 +13,11 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::EmbeddingProgress;
 use crate::backend::{Peer, Question, SoleClient};
+use crate::cli::output;
 use crate::json::{Raw, RawRef, raw};
-use crate::model::{Abilities, ClientProfile, Era, Owner};
+use crate::model::{Abilities, ClientProfile, Era, Owner, PersonKey};
 use crate::wire::{LoggingLevel, RpcError};
 use dialog::Dialog;
 pub(super) use line_prompt::asked;
@@ -42,6 +44,17 @@ pub(super) fn user() -> Option<Arc<TerminalUser>> {
     visible.then(|| Arc::new(TerminalUser { owner: Owner::new_session(), askable: askable() }))
 }
 
+/// Shows how many tools have been embedded, if standard error is a terminal.
+pub(super) fn embedding_progress() -> EmbeddingProgress {
+    let is_visible = std::io::stderr().is_terminal() && !output::is_quiet();
+    Box::new(move |done, total| {
+        if is_visible {
+            let message = "tools read for search by meaning (once; they are cached)";
+            PROGRESS.show(&raw(&json!({"progress": done, "total": total, "message": message})));
+        }
+    })
+}
+
 /// Removes the progress line, before the result is printed.
 pub(super) fn clear_progress() {
     PROGRESS.clear();
@@ -63,6 +76,11 @@ impl Peer for TerminalUser {
 
     fn person(&self) -> Owner {
         self.owner.clone()
+    }
+
+    /// The operator of the proxy shows no token of an issuer.
+    fn person_key(&self) -> Option<PersonKey> {
+        None
     }
 
     fn era(&self) -> Era {
@@ -95,8 +113,8 @@ impl Peer for TerminalUser {
         async { receiver.await.map_err(|_| RpcError::internal("the user did not answer")) }.boxed()
     }
 
-    fn supports_form(&self, _: &Question) -> bool {
-        self.askable.form
+    fn supports(&self, question: &Question) -> bool {
+        question.is_within(self.askable)
     }
 
     fn askable(&self) -> Abilities {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::embedding::{Embedding, read_embedding};
 use crate::config::syntax::reader::ValueReader;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -12,6 +13,7 @@ pub struct Optimizer {
     pub list_below: usize,
     /// Names or globs of tools that are always listed.
     pub pinned: Vec<String>,
+    /// `None` if the config does not say: the built-in model.
     pub embedding: Option<Embedding>,
 }
 
@@ -21,46 +23,15 @@ impl Default for Optimizer {
     }
 }
 
-/// The embedding server. Its API key is not part of the config; it comes from the environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Embedding {
-    pub provider: EmbeddingProvider,
-    pub url: String,
-    /// Empty if the server has only one model.
-    pub model: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EmbeddingProvider {
-    /// Any server with OpenAI's `/v1/embeddings` API.
-    OpenAi,
-    /// Hugging Face's Text Embeddings Inference.
-    Tei,
-}
-
-impl EmbeddingProvider {
-    const ALL: [(&str, Self); 2] = [("openai", Self::OpenAi), ("tei", Self::Tei)];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EmbeddingProvider::OpenAi => "openai",
-            EmbeddingProvider::Tei => "tei",
-        }
-    }
-}
-
 impl Optimizer {
     /// The value of `config()["optimizer"]` in scripts.
     pub fn to_json(&self) -> Value {
-        let embedding = self.embedding.as_ref().map(|embedding| {
-            json!({"provider": embedding.provider.as_str(), "url": embedding.url, "model": embedding.model})
-        });
         json!({
             "enabled": self.enabled,
             "maxToolsToReturn": self.max_tools_to_return,
             "listBelow": self.list_below,
             "pinned": self.pinned,
-            "embedding": embedding,
+            "embedding": self.embedding.clone().unwrap_or_default().to_json(),
         })
     }
 }
@@ -77,24 +48,6 @@ pub(crate) fn read_optimizer(reader: &ValueReader) -> Option<Optimizer> {
     Some(optimizer)
 }
 
-fn read_embedding(reader: &ValueReader) -> Option<Embedding> {
-    let mut fields = reader.fields()?;
-    let provider = fields.read("provider", |reader| reader.choice(&EmbeddingProvider::ALL));
-    let url = fields.get("url");
-    let model = fields.read("model", ValueReader::word).unwrap_or_default();
-    fields.finish();
-    let Some(url) = url else { return reader.fail("missing key `url` (address of the embedding server)") };
-    let written = url.word()?;
-    if !written.starts_with("http://") && !written.starts_with("https://") {
-        return url.expected("a URL such as `https://api.openai.com/v1`");
-    }
-    let Some(provider) = provider else { return reader.fail("missing key `provider` (`openai` or `tei`)") };
-    if provider == EmbeddingProvider::OpenAi && model.is_empty() {
-        return reader.fail("missing key `model` (such as `text-embedding-3-small`)");
-    }
-    Some(Embedding { provider, url: written, model })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -104,8 +57,9 @@ mod tests {
 
     #[test]
     fn a_script_sees_every_key_with_its_default() {
+        let embedding = json!({"provider": "builtin"});
         let expected =
-            json!({"enabled": false, "maxToolsToReturn": 8, "listBelow": 50, "pinned": [], "embedding": null});
+            json!({"enabled": false, "maxToolsToReturn": 8, "listBelow": 50, "pinned": [], "embedding": embedding});
         assert_eq!(Optimizer::default().to_json(), expected);
         let config = loaded(
             "optimizer: {enabled: true, maxToolsToReturn: 3, listBelow: 0, pinned: [search, 'git_*'],\n  \
@@ -125,7 +79,10 @@ mod tests {
         assert!(found[0].contains("`optimizer.enabled`: expected `true` or `false`"), "{}", found[0]);
         assert!(found[1].contains("`optimizer.maxToolsToReturn`"), "{}", found[1]);
         assert!(found.iter().any(|error| error.contains("did you mean `pinned`?")), "{found:?}");
-        assert!(found.iter().any(|error| error.contains("expected one of `openai`, `tei`")), "{found:?}");
+        assert!(
+            found.iter().any(|error| error.contains("expected one of `builtin`, `openai`, `tei`, `none`")),
+            "{found:?}"
+        );
         assert!(found.iter().any(|error| error.contains("`optimizer.embedding.url`: expected a URL")), "{found:?}");
         let found = errors("optimizer: {embedding: {provider: openai, url: 'http://h'}}");
         assert!(found[0].contains("missing key `model`"), "{}", found[0]);

@@ -20,7 +20,7 @@ use crate::script::{convert, script_error};
 /// those hosts are allowed. Headers and credentials are not forwarded when a redirect leads to another host.
 ///
 /// The response is a dict with `url`, `status_code`, `status` (the same), `success` (2xx), `headers` (lower-case names),
-/// `body` and, if the body is JSON, `json`. A response with an error status is not an error; a request without a response is.
+/// `body` and, if the body is JSON, `json`. If the body is not UTF-8 text, `body_base64` has its bytes. A response with an error status is not an error; a request without a response is.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
     /// Sends a GET request. `params` are added to the query of the URL, `auth` is `(user, password)`, and `timeout` is the time

@@ -10,6 +10,7 @@ mod time;
 mod uuid;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -23,7 +24,7 @@ use starlark::values::{Heap, Value};
 use super::permissions::Permissions;
 use super::runtime::ExtensionRuntime;
 use crate::host_io::{Statement, Wants};
-use crate::json::raw;
+use crate::json::{Raw, raw};
 use crate::script::{Context, convert, script_error};
 
 /// The name of a module, and the function that adds its members.
@@ -79,9 +80,24 @@ fn perform_if<'v, 'a, F>(
 where
     F: Future<Output = Result<Json, String>> + 'a,
 {
+    let result = effect_if(kind, request, eval, allowed, run)?;
+    Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+}
+
+/// Like [`perform_if`], but returns the result as JSON.
+pub(super) fn effect_if<'a, F>(
+    kind: &'static str,
+    request: &impl Serialize,
+    eval: &mut Evaluator<'_, 'a, '_>,
+    allowed: impl FnOnce(&Permissions) -> Result<(), String>,
+    run: impl FnOnce(&'a ExtensionRuntime) -> F,
+) -> starlark::Result<Arc<Raw>>
+where
+    F: Future<Output = Result<Json, String>> + 'a,
+{
     let (context, runtime) = (Context::of(eval)?, ExtensionRuntime::of(eval)?);
     let request = raw(request);
-    let result = context.effect(kind, &[request.get()], |host| {
+    context.effect(kind, &[request.get()], |host| {
         if let Some(Err(problem)) = runtime.declared().map(allowed) {
             return Ok(Err(problem));
         }
@@ -89,8 +105,7 @@ where
             Some(answer) => Ok(answer),
             None => Ok(host.wait_for(run(runtime))?.map(|value| raw(&value))),
         }
-    })?;
-    Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+    })
 }
 
 /// Performs a synchronous effect that is allowed at the top level too, where it is not recorded.
@@ -121,7 +136,7 @@ fn statement<'v>(
 }
 
 /// A number of seconds above 0.
-fn seconds(what: &str, value: UnpackFloat) -> starlark::Result<f64> {
+pub(super) fn seconds(what: &str, value: UnpackFloat) -> starlark::Result<f64> {
     match Duration::try_from_secs_f64(value.0) {
         Ok(duration) if !duration.is_zero() => Ok(value.0),
         _ => Err(script_error(format!("`{what}` must be a number of seconds above 0"))),
@@ -129,7 +144,11 @@ fn seconds(what: &str, value: UnpackFloat) -> starlark::Result<f64> {
 }
 
 /// An optional dict of strings. Numbers and bools become strings; members that are None are omitted.
-fn pairs<'v>(what: &str, dict: NoneOr<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Vec<(String, String)>> {
+pub(super) fn pairs<'v>(
+    what: &str,
+    dict: NoneOr<Value<'v>>,
+    heap: Heap<'v>,
+) -> starlark::Result<Vec<(String, String)>> {
     let Some(dict) = dict.into_option() else { return Ok(Vec::new()) };
     let wrong = |name: &str| script_error(format!("`{what}` must be a dict of strings{name}"));
     let members = convert::to_object(dict, heap)?.ok_or_else(|| wrong(&format!(", not a `{}`", dict.get_type())))?;

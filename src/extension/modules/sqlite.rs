@@ -7,6 +7,7 @@ use starlark::values::Value;
 use starlark::values::none::NoneOr;
 
 use super::{perform, statement};
+use crate::extension::client_folders::folder_for;
 use crate::host_io::{Statement, Wants, sqlite};
 
 /// SQLite databases in the extension's folder, or in a folder that `allowed_paths` names. `params` is a list for `?`, or a dict
@@ -52,6 +53,6 @@ pub fn members(builder: &mut GlobalsBuilder) {
 }
 
 fn run<'v>(kind: &'static str, statement: Statement, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-    let recorded = statement.clone();
-    perform(kind, &recorded, eval, |runtime| async move { sqlite::perform(runtime.folder(), &statement).await })
+    let (recorded, folder) = (statement.clone(), folder_for(&statement.database, eval)?);
+    perform(kind, &recorded, eval, |_| async move { sqlite::perform(&folder, &statement).await })
 }

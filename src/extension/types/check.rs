@@ -1,11 +1,18 @@
 //! Checks that the constructors share: names, handlers, optional members.
 
-use serde_json::{Map, Value as Json};
-use starlark::values::none::NoneOr;
-use starlark::values::{Heap, Value};
+use std::time::Duration;
 
+use serde_json::{Map, Value as Json};
+use starlark::eval::Evaluator;
+use starlark::values::float::UnpackFloat;
+use starlark::values::none::NoneOr;
+use starlark::values::{Heap, Value, ValueLike};
+
+use crate::builtins::check_complete;
+use crate::extension::executable::CommandHandler;
 use crate::json::{Schema, quote};
-use crate::script::{ScriptError, convert, script_error};
+use crate::model::{Definition, ItemKind};
+use crate::script::{CallSite, CallSites, ScriptError, convert, script_error};
 
 pub(super) fn name(what: &str, name: &str) -> Result<(), ScriptError> {
     if crate::builtins::is_plain_name(name) {
@@ -18,11 +25,11 @@ pub(super) fn name(what: &str, name: &str) -> Result<(), ScriptError> {
 /// Checks that a handler takes one argument. `what` names the item, as in "the tool `greet`".
 pub(super) fn handler(what: &str, handler: Value<'_>) -> Result<(), ScriptError> {
     let takes_one = handler.parameters_spec().is_none_or(|parameters| parameters.can_fill_with_args(1, &[]));
-    if handler.get_type() == "function" && takes_one {
+    if (handler.get_type() == "function" && takes_one) || handler.downcast_ref::<CommandHandler>().is_some() {
         return Ok(());
     }
     Err(ScriptError::new(format!("the handler of {what} is not a function of one argument"))
-        .hint("a handler takes one dict: `def handler(params): ...`"))
+        .hint("a handler takes one dict: `def handler(params): ...`; an executable is one with `command([...])`"))
 }
 
 /// Inserts an optional string member, unless it is empty.
@@ -46,6 +53,15 @@ pub(super) fn dict<'v>(
     Ok(Some(object.into()))
 }
 
+/// A number of seconds above 0.
+pub(super) fn seconds(what: &str, member: &str, value: UnpackFloat) -> Result<Duration, ScriptError> {
+    match Duration::try_from_secs_f64(value.0) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err(ScriptError::new(format!("`{member}` of {what} must be a number of seconds above 0"))
+            .hint(format!("as in `{member} = 30`; without it there is no limit"))),
+    }
+}
+
 pub(super) fn schema(what: &str, schema: &Json) -> starlark::Result<Schema> {
     Schema::compile(schema).map_err(|error| script_error(format!("{what}: {error}")))
 }
@@ -60,4 +76,16 @@ pub(super) fn texts<'v>(
     let wrong = || script_error(format!("`{option}` of Extension() must be a list of strings"));
     let Json::Array(items) = convert::to_json(value, heap)? else { return Err(wrong()) };
     items.into_iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect::<Result<_, _>>().map(Some)
+}
+
+/// Checks `complete` of a prompt or template. Returns where the item is described, if it has completion.
+pub(super) fn complete<'v>(
+    kind: ItemKind,
+    definition: &Definition,
+    complete: NoneOr<Value<'v>>,
+    eval: &Evaluator<'v, '_, '_>,
+) -> Result<Option<CallSite>, ScriptError> {
+    let Some(complete) = complete.into_option() else { return Ok(None) };
+    check_complete(kind, definition, complete)?;
+    Ok(Some(CallSites::default().current(eval)))
 }

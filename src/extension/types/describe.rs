@@ -10,9 +10,10 @@ use starlark::values::list::{AllocList, UnpackList};
 use starlark::values::none::NoneOr;
 use starlark::values::{Value, ValueLike};
 
-use super::check;
 use super::values::{Described, ExtensionData, Item, ItemData};
+use super::{check, extras};
 use crate::extension::Permissions;
+use crate::extension::executable::bind;
 use crate::host_io::Hosts;
 use crate::model::ItemKind;
 use crate::script::script_error;
@@ -20,8 +21,8 @@ use crate::script::script_error;
 #[starlark_module]
 pub fn register_extension(builder: &mut GlobalsBuilder) {
     /// The return value of `describe_extension()`: the items and permissions of the extension. Commands, private addresses and
-    /// files outside of the extension's folder are forbidden unless `allowed_exec` (names of commands), `allowed_hosts` and
-    /// `allowed_paths` (folders) list them. Environment variables and public hosts are allowed unless `allowed_env` and
+    /// files outside of the extension's folder are forbidden unless `allowed_exec` (commands), `allowed_hosts` and
+    /// `allowed_paths` (folders; `"@roots"` stands for those that the client opens) list them. Environment variables and public hosts are allowed unless `allowed_env` and
     /// `allowed_hosts` are given; then only those that they list are allowed.
     ///
     /// ```python
@@ -71,6 +72,9 @@ pub fn register_extension(builder: &mut GlobalsBuilder) {
             );
         }
         check_items(&items)?;
+        for (_, item) in &mut items {
+            *item = bind(*item, &permissions, heap)?;
+        }
         let data =
             ExtensionData { name: name.into(), version: version.into(), description: description.into(), permissions };
         let items = heap.alloc(AllocList(items.into_iter().map(|(_, item)| item)));
@@ -104,7 +108,7 @@ impl ItemList {
 }
 
 fn check_items(items: &[(ItemList, Value<'_>)]) -> starlark::Result<()> {
-    let mut known = HashSet::new();
+    let (mut known, mut checked) = (HashSet::new(), Vec::new());
     for (list, value) in items {
         let data = Item::from_value(*value).and_then(|item| item.data.to_value().downcast_ref::<ItemData>());
         let Some(data) = data.filter(|data| list.holds(data.kind)) else {
@@ -114,8 +118,9 @@ fn check_items(items: &[(ItemList, Value<'_>)]) -> starlark::Result<()> {
         if !known.insert((kind, key)) {
             return Err(script_error(format!("the extension has two {}s `{key}`", kind.noun())));
         }
+        checked.push(data);
     }
-    Ok(())
+    Ok(extras::check_interfaces(&checked)?)
 }
 
 /// The type of a value: the noun of an item, or the Starlark type.

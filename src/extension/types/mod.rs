@@ -2,6 +2,7 @@
 
 mod check;
 mod describe;
+mod extras;
 mod parameter;
 mod prompt;
 mod resource;
@@ -10,7 +11,7 @@ mod values;
 
 use starlark::environment::GlobalsBuilder;
 
-pub(super) use values::{ExtensionData, FrozenDescribed, FrozenItem, ItemData};
+pub(super) use values::{ExtensionData, FrozenDescribed, FrozenItem, Item, ItemData};
 
 const ALL: [fn(&mut GlobalsBuilder); 4] =
     [describe::register_extension, tool::register_tool, resource::register_resources, prompt::register_prompts];

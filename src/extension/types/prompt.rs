@@ -1,4 +1,5 @@
 //! The constructors `Prompt()` and `PromptArgument()`.
+#![expect(clippy::too_many_arguments, reason = "a built-in has as many as its users can give")]
 
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use starlark::values::list::UnpackList;
 use starlark::values::none::NoneOr;
 use starlark::values::{Heap, Value, ValueLike};
 
-use super::check;
 use super::values::{Argument, Item, ItemData};
+use super::{check, extras};
 use crate::json::raw;
 use crate::model::{Definition, ItemKind};
 use crate::script::{convert, script_error};
@@ -20,12 +21,30 @@ use crate::script::{convert, script_error};
 pub fn register_prompts(builder: &mut GlobalsBuilder) {
     /// A prompt. `handler` takes one dict, the arguments (all of them strings), and returns a string or an MCP result
     /// `{"messages": [...]}`. `arguments` holds PromptArgument(...), dicts with `name`, `description` and `required`, or names.
+    /// `icons` and `meta` are as for a Tool.
+    ///
+    /// `complete` has a function for each argument that it completes: `function(value, context)` takes what was typed and a
+    /// dict of the arguments that are filled in already, and returns a list of texts. Clients get the first 100 and the total
+    /// number. A function has 2 seconds, and nobody can be asked in it.
+    ///
+    /// ```python
+    /// cities = ["Bern", "Berlin", "Bonn"]
+    /// trip = Prompt(
+    ///     name = "trip",
+    ///     handler = lambda params: "Plan a trip to " + params["city"],
+    ///     arguments = [PromptArgument(name = "city", required = True)],
+    ///     complete = {"city": lambda value, context: [city for city in cities if city.startswith(value)]},
+    /// )
+    /// ```
     fn Prompt<'v>(
         name: &str,
         handler: Value<'v>,
         #[starlark(default = NoneOr::None)] arguments: NoneOr<UnpackList<Value<'v>>>,
         #[starlark(default = NoneOr::None)] description: NoneOr<&str>,
         #[starlark(default = NoneOr::None)] title: NoneOr<&str>,
+        #[starlark(default = NoneOr::None)] icons: NoneOr<Value<'v>>,
+        #[starlark(default = NoneOr::None)] meta: NoneOr<Value<'v>>,
+        #[starlark(default = NoneOr::None)] complete: NoneOr<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Item<'v>> {
         let what = format!("the prompt `{name}`");
@@ -41,17 +60,23 @@ pub fn register_prompts(builder: &mut GlobalsBuilder) {
         check::text(&mut members, "description", description);
         let schema = schema(&what, &arguments)?;
         members.insert("arguments".into(), arguments.into());
+        extras::add(&what, &mut members, icons, meta, heap)?;
         let definition = Definition::parse(ItemKind::Prompt, raw(&members))
             .map_err(|error| script_error(format!("{what}: {error}")))?;
+        let definition = Arc::new(definition);
         let data = ItemData {
             kind: ItemKind::Prompt,
-            definition: Arc::new(definition),
+            definition: Arc::clone(&definition),
             input: Some(Arc::new(check::schema(&what, &schema)?)),
             output: None,
             defaults: Arc::default(),
             template: None,
+            timeout: None,
+            refresh: None,
+            site: check::complete(ItemKind::Prompt, &definition, complete, eval)?,
         };
-        Ok(Item { data: heap.alloc(data), handler })
+        let complete = complete.into_option().unwrap_or_else(Value::new_none);
+        Ok(Item { data: heap.alloc(data), handler, complete })
     }
 
     /// One argument of a prompt.

@@ -7,13 +7,14 @@ use serde_json::{Map, Value as Json, json};
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
+use starlark::values::float::UnpackFloat;
 use starlark::values::list::UnpackList;
 use starlark::values::none::NoneOr;
 use starlark::values::{Heap, Value, ValueLike};
 
-use super::check;
 use super::parameter::{default_as, defaults_in, schema_of, type_name};
 use super::values::{Item, ItemData, Parameter};
+use super::{check, extras};
 use crate::json::raw;
 use crate::model::{Definition, ItemKind};
 use crate::script::{convert, script_error};
@@ -23,6 +24,11 @@ pub fn register_tool(builder: &mut GlobalsBuilder) {
     /// A tool. `handler` takes one dict, the arguments. Describe them with `parameters`, or with a JSON Schema in
     /// `input_schema`. Arguments are checked and defaults filled in before the handler runs. Its return value is checked against
     /// `output_schema`. `annotations` are the hints of MCP: `{"readOnlyHint": True}`.
+    ///
+    /// `icons` is a list of dicts with `src` and optionally `mimeType`, `sizes` and `theme`. `meta` is the `_meta` dict.
+    /// `timeout` is the number of seconds that one call may take; `progress()` starts it anew, and the time that a person takes
+    /// to answer a question does not count. `ui` is the URI of the tool's user interface (MCP Apps): a Resource of the same
+    /// extension with `mime_type = "text/html;profile=mcp-app"`.
     fn Tool<'v>(
         name: &str,
         description: &str,
@@ -32,6 +38,10 @@ pub fn register_tool(builder: &mut GlobalsBuilder) {
         #[starlark(default = NoneOr::None)] annotations: NoneOr<Value<'v>>,
         #[starlark(default = NoneOr::None)] output_schema: NoneOr<Value<'v>>,
         #[starlark(default = NoneOr::None)] input_schema: NoneOr<Value<'v>>,
+        #[starlark(default = NoneOr::None)] icons: NoneOr<Value<'v>>,
+        #[starlark(default = NoneOr::None)] meta: NoneOr<Value<'v>>,
+        #[starlark(default = NoneOr::None)] timeout: NoneOr<UnpackFloat>,
+        #[starlark(default = NoneOr::None)] ui: NoneOr<&str>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Item<'v>> {
         let what = format!("the tool `{name}`");
@@ -50,6 +60,10 @@ pub fn register_tool(builder: &mut GlobalsBuilder) {
         members.extend(
             check::dict(&what, "annotations", annotations, heap)?.map(|hints| ("annotations".to_owned(), hints)),
         );
+        extras::add(&what, &mut members, icons, meta, heap)?;
+        if let Some(uri) = ui.into_option() {
+            extras::add_interface(&what, &mut members, uri)?;
+        }
         let definition = Definition::parse(ItemKind::Tool, raw(&members))
             .map_err(|error| script_error(format!("{what}: {error}")))?;
         let output = output_schema.map(|schema| check::schema(&what, &schema).map(Arc::new)).transpose()?;
@@ -60,8 +74,11 @@ pub fn register_tool(builder: &mut GlobalsBuilder) {
             output,
             defaults: Arc::new(defaults),
             template: None,
+            timeout: timeout.into_option().map(|seconds| check::seconds(&what, "timeout", seconds)).transpose()?,
+            site: None,
+            refresh: None,
         };
-        Ok(Item { data: heap.alloc(data), handler })
+        Ok(Item { data: heap.alloc(data), handler, complete: Value::new_none() })
     }
 
     /// One parameter of a tool. `param_type` is string, integer (int), number (float), boolean (bool), array or object. A

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use allocative::Allocative;
 use serde_json::{Map, Value as Json};
@@ -16,6 +17,7 @@ use starlark::{starlark_complex_value, starlark_simple_value};
 use crate::extension::Permissions;
 use crate::json::Schema;
 use crate::model::{Definition, ItemKind, UriTemplate};
+use crate::script::CallSite;
 
 /// One parameter of a tool.
 #[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
@@ -73,6 +75,15 @@ pub struct ItemData {
     pub defaults: Arc<Map<String, Json>>,
     #[allocative(skip)]
     pub template: Option<Arc<UriTemplate>>,
+    /// How long one call may take without progress; None if there is no limit.
+    #[allocative(skip)]
+    pub timeout: Option<Duration>,
+    /// Where an item with completion is described.
+    #[allocative(skip)]
+    pub site: Option<CallSite>,
+    /// How often a resource is refreshed while clients follow it; None if it cannot be followed.
+    #[allocative(skip)]
+    pub refresh: Option<Duration>,
 }
 
 starlark_simple_value!(ItemData);
@@ -93,6 +104,8 @@ pub struct ItemGen<V: ValueLifetimeless> {
     /// An [`ItemData`].
     pub data: V,
     pub handler: V,
+    /// A dict of functions that complete arguments, or None.
+    pub complete: V,
 }
 
 starlark_complex_value!(pub Item);

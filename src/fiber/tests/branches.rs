@@ -121,7 +121,10 @@ async fn dropped_branches_unwind_what_has_started_and_never_start_the_rest() {
             }) as Box<dyn FnOnce() + '_>
         });
         let mut branches = Branches::new(jobs.collect(), 10, &|| true);
-        assert!((&mut branches).now_or_never().is_none());
+        // On a busy machine, a poll ends before it has started all: others get their turn.
+        for _ in 0..100 {
+            assert!((&mut branches).now_or_never().is_none());
+        }
         assert_eq!((alive.count(), *started.borrow()), (100, 10));
         drop(branches);
         assert_eq!((alive.count(), *started.borrow()), (0, 10));

@@ -10,15 +10,16 @@ use super::local_tools::LocalTools;
 use super::prepare::Prepared;
 use super::routes::Routes;
 use super::servers::{RunningServers, ServerChanges};
-use crate::backend::{Environment, Handle, RunningProcess, ServerLoad, idle_view};
+use crate::backend::{Environment, Handle, PerPersonServer, RunningProcess, ServerLoad, idle_view};
 use crate::cedar::CurrentPolicies;
-use crate::config::{Authentication, Config, StoreAddress};
+use crate::config::{AuthConfig, Authentication, Config, StoreAddress};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::backend_set::BackendSet;
 use crate::gateway::options::GatewayOptions;
 use crate::gateway::rebuild::Edition;
 use crate::host_io::HostIo;
 use crate::model::Snapshot;
+use crate::oauth::SubjectTokens;
 use crate::surface::ScriptSource;
 
 /// Everything that a config determines and a reload may replace.
@@ -32,6 +33,8 @@ pub(crate) struct Installation {
     pub(crate) routes: ArcSwap<Routes>,
     /// Who may use the proxy; the authentication of HTTP clients subscribes to it.
     pub(crate) authentication: watch::Sender<Authentication>,
+    /// The tokens of callers that servers need.
+    subject_tokens: Arc<SubjectTokens>,
     applied: Mutex<Applied>,
 }
 
@@ -43,6 +46,17 @@ struct Applied {
     store: Option<StoreAddress>,
     /// The digest of the config file.
     digest: Option<String>,
+    /// The issuers whose tokens are exchanged.
+    subject_issuers: Vec<String>,
+}
+
+fn subject_issuers(config: &Config) -> Vec<String> {
+    let enabled = config.servers.values().filter(|server| !server.disabled);
+    let named = enabled.filter_map(|server| match &server.auth {
+        Some(AuthConfig::TokenExchange(exchange)) => exchange.subject_issuer.clone(),
+        _ => None,
+    });
+    named.collect()
 }
 
 impl Installation {
@@ -51,6 +65,7 @@ impl Installation {
         environment: Environment,
         backend_set: BackendSet,
         host_io: Arc<HostIo>,
+        subject_tokens: Arc<SubjectTokens>,
     ) -> Self {
         Installation {
             options,
@@ -60,6 +75,7 @@ impl Installation {
             editions: watch::channel(Edition::default()).0,
             routes: ArcSwap::default(),
             authentication: watch::channel(Authentication::default()).0,
+            subject_tokens,
             applied: Mutex::default(),
         }
     }
@@ -94,6 +110,11 @@ impl Installation {
     /// A running server; `None` for an extension.
     pub(crate) fn server(&self, name: &str) -> Option<Handle> {
         self.lock().servers.handle(name)
+    }
+
+    /// A running server that everybody has a connection of their own to.
+    pub(crate) fn per_person(&self, name: &str) -> Option<Arc<PerPersonServer>> {
+        self.lock().servers.per_person(name)
     }
 
     pub(crate) fn processes(&self, server: &str) -> Vec<RunningProcess> {
@@ -133,6 +154,12 @@ impl Installation {
         applied.local = prepared.local;
         applied.digest.clone_from(&config.digest);
         self.routes.store(prepared.routes);
+        let issuers = subject_issuers(config);
+        if applied.subject_issuers != issuers || *self.authentication.borrow() != config.auth {
+            // Before it is decided anew who is admitted: a token is kept only after that.
+            self.subject_tokens.keep_those_of(issuers.clone());
+            applied.subject_issuers = issuers;
+        }
         self.authentication.send_if_modified(|current| {
             let changed = *current != config.auth;
             if changed {

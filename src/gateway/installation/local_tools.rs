@@ -174,6 +174,10 @@ impl LocalTools {
             if is_pattern || !base.is_file() {
                 paths.folder(&base);
             }
+            // A new extension may appear in a folder below.
+            if !is_pattern && base.is_dir() {
+                extension::folders(&base).unwrap_or_default().iter().for_each(|folder| paths.folder(folder));
+            }
         }
         for file in &self.files {
             for path in file.source.paths() {

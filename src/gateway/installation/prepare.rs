@@ -6,13 +6,13 @@ use super::local_tools::LocalTools;
 use super::routes::Routes;
 use super::script_source::script_source;
 use crate::cedar::Policies;
-use crate::config::{Config, StoreAddress};
+use crate::config::{Config, Embedding, StoreAddress};
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
 use crate::gateway::options::GatewayOptions;
 use crate::host_io::HostIo;
 use crate::search::Embedder;
-use crate::search::embedding;
+use crate::search::semantic::{BuiltinEmbedder, server};
 use crate::store::Store;
 use crate::surface::ScriptSource;
 use crate::wire::http;
@@ -69,18 +69,32 @@ pub(crate) fn store(config: &Config) -> Result<Store, Diagnostic> {
     }
 }
 
-/// The embedding service for searches, if the config names one.
+/// The model for searches by meaning; `None` if words alone decide.
 fn embedder(
     config: &Config,
     options: &GatewayOptions,
     http: &http::HttpPool,
     problems: &mut Vec<Diagnostic>,
 ) -> Option<Arc<dyn Embedder>> {
-    let settings = config.optimizer.embedding.as_ref()?;
-    let key = options.variables.iter().find(|(name, _)| name == embedding::KEY_VARIABLE).map(|(_, key)| key.as_str());
+    if !options.search_by_meaning {
+        return None;
+    }
+    let runtime = tokio::runtime::Handle::current();
     let folder = options.cache_folder.as_deref();
-    let connected = embedding::connect(settings, key, folder, http, tokio::runtime::Handle::current());
-    connected
-        .map_err(|error| problems.push(Diagnostic::error(format!("`optimizer.embedding` cannot be used: {error}"))))
-        .ok()
+    match config.optimizer.embedding.as_ref().unwrap_or(&Embedding::Builtin) {
+        Embedding::None => None,
+        Embedding::Builtin => match BuiltinEmbedder::new(folder, Some(runtime)) {
+            Ok(embedder) => Some(Arc::new(embedder)),
+            Err(error) => {
+                tracing::error!(%error, "search uses words only");
+                None
+            }
+        },
+        Embedding::Server(settings) => {
+            let key = options.variables.iter().find(|(name, _)| name == server::KEY_VARIABLE);
+            let connected = server::connect(settings, key.map(|(_, key)| key.as_str()), folder, http, runtime);
+            let problem = |error| Diagnostic::error(format!("`optimizer.embedding` cannot be used: {error}"));
+            connected.map_err(|error| problems.push(problem(error))).ok()
+        }
+    }
 }

@@ -27,7 +27,12 @@ pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Re
         source: source(config)?,
         namespace: namespace(config).into(),
         root: config.folder.clone(),
-        settings: Arc::new(Settings { sections, embedder, code_mode: config.code_mode.clone() }),
+        settings: Arc::new(Settings {
+            sections,
+            embedder,
+            sets_embedding: config.optimizer.embedding.is_some(),
+            code_mode: config.code_mode.clone(),
+        }),
         first_users: first_users(config),
         lenient: config.script_for_once,
         only_tools: config.only_tools.clone().into(),

@@ -4,13 +4,35 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::backend::{self, Backend, Environment, Handle, RunningProcess, ServerLoad, StopOnDrop};
+use crate::backend::{self, Backend, Environment, Handle, PerPersonServer, RunningProcess, ServerLoad, StopOnDrop};
 use crate::config::{Config, ServerConfig};
 use crate::gateway::backend_set::BackendSet;
 
 struct RunningServer {
     entry: ServerConfig,
-    backend: Arc<StopOnDrop>,
+    backend: RunningBackend,
+}
+
+enum RunningBackend {
+    Shared(Arc<StopOnDrop>),
+    /// Everybody has a connection of their own.
+    PerPerson(Arc<PerPersonServer>),
+}
+
+impl RunningBackend {
+    fn handle(&self) -> Option<&Handle> {
+        match self {
+            RunningBackend::Shared(server) => Some(server.handle()),
+            RunningBackend::PerPerson(_) => None,
+        }
+    }
+
+    fn backend(&self) -> Arc<dyn Backend> {
+        match self {
+            RunningBackend::Shared(server) => Arc::clone(server) as Arc<dyn Backend>,
+            RunningBackend::PerPerson(server) => Arc::clone(server) as Arc<dyn Backend>,
+        }
+    }
 }
 
 /// The running servers by name, in config order.
@@ -54,9 +76,14 @@ impl RunningServers {
                 other => {
                     let list = if other.is_some() { &mut changes.restarted } else { &mut changes.added };
                     list.push(name.clone());
-                    let handle = backend::start(name, entry, environment);
-                    backend_set.register(&handle);
-                    RunningServer { entry: entry.clone(), backend: Arc::new(StopOnDrop::new(handle)) }
+                    let backend = if entry.is_per_person() {
+                        RunningBackend::PerPerson(PerPersonServer::start(name, entry, environment))
+                    } else {
+                        let handle = backend::start(name, entry, environment);
+                        backend_set.register(&handle);
+                        RunningBackend::Shared(Arc::new(StopOnDrop::new(handle)))
+                    };
+                    RunningServer { entry: entry.clone(), backend }
                 }
             };
             self.0.insert(name.clone(), running);
@@ -65,33 +92,44 @@ impl RunningServers {
         changes
     }
 
-    /// The number of reconnections of a server; `None` for an extension.
     pub(crate) fn load(&self, name: &str) -> Option<ServerLoad> {
-        self.0.get(name).map(|running| running.backend.handle().load())
+        self.0.get(name).map(|running| match &running.backend {
+            RunningBackend::Shared(server) => server.handle().load(),
+            RunningBackend::PerPerson(server) => server.load(),
+        })
     }
 
+    /// The number of reconnections of a server; `None` for an extension, and if everybody has their own.
     pub(crate) fn restarts(&self, name: &str) -> Option<u64> {
-        self.0.get(name).map(|running| running.backend.handle().restarts())
+        self.0.get(name).and_then(|running| running.backend.handle()).map(Handle::restarts)
     }
 
-    /// A running server; `None` for an extension.
+    /// A running server; `None` for an extension, and if everybody has their own.
     pub(crate) fn handle(&self, name: &str) -> Option<Handle> {
-        self.0.get(name).map(|running| running.backend.handle().clone())
+        self.0.get(name).and_then(|running| running.backend.handle()).cloned()
+    }
+
+    /// A running server that everybody has a connection of their own to.
+    pub(crate) fn per_person(&self, name: &str) -> Option<Arc<PerPersonServer>> {
+        match &self.0.get(name)?.backend {
+            RunningBackend::Shared(_) => None,
+            RunningBackend::PerPerson(server) => Some(Arc::clone(server)),
+        }
     }
 
     /// Starts a server that rests.
     pub(crate) fn wake(&self, name: &str) {
-        if let Some(running) = self.0.get(name) {
-            running.backend.handle().wake();
+        if let Some(handle) = self.handle(name) {
+            handle.wake();
         }
     }
 
     /// The running processes of a server; none for an extension or a server behind a URL.
     pub(crate) fn processes(&self, name: &str) -> Vec<RunningProcess> {
-        self.0.get(name).map(|running| running.backend.handle().processes()).unwrap_or_default()
+        self.handle(name).map(|handle| handle.processes()).unwrap_or_default()
     }
 
     pub(crate) fn backends(&self) -> impl Iterator<Item = Arc<dyn Backend>> {
-        self.0.values().map(|running| Arc::clone(&running.backend) as Arc<dyn Backend>)
+        self.0.values().map(|running| running.backend.backend())
     }
 }

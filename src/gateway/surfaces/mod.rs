@@ -1,7 +1,9 @@
-//! The surface of each client. If the script does not ask whom it runs for and there are no policies, all clients that see
+//! The surface of each client. If the script does not ask whom it runs for, there are no policies, and no server shows
+//! everybody something else, all clients that see
 //! the same of the servers share one surface; otherwise each [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one
 //! or the policies change; until then the old one serves. Those that are too many are dropped, and built again for the next request.
 
+mod people;
 mod room;
 mod slot;
 
@@ -12,12 +14,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
-use self::slot::SurfaceSlot;
+use self::slot::{Built, SurfaceSlot};
 use super::rebuild::SharedSurface;
+use crate::backend::PersonBackend;
 use crate::cedar::{CurrentPolicies, Policies};
-use crate::model::{ClientProfile, Owner, SnapshotVariant, SurfaceCacheKey, SurfaceKey};
+use crate::model::{ClientProfile, Owner, PersonKey, SnapshotVariant, SurfaceCacheKey, SurfaceKey};
 use crate::surface::{BuildError, ListDigests, Surface};
 use crate::telemetry::ProxyStats;
+pub(super) use people::People;
 
 /// A surface without a handle is forgotten when it has not been used for this long.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -35,6 +39,7 @@ pub(super) struct Surfaces {
     /// Limits the concurrent script runs of rebuilds and requests together.
     run_permits: Semaphore,
     policies: CurrentPolicies,
+    people: Arc<People>,
     stats: Arc<ProxyStats>,
 }
 
@@ -45,21 +50,27 @@ struct SlotKey {
     variant: Option<SnapshotVariant>,
     /// Whom the surface is made for; `None` if it is the same for everybody.
     person: Option<SurfaceCacheKey>,
+    /// Who sees something else of some servers, by a token that they have shown.
+    own: Option<PersonKey>,
+    /// Decides what the person sees of servers that everybody sees differently; `None` if there are none.
+    profile: Option<ClientProfile>,
 }
 
 /// How much of a client distinguishes its surface from those of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyedBy {
     Nothing,
-    /// The user: the policies read nothing else.
+    /// The user: the policies know nothing else.
     User,
     UserAndClient,
 }
 
 impl KeyedBy {
-    fn of(shared: &Surface, policies: Option<&Policies>) -> Self {
+    fn of(shared: &Surface, policies: Option<&Policies>, people: &People) -> Self {
         match policies {
             _ if shared.personal().is_some() => KeyedBy::UserAndClient,
+            // What the script asks while it looks at items that only some people have is not known before.
+            _ if people.see_differently() => KeyedBy::UserAndClient,
             None => KeyedBy::Nothing,
             Some(policies) if policies.reads_client() => KeyedBy::UserAndClient,
             Some(_) => KeyedBy::User,
@@ -72,6 +83,10 @@ impl KeyedBy {
 pub struct SurfaceHandle {
     key: SurfaceKey,
     profile: ClientProfile,
+    /// Whether the principal has shown a token of an issuer, so that they have connections of their own.
+    has_shown_token: bool,
+    /// These connections. They stay open for as long as the handle exists.
+    own_servers: Mutex<Vec<Arc<dyn PersonBackend>>>,
     slot: Mutex<Option<HeldSlot>>,
 }
 
@@ -80,12 +95,35 @@ pub struct SurfaceHandle {
 struct HeldSlot {
     variant: Option<SnapshotVariant>,
     keyed_by: KeyedBy,
+    by_profile: bool,
     slot: Arc<SurfaceSlot>,
 }
 
 impl SurfaceHandle {
     pub fn of(key: SurfaceKey, profile: ClientProfile) -> Self {
-        SurfaceHandle { key, profile, slot: Mutex::default() }
+        SurfaceHandle { key, profile, has_shown_token: false, own_servers: Mutex::default(), slot: Mutex::default() }
+    }
+
+    /// The handle of somebody who has shown a token of an issuer. Nobody else sees what servers list for this person, not even an
+    /// operator who acts under the person's name.
+    #[must_use]
+    pub fn with_token_shown(self) -> Self {
+        SurfaceHandle { has_shown_token: true, ..self }
+    }
+
+    /// Whose connections are used at servers where everybody has their own.
+    fn person_key(&self) -> Option<PersonKey> {
+        PersonKey::of(&self.key.principal).filter(|_| self.has_shown_token)
+    }
+
+    /// The connections that only this person uses, as far as they were opened for this handle.
+    pub(super) fn held(&self) -> Vec<Arc<dyn PersonBackend>> {
+        self.own_servers.lock().clone()
+    }
+
+    pub(super) fn hold(&self, servers: &[Arc<dyn PersonBackend>]) {
+        let before = std::mem::replace(&mut *self.own_servers.lock(), servers.to_vec());
+        drop(before);
     }
 
     /// Whose surface it is.
@@ -114,6 +152,7 @@ impl Surfaces {
     pub(super) fn follow(
         current: watch::Receiver<SharedSurface>,
         policies: CurrentPolicies,
+        people: Arc<People>,
         stats: Arc<ProxyStats>,
     ) -> Arc<Self> {
         let mut policy_changes = policies.subscribe();
@@ -123,18 +162,29 @@ impl Surfaces {
             changes: watch::channel(0).0,
             run_permits: Semaphore::new(MAX_CONCURRENT_RUNS),
             policies,
+            people: Arc::clone(&people),
             stats,
         });
         let (weak, mut current) = (Arc::downgrade(&surfaces), surfaces.current.clone());
         tokio::spawn(async move {
             loop {
                 // The surfaces hold the sender of the policies, which is gone only after them.
+                let mut is_of_people = false;
                 let is_open = tokio::select! {
+                    () = people.changes.notified() => {
+                        is_of_people = true;
+                        true
+                    }
                     changed = current.changed() => changed.is_ok(),
                     changed = policy_changes.changed() => changed.is_ok(),
                 };
                 if !is_open {
                     return;
+                }
+                if is_of_people {
+                    let Some(surfaces) = weak.upgrade() else { return };
+                    surfaces.rebuild_of_people().await;
+                    continue;
                 }
                 policy_changes.borrow_and_update();
                 let shared = current.borrow_and_update().surface.clone();
@@ -153,11 +203,12 @@ impl Surfaces {
     async fn rebuild_all(&self, shared: Option<Arc<Surface>>) {
         self.evict(0);
         let policies = self.policies.get();
-        let keyed_by = shared.as_ref().map_or(KeyedBy::Nothing, |shared| KeyedBy::of(shared, policies.as_deref()));
-        let is_personal = keyed_by != KeyedBy::Nothing;
+        let of = |shared: &Arc<Surface>| KeyedBy::of(shared, policies.as_deref(), &self.people);
+        let is_personal = shared.as_ref().map_or(KeyedBy::Nothing, of) != KeyedBy::Nothing;
+        let by_profile = self.people.see_differently();
         let mut slots = Vec::new();
         for (key, slot) in self.slots.lock().iter() {
-            if is_personal == key.person.is_some() {
+            if is_personal == key.person.is_some() && by_profile == key.profile.is_some() {
                 // Nobody sees a change of a surface that was dropped and has no handle.
                 if !(slot.is_empty() && is_unheld(slot)) {
                     slots.push(Arc::clone(slot));
@@ -171,14 +222,32 @@ impl Surfaces {
             self.changes.send_modify(|count| *count += 1);
             return;
         };
+        self.build_all(&slots, &base, policies.as_ref()).await;
+    }
+
+    /// Rebuilds the surfaces of people who see something else of a server than before.
+    async fn rebuild_of_people(&self) {
+        let Some(base) = self.current.borrow().surface.clone() else { return };
+        let slots: Vec<_> = self.slots.lock().values().cloned().collect();
+        // Held by the vector and by the table, and by a client if there is one.
+        let is_seen = |slot: &Arc<SurfaceSlot>| Arc::strong_count(slot) > 2;
+        let outdated = slots.iter().filter(|slot| is_seen(slot) && !slot.is_empty() && !slot.shows(&self.people));
+        let outdated: Vec<_> = outdated.cloned().collect();
+        // Held here, no surface counts as unused.
+        drop(slots);
+        self.build_all(&outdated, &base, self.policies.get().as_ref()).await;
+    }
+
+    async fn build_all(&self, slots: &[Arc<SurfaceSlot>], base: &Arc<Surface>, policies: Option<&Arc<Policies>>) {
         for chunk in slots.chunks(MAX_CONCURRENT_RUNS) {
-            futures::future::join_all(
-                chunk.iter().map(|slot| slot.build(&base, policies.as_ref(), &self.run_permits, &self.stats)),
-            )
-            .await;
+            futures::future::join_all(chunk.iter().map(|slot| self.build(slot, base, policies))).await;
             self.make_room();
             self.changes.send_modify(|count| *count += 1);
         }
+    }
+
+    async fn build(&self, slot: &SurfaceSlot, base: &Arc<Surface>, policies: Option<&Arc<Policies>>) -> Built {
+        slot.build(base, policies, &self.people, &self.run_permits, &self.stats).await
     }
 
     /// Drops surfaces without a handle: every idle one, and the least recently used beyond the maximum. Leaves space
@@ -209,12 +278,15 @@ impl Surfaces {
     /// The slot of a handle, which holds it from then on. `None` if the client uses the shared surface.
     fn slot(&self, shared: &Surface, handle: &SurfaceHandle) -> Option<Arc<SurfaceSlot>> {
         let variant = shared.origin().variant(handle.profile);
-        let keyed_by = KeyedBy::of(shared, self.policies.get().as_deref());
+        let keyed_by = KeyedBy::of(shared, self.policies.get().as_deref(), &self.people);
+        let by_profile = self.people.see_differently();
         if variant.is_none() && keyed_by == KeyedBy::Nothing {
             return None;
         }
         let mut held = handle.slot.lock();
-        if let Some(held) = held.as_ref().filter(|held| held.keyed_by == keyed_by && held.variant == variant) {
+        let is_same =
+            |held: &&HeldSlot| held.keyed_by == keyed_by && held.variant == variant && held.by_profile == by_profile;
+        if let Some(held) = held.as_ref().filter(is_same) {
             return Some(Arc::clone(&held.slot));
         }
         let is_personal = keyed_by != KeyedBy::Nothing;
@@ -224,15 +296,18 @@ impl Surfaces {
             KeyedBy::UserAndClient => SurfaceKey { client: Arc::new(handle.key.client.seen()), ..handle.key.clone() },
         };
         let person = is_personal.then(|| key.cache_key());
-        let slot_key = SlotKey { variant: variant.clone(), person };
+        let profile = by_profile.then_some(handle.profile);
+        let own = by_profile.then(|| handle.person_key()).flatten();
+        let slot_key = SlotKey { variant: variant.clone(), person, own: own.clone(), profile };
         let known = self.slots.lock().get(&slot_key).cloned();
         let slot = known.unwrap_or_else(|| {
             self.evict(1);
             let person = is_personal.then(|| handle.person());
-            let slot = Arc::new(SurfaceSlot::new(key, variant.clone(), person));
+            let slot = SurfaceSlot::new(key, variant.clone(), person).of_person(own.as_ref(), handle.profile);
+            let slot = Arc::new(slot);
             Arc::clone(self.slots.lock().entry(slot_key).or_insert(slot))
         });
-        *held = Some(HeldSlot { variant, keyed_by, slot: Arc::clone(&slot) });
+        *held = Some(HeldSlot { variant, keyed_by, by_profile, slot: Arc::clone(&slot) });
         Some(slot)
     }
 
@@ -263,10 +338,11 @@ impl Surfaces {
         let Some(slot) = self.slot(&shared, handle) else { return Ok(shared) };
         let policies = self.policies.get();
         // What other policies allowed must not be shown any more, not even until all surfaces are built again.
-        if let Some(latest) = slot.latest().filter(|_| slot.is_permitted_by(policies.as_deref())) {
+        let is_current = slot.is_permitted_by(policies.as_deref()) && slot.shows(&self.people);
+        if let Some(latest) = slot.latest().filter(|_| is_current) {
             return latest;
         }
-        let built = slot.build(&shared, policies.as_ref(), &self.run_permits, &self.stats).await;
+        let built = self.build(&slot, &shared, policies.as_ref()).await;
         self.make_room();
         built
     }
@@ -289,7 +365,7 @@ impl Surfaces {
             slot.touch();
             // A failure is that of the request that follows.
             let policies = self.policies.get();
-            let _ = slot.build(&shared, policies.as_ref(), &self.run_permits, &self.stats).await;
+            let _ = self.build(&slot, &shared, policies.as_ref()).await;
             self.make_room();
         }
     }

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
+use super::people::{People, seen_by};
 use crate::cedar::Policies;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Owner, SnapshotVariant, SurfaceKey};
+use crate::model::{BackendView, ClientProfile, Owner, PersonKey, SnapshotVariant, SurfaceKey};
 use crate::surface::{BuildError, ListDigests, Surface};
 use crate::telemetry::ProxyStats;
 
@@ -20,6 +21,8 @@ pub(super) type Built = Result<Arc<Surface>, Arc<BuildError>>;
 pub(super) struct SurfaceSlot {
     pub(super) key: SurfaceKey,
     variant: Option<SnapshotVariant>,
+    /// Who sees something else of some servers, and by clients of which profile.
+    own: Option<(PersonKey, ClientProfile)>,
     /// Whose share of the memory it takes. `None` if the script does not ask whom it runs for.
     pub(super) person: Option<Owner>,
     state: Mutex<SlotState>,
@@ -38,6 +41,8 @@ struct SlotState {
     base: Option<Arc<Surface>>,
     /// The policies that it was derived with.
     policies: Option<u64>,
+    /// What the person saw of the servers that everybody sees differently.
+    own_views: Vec<Arc<BackendView>>,
     last_used: Instant,
 }
 
@@ -49,16 +54,33 @@ impl SurfaceSlot {
             error: None,
             base: None,
             policies: None,
+            own_views: Vec::new(),
             last_used: Instant::now(),
         };
-        SurfaceSlot { key, variant, person, state: Mutex::new(state), building: tokio::sync::Mutex::default() }
+        let (state, building) = (Mutex::new(state), tokio::sync::Mutex::default());
+        SurfaceSlot { key, variant, own: None, person, state, building }
+    }
+
+    /// The slot of a person who may see something else of some servers.
+    pub(super) fn of_person(self, person: Option<&PersonKey>, profile: ClientProfile) -> Self {
+        SurfaceSlot { own: person.map(|person| (person.clone(), profile)), ..self }
+    }
+
+    /// What the person sees now of servers that everybody sees differently.
+    fn own_views(&self, people: &People) -> Vec<Arc<BackendView>> {
+        people.views(self.own.as_ref().map(|(person, _)| person))
+    }
+
+    /// Whether the surface was built from what the person sees now.
+    pub(super) fn shows(&self, people: &People) -> bool {
+        is_same(&self.own_views(people), &self.state.lock().own_views)
     }
 
     /// What was built from this shared surface with these policies.
-    fn built_from(&self, base: &Arc<Surface>, policies: Option<u64>) -> Option<Built> {
+    fn built_from(&self, base: &Arc<Surface>, policies: Option<u64>, own_views: &[Arc<BackendView>]) -> Option<Built> {
         let state = self.state.lock();
         let is_same_base = state.base.as_ref().is_some_and(|built_from| Arc::ptr_eq(built_from, base));
-        let is_current = is_same_base && state.policies == policies;
+        let is_current = is_same_base && state.policies == policies && is_same(own_views, &state.own_views);
         state.built().filter(|_| is_current)
     }
 
@@ -68,17 +90,23 @@ impl SurfaceSlot {
         &self,
         base: &Arc<Surface>,
         policies: Option<&Arc<Policies>>,
+        people: &People,
         run_permits: &Semaphore,
         stats: &Arc<ProxyStats>,
     ) -> Built {
         let _building = self.building.lock().await;
         let number = policies.map(|policies| policies.number());
-        if let Some(built) = self.built_from(base, number) {
+        let own_views = self.own_views(people);
+        if let Some(built) = self.built_from(base, number, &own_views) {
             return built;
         }
         let _permit = run_permits.acquire().await;
         let (shared, key, variant) = (Arc::clone(base), self.key.clone(), self.variant.clone());
         let (stats, policies, old) = (Arc::clone(stats), policies.cloned(), self.state.lock().surface.clone());
+        let of_profile = |(_, profile): &(PersonKey, ClientProfile)| -> Vec<Arc<BackendView>> {
+            own_views.iter().map(|view| seen_by(view, *profile)).collect()
+        };
+        let own = self.own.as_ref().map(of_profile).unwrap_or_default();
         let run = move || {
             let permitted = |surface: Arc<Surface>| {
                 let surface = match &policies {
@@ -90,10 +118,10 @@ impl SurfaceSlot {
                 surface
             };
             let built = match shared.personal() {
-                None if variant.is_none() => Ok(shared),
+                None if variant.is_none() && own.is_empty() => Ok(shared),
                 _ => {
                     let began = Instant::now();
-                    let built = shared.origin().build_for(key.clone(), variant.as_ref());
+                    let built = shared.origin().build_for(key.clone(), variant.as_ref(), &own);
                     stats.surface_built(began.elapsed());
                     built.map(Arc::new)
                 }
@@ -107,7 +135,7 @@ impl SurfaceSlot {
             Err(error) => (Err(Diagnostic::error(format!("the session script crashed: {error}")).into()), None),
         };
         let mut state = self.state.lock();
-        (state.base, state.policies) = (Some(Arc::clone(base)), number);
+        (state.base, state.policies, state.own_views) = (Some(Arc::clone(base)), number, own_views);
         match built {
             Ok(surface) => {
                 let before = state.surface.replace(Arc::clone(&surface));
@@ -185,6 +213,11 @@ impl SurfaceSlot {
         (state.lists, state.base) = (Some(surface.list_digests()), None);
         Some(surface)
     }
+}
+
+/// Whether these are the same views.
+fn is_same(one: &[Arc<BackendView>], other: &[Arc<BackendView>]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| Arc::ptr_eq(one, other))
 }
 
 impl SlotState {

@@ -57,7 +57,7 @@ impl Gateway {
             servers: servers
                 .map(|backend| ServerGauges {
                     name: Arc::clone(&backend.name),
-                    is_up: backend.status == Status::Ready,
+                    is_up: matches!(backend.status, Status::Ready | Status::PerPerson),
                     restarts: self.installed.restarts(&backend.name).unwrap_or_default(),
                     load: self.installed.load(&backend.name).unwrap_or_default(),
                 })

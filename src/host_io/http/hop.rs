@@ -143,7 +143,7 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The reason of a failed request, without the URL, which may contain an API key.
+/// The reason of a failed request, with the host, but without the rest of the URL, which may contain an API key.
 pub(super) fn reason(error: &reqwest::Error) -> String {
     let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
     let mut last = None;
@@ -154,6 +154,10 @@ pub(super) fn reason(error: &reqwest::Error) -> String {
         last = Some(inner.to_string());
         cause = inner.source();
     }
-    let kind = if error.is_connect() { "cannot connect" } else { "the request failed" };
-    last.map_or_else(|| kind.to_owned(), |last| format!("{kind}: {last}"))
+    let kind = match error.url().and_then(Url::host_str) {
+        Some(host) if error.is_connect() => format!("cannot connect to `{host}`"),
+        _ if error.is_connect() => "cannot connect".to_owned(),
+        _ => "the request failed".to_owned(),
+    };
+    last.map_or_else(|| kind.clone(), |last| format!("{kind}: {last}"))
 }

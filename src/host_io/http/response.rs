@@ -1,5 +1,9 @@
 //! Converts a response to the dict for scripts.
 
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::Response;
 use serde_json::{Map, Value, json};
 
@@ -23,6 +27,9 @@ pub(super) async fn read(mut response: Response, limit: usize) -> Result<Value, 
     let text = String::from_utf8_lossy(&bytes);
     let parsed = serde_json::from_slice::<Value>(&bytes).ok();
     result.insert("body".into(), text.as_ref().into());
+    if let Cow::Owned(_) = text {
+        result.insert("body_base64".into(), STANDARD.encode(&bytes).into());
+    }
     if let Some(parsed) = parsed {
         result.insert("json".into(), parsed);
     }

@@ -4,13 +4,13 @@ use std::time::SystemTime;
 
 /// Something that happened at one moment of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallEvent {
+pub struct RecordedEvent {
     pub at: SystemTime,
-    pub kind: CallEventKind,
+    pub kind: RecordedEventKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CallEventKind {
+pub enum RecordedEventKind {
     /// The client was asked something, by the script or by a server that it calls.
     Asked { message: String },
     /// A rate limit was exceeded.
@@ -21,22 +21,22 @@ pub enum CallEventKind {
     Logged { level: &'static str, message: String },
 }
 
-impl CallEventKind {
+impl RecordedEventKind {
     /// The name of the event in a trace, and its kind in JSON.
     pub fn as_str(&self) -> &'static str {
         match self {
-            CallEventKind::Asked { .. } => "elicit",
-            CallEventKind::RateLimited => "rate limited",
-            CallEventKind::CacheHit => "cache hit",
-            CallEventKind::Logged { .. } => "log",
+            RecordedEventKind::Asked { .. } => "elicit",
+            RecordedEventKind::RateLimited => "rate limited",
+            RecordedEventKind::CacheHit => "cache hit",
+            RecordedEventKind::Logged { .. } => "log",
         }
     }
 
     /// The text of a question or of a line of the log.
     pub fn message(&self) -> Option<&str> {
         match self {
-            CallEventKind::Asked { message } | CallEventKind::Logged { message, .. } => Some(message),
-            CallEventKind::RateLimited | CallEventKind::CacheHit => None,
+            RecordedEventKind::Asked { message } | RecordedEventKind::Logged { message, .. } => Some(message),
+            RecordedEventKind::RateLimited | RecordedEventKind::CacheHit => None,
         }
     }
 }

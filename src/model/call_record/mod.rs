@@ -9,7 +9,7 @@ mod refusal;
 mod server_call;
 mod trace_context;
 
-pub use event::{CallEvent, CallEventKind};
+pub use event::{RecordedEvent, RecordedEventKind};
 pub use outcome::CallOutcome;
 pub use record::{
     AnsweredQuestion, CallPeer, CallReader, CallRecord, CallSource, HandledCall, HandlerRecord, REPL, RecordedItem,

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CallEvent, CallOutcome, CallRefusal, RequestTrace, ServerCallRecord, SpanId};
+use super::{CallOutcome, CallRefusal, RecordedEvent, RequestTrace, ServerCallRecord, SpanId};
 use crate::json::Raw;
 use crate::model::{ClientInfo, Definition, ItemKind, Principal};
 
@@ -53,7 +53,7 @@ pub struct CallRecord {
     /// The run of the script's handler; `None` if the item is not wrapped.
     pub handler: Option<HandlerRecord>,
     /// What else happened, in the order of time.
-    pub events: Vec<CallEvent>,
+    pub events: Vec<RecordedEvent>,
     pub replay: ReplayFacts,
     /// Its span, if it is traced.
     pub trace: Option<Arc<RequestTrace>>,

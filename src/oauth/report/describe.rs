@@ -7,11 +7,12 @@ use crate::oauth::subject::Subject;
 use crate::oauth::unix_time::{now, time_of};
 use crate::oauth::{LogInError, scopes};
 
-/// A server at which the proxy logs in as itself.
+/// A server at which nobody logs in: the proxy does as itself, or shows what it got for the token of each caller.
 pub(crate) fn of_machine(auth: &AuthConfig) -> LogInDescription {
     let (kind, issuer, scopes) = match auth {
         AuthConfig::ClientCredentials(auth) => (LogInKind::ClientCredentials, &auth.issuer, &auth.scopes),
         AuthConfig::Enterprise(auth) => (LogInKind::Enterprise, &auth.issuer, &auth.scopes),
+        AuthConfig::TokenExchange(auth) => (LogInKind::TokenExchange, &auth.subject_issuer, &auth.scopes),
         AuthConfig::OAuth(auth) => (LogInKind::OAuth, &auth.issuer, &auth.scopes),
     };
     LogInDescription {

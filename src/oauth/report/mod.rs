@@ -38,6 +38,7 @@ pub enum LogInKind {
     OAuth,
     ClientCredentials,
     Enterprise,
+    TokenExchange,
 }
 
 impl LogInKind {
@@ -47,6 +48,7 @@ impl LogInKind {
             LogInKind::Undeclared | LogInKind::OAuth => "oauth",
             LogInKind::ClientCredentials => "clientCredentials",
             LogInKind::Enterprise => "enterprise",
+            LogInKind::TokenExchange => "tokenExchange",
         }
     }
 }

@@ -37,6 +37,8 @@ pub enum FailureKind {
     Limit(&'static str),
     /// The run was stopped from outside of the script.
     Stopped(Stop),
+    /// The run took longer than the timeout of its function; with data for programs.
+    TimedOut { data: Value },
 }
 
 impl Failure {
@@ -158,7 +160,7 @@ fn message_for(kind: &FailureKind, limits: &Limits) -> Option<String> {
             format!("{} MiB for effects before a question", MAX_JOURNAL >> 20)
         }
         FailureKind::Limit(_) => format!("{} nested calls", limits.stack),
-        FailureKind::Failed { .. } | FailureKind::Error => return None,
+        FailureKind::Failed { .. } | FailureKind::TimedOut { .. } | FailureKind::Error => return None,
     };
     Some(format!("the script used more than its limit of {over}"))
 }

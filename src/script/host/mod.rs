@@ -21,6 +21,7 @@ use super::journal::{JournalCursor, Question};
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, RequestInfo};
 use crate::store::Store;
+use crate::watch::StampedFile;
 
 pub use authorization::{Authorization, ToolFacts, ToolRefusal};
 pub use call_options::{CallOptions, Relay};
@@ -76,6 +77,10 @@ pub trait Output: Send + Sync {
 
     /// Sends a progress notification, if the client asked for them.
     fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>);
+
+    /// Sends a log message to the client, if the client wants messages of its level. `params` are those of the
+    /// notification.
+    fn notify(&self, params: &RawRef);
 }
 
 /// Questions to the person behind the client, and the journal that they need.
@@ -92,7 +97,7 @@ pub trait Questions: Send + Sync {
 }
 
 /// What a script did, as far as it concerns those who watch the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotedFact {
     /// It read a value that an earlier call may have stored.
     StateRead,
@@ -100,6 +105,10 @@ pub enum NotedFact {
     RateLimited,
     /// `cached()` had the result.
     CacheHit,
+    /// It asked who calls, or used values that belong to the caller.
+    CallerRead,
+    /// It read a file with the module `data`.
+    FileLoaded(StampedFile),
 }
 
 /// The request that is being handled, and the store.

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use serde_json::{Map, Value};
 
 use super::{Clock, Effects, Host, LogLevel, NotedFact, Output, Questions, RequestScope};
+use crate::json::RawRef;
 use crate::model::RequestInfo;
 use crate::script::journal::{JournalCursor, Question};
 use crate::store::Store;
@@ -41,6 +42,8 @@ impl Output for OutsideRequest {
     }
 
     fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+
+    fn notify(&self, _: &RawRef) {}
 }
 
 impl Questions for OutsideRequest {

@@ -19,7 +19,7 @@ mod snapshot;
 
 pub use cursor::JournalCursor;
 pub(super) use cursor::Step;
-pub use question::Question;
+pub use question::{Question, QuestionKind};
 pub use shared::Journal;
 pub(super) use shared::MAX_JOURNAL;
 pub use snapshot::JournalSnapshot;

@@ -1,9 +1,12 @@
 //! The journal of one request while the request is being handled.
 
+use std::sync::Arc;
+
 use parking_lot::{Mutex, MutexGuard};
 
 use super::JournalSnapshot;
 use super::record::{Record, count, size};
+use crate::json::Raw;
 
 /// The maximum size of a journal in bytes.
 pub(in crate::script) const MAX_JOURNAL: usize = 8 << 20;
@@ -20,6 +23,8 @@ pub(super) struct JournalState {
     bytes: usize,
     /// The journal has exceeded [`MAX_JOURNAL`]: it is empty, records nothing more, and no question can be asked.
     pub(super) full: bool,
+    /// The answer to a question that is asked once in a call, with the name of its effect.
+    answer: Option<(&'static str, Arc<Raw>)>,
 }
 
 /// One step of a path through the journal: from a branch into a branch of one of its records.
@@ -33,7 +38,7 @@ impl Journal {
     /// The journal of a request that continues after an earlier run.
     pub fn of(snapshot: JournalSnapshot) -> Self {
         let (unreplayed, bytes) = (count(&snapshot.records), size(&snapshot.records));
-        Journal(Mutex::new(JournalState { records: snapshot.records, unreplayed, bytes, full: false }))
+        Journal(Mutex::new(JournalState { records: snapshot.records, unreplayed, bytes, ..JournalState::default() }))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, JournalState> {
@@ -48,6 +53,16 @@ impl Journal {
     /// Whether more was recorded than can be stored.
     pub(super) fn is_full(&self) -> bool {
         self.lock().full
+    }
+
+    /// Remembers an answer for the rest of this run. The first one counts.
+    pub(in crate::script) fn remember_answer(&self, kind: &'static str, answer: &Arc<Raw>) {
+        self.lock().answer.get_or_insert_with(|| (kind, Arc::clone(answer)));
+    }
+
+    /// The answer that this run has already got to a question that is asked once.
+    pub(in crate::script) fn remembered_answer(&self, kind: &'static str) -> Option<Arc<Raw>> {
+        self.lock().answer.as_ref().filter(|(known, _)| *known == kind).map(|(_, answer)| Arc::clone(answer))
     }
 
     /// Takes the records out, for a later run.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::source::Source;
+use super::source::{Source, without_byte_order_mark};
 use crate::script::ScriptError;
 
 /// By requested path; None for a file that could not be read.
@@ -40,7 +40,9 @@ impl Files {
     /// The files that have changed or appeared since they were requested.
     pub(super) fn outdated(&self) -> Vec<PathBuf> {
         let outdated = |path: &Path, known: &Option<Source>| match known {
-            Some(source) => !std::fs::read_to_string(path).is_ok_and(|text| *text == *source.text),
+            Some(source) => {
+                !std::fs::read_to_string(path).is_ok_and(|text| *without_byte_order_mark(&text) == *source.text)
+            }
             None => path.exists(),
         };
         self.lock().iter().filter(|(path, known)| outdated(path, known)).map(|(path, _)| path.clone()).collect()

@@ -8,6 +8,13 @@ use super::files::Files;
 /// The maximum size of a source file in bytes. The stack that the parser needs grows with the file.
 pub const MAX_SOURCE: usize = 1 << 20;
 
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// The text of a file as scripts are kept. Some editors write a byte-order mark at the beginning.
+pub(super) fn without_byte_order_mark(text: &str) -> &str {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+}
+
 /// One version of a script. Clones share the files that it loads.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -22,7 +29,9 @@ pub struct Source {
 
 impl Source {
     pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
-        Source { name: name.into(), text: text.into(), path: None, files: Arc::default() }
+        let text: Arc<str> = text.into();
+        let text = if text.starts_with(BYTE_ORDER_MARK) { without_byte_order_mark(&text).into() } else { text };
+        Source { name: name.into(), text, path: None, files: Arc::default() }
     }
 
     /// The text of a file.
@@ -37,7 +46,9 @@ impl Source {
 
     /// The files that have changed since they were read. Blocking.
     pub fn outdated(&self) -> Vec<PathBuf> {
-        let same = |path: &&PathBuf| std::fs::read_to_string(path).is_ok_and(|text| *text == *self.text);
+        let same = |path: &&PathBuf| {
+            std::fs::read_to_string(path).is_ok_and(|text| *without_byte_order_mark(&text) == *self.text)
+        };
         let own = self.path.iter().filter(|path| !same(path)).cloned();
         own.chain(self.files.outdated()).collect()
     }

@@ -141,18 +141,52 @@ impl Context {
     ) -> starlark::Result<Arc<Raw>> {
         let host = self.require_host(kind)?;
         let cursor = self.cursor().filter(|_| host.questions.can_ask(&question));
-        let request = [question.message.clone(), question.schema.get().to_owned()];
+        let request = [question.message.clone(), question.detail().to_owned()];
         let request = [request[0].as_str(), request[1].as_str()];
         let Some(cursor) = cursor else { return self.effect(kind, &request, |_| Ok(unavailable())) };
         if let Step::Done(outcome) = self.step(&cursor, kind, &request)? {
             return outcome.map(|result| result.0).map_err(script_error);
         }
-        if !cursor.record_question(kind, &request, question) {
+        Err(self.stop_for_answer(&cursor, kind, &request, question))
+    }
+
+    /// Asks the client something that has one answer for the whole call: whoever needs it later in this run gets the same
+    /// answer. If the client cannot be asked, `unavailable` is the answer.
+    pub fn ask_once(
+        &self,
+        kind: &'static str,
+        question: Question,
+        unavailable: impl FnOnce() -> Raw,
+    ) -> starlark::Result<Arc<Raw>> {
+        let host = self.require_host(kind)?;
+        let cursor = self.cursor().filter(|_| host.questions.can_ask(&question));
+        let Some(cursor) = cursor else { return self.effect(kind, &[], |_| Ok(Ok(unavailable()))) };
+        if let Step::Done(outcome) = self.step(&cursor, kind, &[])? {
+            let answer = outcome.map(|result| result.0).map_err(script_error)?;
+            cursor.journal().remember_answer(kind, &answer);
+            return Ok(answer);
+        }
+        if let Some(answer) = cursor.journal().remembered_answer(kind) {
+            cursor.record_done(kind, &[], Ok(&answer));
+            return Ok(answer);
+        }
+        Err(self.stop_for_answer(&cursor, kind, &[], question))
+    }
+
+    /// Records a question and stops the run. The next run finds the answer.
+    fn stop_for_answer(
+        &self,
+        cursor: &JournalCursor,
+        kind: &'static str,
+        request: &[&str],
+        question: Question,
+    ) -> starlark::Error {
+        if !cursor.record_question(kind, request, question) {
             self.meter.stop(StopReason::JournalFull);
-            return Err(script_error("the journal of this call is full"));
+            return script_error("the journal of this call is full");
         }
         self.meter.stop(StopReason::Stopped(Stop::Input));
-        Err(script_error(Stop::Input.as_str()))
+        script_error(Stop::Input.as_str())
     }
 
     fn cursor(&self) -> Option<JournalCursor> {

@@ -4,12 +4,14 @@ use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 use starlark::environment::Module;
 use starlark::eval::Evaluator;
 use starlark::values::{Heap, OwnedFrozenValue, Value};
 
+use super::call_timeout::CallTimeout;
 use super::evaluator;
 use crate::diagnostic::Diagnostic;
 use crate::json::RawRef;
@@ -28,17 +30,19 @@ pub struct Function {
     world: Arc<dyn Any + Send + Sync>,
     before: Option<Arc<dyn Before>>,
     is_unchecked: bool,
+    /// How long one call may take without progress; None if there is no limit.
+    timeout: Option<Duration>,
 }
 
 impl Function {
     /// A frozen callable, and the shared state of its built-ins.
     pub fn new(value: OwnedFrozenValue, world: Arc<dyn Any + Send + Sync>) -> Self {
-        Function { value: Some(value), world, before: None, is_unchecked: false }
+        Function { value: Some(value), world, before: None, is_unchecked: false, timeout: None }
     }
 
     /// A function that consists of `before` alone, and returns None where it continues.
     pub fn only(before: Arc<dyn Before>, world: Arc<dyn Any + Send + Sync>) -> Self {
-        Function { value: None, world, before: Some(before), is_unchecked: false }
+        Function { value: None, world, before: Some(before), is_unchecked: false, timeout: None }
     }
 
     /// This function with a `before`.
@@ -51,9 +55,20 @@ impl Function {
         Function { is_unchecked: true, ..self }
     }
 
+    /// This function, one call of which may take this long without progress.
+    pub fn with_timeout(self, limit: Duration) -> Self {
+        Function { timeout: Some(limit), ..self }
+    }
+
     /// Whether the function checks its arguments itself, so that its caller must not refuse any.
     pub fn is_unchecked(&self) -> bool {
         self.is_unchecked
+    }
+
+    /// The run of the script that made the function: the same number for all functions of a run, and another for those of
+    /// other runs that are still in use.
+    pub fn run(&self) -> usize {
+        Arc::as_ptr(&self.world).cast::<()>() as usize
     }
 
     pub fn name(&self) -> String {
@@ -63,30 +78,50 @@ impl Function {
 
     /// Calls the function on this thread with one dict argument. Returns the Starlark value as JSON (None is null).
     pub fn call(&self, arguments: &RawRef, host: Arc<Host>, limits: &Limits) -> Result<Json, Failure> {
+        let Some(limit) = self.timeout else { return self.call_with([arguments], host, limits) };
+        let timeout = CallTimeout::starting(limit);
+        self.call_with([arguments], timeout.bound(&host), limits).map_err(|failure| timeout.explain(failure))
+    }
+
+    /// Calls the function with any number of positional arguments and without its own timeout.
+    pub fn call_with<const N: usize>(
+        &self,
+        arguments: [&RawRef; N],
+        host: Arc<Host>,
+        limits: &Limits,
+    ) -> Result<Json, Failure> {
         let context = Context::handler(self.world.clone(), host, limits);
-        let run = || self.run(arguments, &context, limits);
+        let run = || self.evaluate(arguments, &context, limits);
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| Err(Failure::panicked(payload)))
     }
 
-    fn run(&self, arguments: &RawRef, context: &Context, limits: &Limits) -> Result<Json, Failure> {
+    fn evaluate<const N: usize>(
+        &self,
+        arguments: [&RawRef; N],
+        context: &Context,
+        limits: &Limits,
+    ) -> Result<Json, Failure> {
         Module::with_temp_heap(|module| {
             let heap = module.heap();
             let mut evaluator = Evaluator::new(&module);
             evaluator::prepare(&mut evaluator, context, limits)?;
             let failed = |error| Failure::of(&error, context, limits);
-            let earlier = match &self.before {
-                Some(before) => {
-                    before.run(arguments, &mut evaluator).map_err(|error| Failure { in_hook: true, ..failed(error) })?
+            let earlier = match (&self.before, arguments.first()) {
+                (Some(before), Some(first)) => {
+                    before.run(first, &mut evaluator).map_err(|error| Failure { in_hook: true, ..failed(error) })?
                 }
-                None => None,
+                _ => None,
             };
             let (None, Some(callee)) = (earlier, &self.value) else {
                 return self.to_json(earlier.unwrap_or_else(Value::new_none), heap);
             };
             let callee = heap.access_owned_frozen_value(callee);
-            let argument = convert::text_to_starlark(arguments.get(), heap)
-                .map_err(|error| Diagnostic::error(format!("cannot convert the arguments to Starlark: {error}")))?;
-            let result = evaluator.eval_function(callee, &[argument], &[]).map_err(failed)?;
+            let mut values = [Value::new_none(); N];
+            for (value, argument) in values.iter_mut().zip(arguments) {
+                *value = convert::text_to_starlark(argument.get(), heap)
+                    .map_err(|error| Diagnostic::error(format!("cannot convert the arguments to Starlark: {error}")))?;
+            }
+            let result = evaluator.eval_function(callee, &values, &[]).map_err(failed)?;
             self.to_json(result, heap)
         })
     }

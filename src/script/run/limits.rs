@@ -19,4 +19,6 @@ impl Limits {
     pub const SESSION_SCRIPT: Limits =
         Limits { steps: 10_000_000, time: Duration::from_secs(5), memory: 256 << 20, stack: 200 };
     pub const HANDLER: Limits = Limits::SESSION_SCRIPT;
+    /// A function that completes an argument: a person waits for its values while typing.
+    pub const COMPLETION: Limits = Limits { time: Duration::from_secs(2), ..Limits::HANDLER };
 }

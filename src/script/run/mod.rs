@@ -3,7 +3,9 @@
 
 pub(super) mod branches;
 pub(super) mod call_site;
+mod call_timeout;
 pub(super) mod context;
+mod deadline;
 pub(super) mod effects;
 pub(super) mod evaluate;
 pub(super) mod evaluator;

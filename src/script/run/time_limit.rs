@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use starlark::eval::Evaluator;
 
 use super::context::Context;
+use super::deadline::{after, call_until, wait_until};
 use super::evaluator;
 use super::meter::StopReason;
 use crate::json::{Raw, RawRef};
@@ -15,9 +16,6 @@ use crate::model::ItemRef;
 use crate::script::host::{CallOptions, Effects, Relay};
 use crate::script::journal::JournalCursor;
 use crate::script::{Host, Stop, script_error};
-
-/// A time that no section takes.
-const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 impl Context {
     /// Runs something with a time limit, and passes at most `relay` of the messages of servers on. Returns None if the limit
@@ -29,9 +27,7 @@ impl Context {
         evaluator: &mut Evaluator<'v, '_, '_>,
         run: impl FnOnce(&mut Evaluator<'v, '_, '_>) -> starlark::Result<T>,
     ) -> starlark::Result<Option<T>> {
-        let now = Instant::now();
-        // A deadline that overflows the clock is never reached: a century stands for it.
-        let deadline = now.checked_add(limit).unwrap_or(now + CENTURY);
+        let deadline = after(limit);
         let host = self.host.as_deref().map(|host| Arc::new(narrowed(host, deadline, relay)));
         let context = self.timed(host, self.meter.timed(deadline));
         let mut inner = Evaluator::new(evaluator.module());
@@ -47,6 +43,14 @@ impl Context {
             Err(_) if context.meter.is_late() && self.stop_reason().is_none() => Ok(None),
             outcome => outcome.map(Some),
         }
+    }
+}
+
+impl Host {
+    /// This host with calls and waits that end this long from now, and calls that pass no messages of servers on.
+    #[must_use]
+    pub fn with_time_to_wait(&self, limit: Duration) -> Host {
+        narrowed(self, after(limit), Relay::Nothing)
     }
 }
 
@@ -70,27 +74,12 @@ impl Effects for NarrowedEffects {
         options: CallOptions,
         cursor: Option<JournalCursor>,
     ) -> Result<Raw, Stop> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        // Whole milliseconds, because error messages show the timeout.
-        let left = Duration::from_millis(left.as_micros().div_ceil(1000).try_into().unwrap_or(u64::MAX).max(1));
-        let timeout = Some(options.timeout.map_or(left, |timeout| timeout.min(left)));
-        let relay = options.relay.min(self.relay);
-        self.effects.call(target, arguments, CallOptions { timeout, relay, ..options }, cursor)
+        let options = CallOptions { relay: options.relay.min(self.relay), ..options };
+        self.effects.call(target, arguments, call_until(self.deadline, options), cursor)
     }
 
     fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
-        let mut is_late = false;
-        {
-            let bounded = async {
-                tokio::select! {
-                    biased;
-                    () = future => {}
-                    () = tokio::time::sleep_until(self.deadline.into()) => is_late = true,
-                }
-            };
-            self.effects.wait(std::pin::pin!(bounded))?;
-        }
-        if is_late { Err(Stop::Deadline) } else { Ok(()) }
+        wait_until(tokio::time::sleep_until(self.deadline.into()), &*self.effects, future)
     }
 
     fn stopped(&self) -> Option<Stop> {

@@ -15,7 +15,7 @@ use super::task_ids;
 use super::task_ids::TaskIds;
 use crate::backend::{Peer, Question};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{Abilities, Era, Owner, is_protocol_method};
+use crate::model::{Abilities, Era, Owner, PersonKey, is_protocol_method};
 use crate::telemetry::{CallRecording, QuestionAction};
 use crate::wire::{LoggingLevel, Revision, RpcError, encode, key, without_reserved};
 
@@ -155,6 +155,10 @@ impl Peer for ClientPeer {
         Owner::of_share(&self.client.principal)
     }
 
+    fn person_key(&self) -> Option<PersonKey> {
+        PersonKey::of(&self.client.principal)
+    }
+
     fn era(&self) -> Era {
         self.client.revision.era()
     }
@@ -266,8 +270,8 @@ impl Peer for ClientPeer {
         }
     }
 
-    fn supports_form(&self, question: &Question) -> bool {
-        self.askable().form
+    fn supports(&self, question: &Question) -> bool {
+        question.is_within(self.askable())
             && match &self.ask_by {
                 AskBy::Nothing => false,
                 AskBy::Conversation(_) => true,

@@ -57,17 +57,30 @@ impl ResourceUpdates {
         linked: bool,
         permit: Permit,
     ) -> Result<(), CallError> {
+        let UpdateSource::Backend { backend, original } = &source else { return Err(CallError::Unknown) };
         let listener = self.listener(uri, &source);
-        let (backend, original) = (&source.backend, &source.original);
         let subscription = dispatcher.subscribe(backend, original, subscriber, listener, permit).await?;
-        // Other subscriptions may have been added during the request to the server.
+        self.keep(uri, source, linked, subscription)
+    }
+
+    /// Keeps a subscription until the client unsubscribes.
+    pub(crate) fn keep(
+        &self,
+        uri: &str,
+        source: UpdateSource,
+        linked: bool,
+        subscription: Subscription,
+    ) -> Result<(), CallError> {
+        // Other subscriptions may have been added while this one was made.
         self.check_limit()?;
         let resource = FollowedResource { source, linked, _subscription: subscription };
-        self.resources.lock().insert(uri.to_owned(), resource);
+        let before = self.resources.lock().insert(uri.to_owned(), resource);
+        drop(before);
         Ok(())
     }
 
-    fn listener(self: &Arc<Self>, uri: &str, source: &UpdateSource) -> Listener {
+    /// Called with the URI of an updated resource, as its source names it.
+    pub(crate) fn listener(self: &Arc<Self>, uri: &str, source: &UpdateSource) -> Listener {
         // A weak reference, because the subscription owns the listener and would keep its own owner alive.
         let (updates, uri, source): (Weak<Self>, Arc<str>, _) = (Arc::downgrade(self), uri.into(), source.clone());
         Arc::new(move |updated| {
@@ -113,7 +126,7 @@ impl ResourceUpdates {
         let (resources, calls) = (self.resources.lock(), gateway.calls());
         // The policies may have changed since the client subscribed, and may say something else about what is below it.
         let may_follow = |resource: &FollowedResource, uri: &str| {
-            calls.may_follow(handle.key(), &surface, &resource.source.backend, uri)
+            calls.may_follow(handle.key(), &surface, resource.source.backend(), uri)
         };
         let is_current = |updated: &str, uri: &str| {
             let is_known = |resource: &FollowedResource| match surface.updates_of(uri) {

@@ -58,7 +58,7 @@ pub(crate) fn surface_handle(
     profile: ClientProfile,
 ) -> Arc<SurfaceHandle> {
     let key = SurfaceKey { principal: principal.clone(), client: Arc::clone(info) };
-    Arc::new(SurfaceHandle::of(key, profile))
+    Arc::new(SurfaceHandle::of(key, profile).with_token_shown())
 }
 
 impl Client {

@@ -9,7 +9,7 @@ use tokio::task::AbortHandle;
 use super::resource_updates;
 use super::resource_updates::ResourceUpdates;
 use super::sink::MessageSink;
-use crate::gateway::{Gateway, SurfaceHandle};
+use crate::gateway::{CurrentSurface, Gateway, SurfaceHandle};
 
 /// The minimum time between two rounds of notifications, for resources that change constantly.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(20);
@@ -24,7 +24,7 @@ struct Inner {
     sink: MessageSink,
     notifier: Mutex<Option<AbortHandle>>,
     /// The surface that decides which updates the client may see. Set with the first subscription.
-    surface: Arc<Mutex<Option<Arc<SurfaceHandle>>>>,
+    surface: CurrentSurface,
 }
 
 impl Drop for Inner {
@@ -70,18 +70,18 @@ impl SessionSubscriptions {
         }
     }
 
+    /// The surface that the client has now.
+    pub(crate) fn current_surface(&self) -> &CurrentSurface {
+        &self.0.surface
+    }
+
     /// Lets another surface decide which updates the client may see.
     pub(super) fn use_surface(&self, handle: &Arc<SurfaceHandle>) {
         *self.0.surface.lock() = Some(Arc::clone(handle));
     }
 }
 
-async fn notify(
-    gateway: Arc<Gateway>,
-    surface: Arc<Mutex<Option<Arc<SurfaceHandle>>>>,
-    updates: Arc<ResourceUpdates>,
-    sink: MessageSink,
-) {
+async fn notify(gateway: Arc<Gateway>, surface: CurrentSurface, updates: Arc<ResourceUpdates>, sink: MessageSink) {
     loop {
         updates.updated().await;
         sink.ready().await;

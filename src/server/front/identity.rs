@@ -8,8 +8,9 @@ use ::http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
 
 use crate::bearer::{Resource, TokenError, TokenVerifier, VerifiedToken};
-use crate::config::{Authentication, Token};
+use crate::config::Authentication;
 use crate::model::{Principal, Realm, Secret, Who};
+use crate::oauth::SubjectTokens;
 
 /// The accepted tokens and their principals. Without tokens and issuers, every request is anonymous.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub struct Identity {
     pub(super) authentication: Authentication,
     tokens: Vec<(Secret, Principal)>,
     pub(super) verifier: Option<Arc<TokenVerifier>>,
+    /// Where the tokens are kept that have to be exchanged.
+    pub(super) subject_tokens: Arc<SubjectTokens>,
     /// The principal of anonymous requests, created once because it is cloned for each of them.
     anonymous: Principal,
 }
@@ -54,12 +57,18 @@ pub(crate) enum FirstLook {
 
 impl Identity {
     /// `before` is what was accepted until now: the keys of its issuers are still good.
-    pub(super) fn new(authentication: &Authentication, resource: &Resource, before: Option<&Identity>) -> Self {
+    pub(super) fn new(
+        authentication: &Authentication,
+        resource: &Resource,
+        subject_tokens: &Arc<SubjectTokens>,
+        before: Option<&Identity>,
+    ) -> Self {
         let before = before.and_then(|before| before.verifier.as_deref());
         Identity {
             tokens: authentication.tokens.iter().map(|token| (token.token.clone(), token.principal())).collect(),
             verifier: TokenVerifier::new(authentication, resource, before),
             authentication: authentication.clone(),
+            subject_tokens: Arc::clone(subject_tokens),
             anonymous: Principal::anonymous(),
         }
     }
@@ -84,12 +93,6 @@ impl Identity {
         let has_scopes =
             caller.verifier.is_none() || required.iter().all(|scope| caller.principal.scopes.contains(scope));
         self.accepts(&caller.principal.who) && settings(&self.verifier) == settings(&caller.verifier) && has_scopes
-    }
-
-    /// The principal with this `sub` among the tokens, or else a principal that has only this name.
-    pub fn named(tokens: &[Token], sub: &str) -> Principal {
-        let found = tokens.iter().find(|token| token.sub == sub);
-        found.map_or_else(|| Principal::named(sub), Token::principal)
     }
 
     /// The operating-system user who started the proxy, for the stdio front.
@@ -121,7 +124,7 @@ impl Identity {
         match &self.verifier {
             None => FirstLook::Done(Err(AuthFailure::Invalid("the token is not accepted"))),
             Some(verifier) => match verifier.known(token) {
-                Some(verified) => FirstLook::Done(self.verified(verifier, &verified)),
+                Some(verified) => FirstLook::Done(self.verified(verifier, token, &verified)),
                 None => FirstLook::Verify(Arc::clone(verifier), Secret::new(token)),
             },
         }
@@ -139,12 +142,21 @@ impl Identity {
     }
 
     /// The caller with a verified token. Only tokens of issuers must have the required scopes.
-    pub(super) fn verified(&self, by: &Arc<TokenVerifier>, token: &VerifiedToken) -> Result<Caller, AuthFailure> {
-        let has = |scope: &String| token.principal.scopes.contains(scope);
+    pub(super) fn verified(
+        &self,
+        by: &Arc<TokenVerifier>,
+        token: &str,
+        verified: &VerifiedToken,
+    ) -> Result<Caller, AuthFailure> {
+        let has = |scope: &String| verified.principal.scopes.contains(scope);
         if !self.authentication.required_scopes.iter().all(has) {
             return Err(AuthFailure::LacksRequiredScope);
         }
-        let (principal, expires) = (token.principal.clone(), token.expires);
+        // What was verified by rules that hold no longer is shown again.
+        if self.verifier.as_ref().is_some_and(|now| Arc::ptr_eq(now, by)) {
+            self.subject_tokens.show(&verified.principal, token, verified.ends);
+        }
+        let (principal, expires) = (verified.principal.clone(), verified.expires);
         Ok(Caller { principal, expires, verifier: Some(Arc::clone(by)) })
     }
 }
@@ -187,7 +199,7 @@ mod tests {
 
     fn identity(config: &str) -> Identity {
         let (config, _) = crate::config::load_text(std::path::Path::new("proxy.yaml"), config, &|_| None).unwrap();
-        Identity::new(&config.auth, &Resource::public("https://h/mcp"), None)
+        Identity::new(&config.auth, &Resource::public("https://h/mcp"), &Arc::default(), None)
     }
 
     fn look(identity: &Identity, values: &[&str]) -> Result<String, AuthFailure> {

@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::ticket::{ALREADY_USED, CallFingerprint, TicketTarget};
 use crate::backend::CallError;
-use crate::calls::{ANSWER_TIMEOUT, ItemCall, POLICY_CHANGED, RequestContext, as_request, failed, take_answer};
-use crate::json::{Object, Raw, RawRef, digest, quote};
+use crate::calls::{
+    ANSWER_TIMEOUT, ItemCall, POLICY_CHANGED, RequestContext, as_request, failed, prepared_answer, take_answer,
+};
+use crate::json::{Object, Raw, digest, quote};
 use crate::model::Principal;
-use crate::script::JournalSnapshot;
+use crate::script::{JournalSnapshot, Question};
 use crate::seal::Purpose;
 use crate::server::Server;
 use crate::surface::Surface;
@@ -154,9 +156,11 @@ pub(crate) async fn resume(
     server.suspended.take(&open.id);
     let params = Object::of(&call.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let answers = params.get("inputResponses").and_then(|answers| Object::of(answers).ok());
-    let keys: Vec<String> = journal.questions().into_iter().map(|(key, _)| key).collect();
-    for key in keys {
-        let answer: Option<&RawRef> = answers.as_ref().and_then(|answers| answers.get(&key));
+    let open_questions: Vec<(String, Question)> =
+        journal.questions().into_iter().map(|(key, question)| (key, question.clone())).collect();
+    for (key, question) in open_questions {
+        let answer = answers.as_ref().and_then(|answers| answers.get(&key));
+        let answer = prepared_answer(&question, answer).await;
         if let Err(reason) = take_answer(&mut journal, &key, answer) {
             return refused(reason);
         }

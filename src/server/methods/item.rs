@@ -87,7 +87,7 @@ pub(super) async fn answer(
     peer.set_progress_token(sent.progress_token);
     let outcome = rounds::call(server, peer, request, sent.call, sent.ticket).await;
     let outcome = outcome.map(|result| post_process(request, kind, &key, &client, result));
-    let outcome = outcome.map(|result| private_if_permitted(request, kind, result));
+    let outcome = outcome.map(|result| private_if_personal(server, request, kind, result));
     let outcome = outcome.or_else(|fault| missing_capability::resolve(client.revision, client.declared(), kind, fault));
     let outcome = match outcome {
         Ok(result) if accepts_task => tasks::with_sealed_id(server, request, &key, result).map_err(CallError::from),
@@ -112,9 +112,11 @@ fn post_process(request: &RequestContext, kind: ItemKind, key: &str, client: &Cl
     blocks::encode_for(client.revision, kind, result)
 }
 
-/// A resource that policies decide about must not end up in a shared cache, whatever its server says.
-fn private_if_permitted(request: &RequestContext, kind: ItemKind, result: Raw) -> Raw {
-    if kind != ItemKind::Resource || !request.surface.is_permitted_view() {
+/// A resource that policies decide about, or that may be of one person, must not end up in a shared cache, whatever its server
+/// says.
+fn private_if_personal(server: &Server, request: &RequestContext, kind: ItemKind, result: Raw) -> Raw {
+    let is_personal = || request.surface.is_permitted_view() || server.gateway.people_see_differently();
+    if kind != ItemKind::Resource || !is_personal() {
         return result;
     }
     match Object::of(&result) {

@@ -37,7 +37,7 @@ pub(super) type MethodOutcome = Option<Result<Raw, RpcError>>;
 
 /// A method that is answered from the client's surface.
 #[derive(Clone, Copy)]
-enum Method {
+pub(super) enum Method {
     List(ItemKind),
     ToolsCall,
     ResourcesRead,
@@ -52,7 +52,7 @@ enum Method {
 }
 
 impl Method {
-    fn parse(name: &str, revision: Revision) -> Option<Self> {
+    pub(super) fn parse(name: &str, revision: Revision) -> Option<Self> {
         let session = !revision.is_stateless();
         Some(match name {
             "tools/list" => Method::List(ItemKind::Tool),
@@ -122,7 +122,7 @@ async fn respond(
         return Some(Err(RpcError::method_not_found(&message.method)));
     };
     if let Method::List(kind) = method {
-        if !server.first_lists(&cancel).await {
+        if !server.first_lists(client, &cancel).await {
             return None;
         }
         // Fetches expired lists again before the surface is taken.

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::{MethodOutcome, item};
 use crate::backend::{CallError, Subscriber};
 use crate::calls::{OtherRequest, RequestContext};
+use crate::gateway::NewFollower;
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{ItemKind, Owner};
+use crate::model::{ItemKind, Owner, PersonKey};
 use crate::server::Server;
 use crate::server::client::resource_updates::ResourceUpdates;
 use crate::server::client::state::Client;
@@ -74,7 +76,7 @@ pub(super) async fn add(
     let source = match published {
         Ok(source) => source,
         Err(NoUpdates::Unknown) => {
-            UpdateSource { backend: unlisted_on.ok_or(CallError::Unknown)?, original: uri.to_owned() }
+            UpdateSource::Backend { backend: unlisted_on.ok_or(CallError::Unknown)?, original: uri.to_owned() }
         }
         Err(NoUpdates::GeneratedByScript) => {
             let message = format!("cannot subscribe to `{uri}`: the script generates it on every read");
@@ -82,10 +84,27 @@ pub(super) async fn add(
         }
     };
     calls.admit_other(request, admission).await?;
-    let dispatcher = calls.dispatcher.clone();
     let (owner, gone) = (client.owner.clone(), client.gone.clone());
-    let subscriber = Subscriber { owner, person: Owner::of_share(&client.principal), profile: client.profile(), gone };
-    updates.subscribe(&dispatcher, &subscriber, uri, source, linked, permit).await
+    let subscriber = Subscriber {
+        owner,
+        person: Owner::of_share(&client.principal),
+        person_key: PersonKey::of(&client.principal),
+        profile: client.profile(),
+        gone,
+    };
+    if calls.refresh_target(surface, uri).is_some() {
+        let fresh = || Arc::new(Mutex::new(Some(Arc::clone(&client.surface_handle))));
+        let current = client.subscriptions.as_ref().map(|subscriptions| Arc::clone(subscriptions.current_surface()));
+        let follower = NewFollower {
+            uri: uri.into(),
+            source: source.clone(),
+            surface: current.unwrap_or_else(fresh),
+            subscriber,
+            listener: updates.listener(uri, &source),
+        };
+        return updates.keep(uri, source, linked, server.gateway.follow(follower).await);
+    }
+    updates.subscribe(&calls.dispatcher, &subscriber, uri, source, linked, permit).await
 }
 
 fn empty() -> Raw {

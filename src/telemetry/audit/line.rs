@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::chain::hash;
 use super::key::AuditKey;
 use crate::config::{Audit, AuditDetail};
 use crate::json::{Object, Raw};
@@ -156,7 +155,9 @@ fn of_call(record: &CallRecord, options: &LineOptions) -> Value {
     }
     let sent = record.params.as_ref().and_then(|params| Object::of(params).ok());
     let arguments = sent.as_ref().and_then(|sent| sent.get("arguments"));
-    line["arguments"] = options.shown(arguments.map(|arguments| arguments.get()), options.arguments).into();
+    let arguments = arguments.map(|arguments| arguments.get());
+    let shown = options.shown(arguments, options.arguments);
+    line["arguments"] = shown.clone().into();
     let mut result = options.shown(record.result.as_ref().map(|result| result.get()), options.results);
     if record.outcome == CallOutcome::ToolError {
         result.insert("isError".to_owned(), true.into());
@@ -165,7 +166,7 @@ fn of_call(record: &CallRecord, options: &LineOptions) -> Value {
     if let Some(error) = error(&record.outcome) {
         line["error"] = error;
     }
-    line["calls"] = record.server_calls.iter().map(|call| of_server_call(call, options)).collect();
+    line["calls"] = record.server_calls.iter().map(|call| of_server_call(call, (arguments, &shown), options)).collect();
     if record.more_server_calls > 0 {
         line["moreCalls"] = record.more_server_calls.into();
     }
@@ -213,7 +214,7 @@ fn target(record: &CallRecord) -> Value {
         target["original"] = original.as_ref().into();
     }
     if let Some(definition) = definition {
-        target["definition"] = hash(definition.shared_raw().get().as_bytes()).into();
+        target["definition"] = format!("sha256:{}", definition.text_digest()).into();
     }
     target
 }
@@ -277,7 +278,12 @@ fn error(outcome: &CallOutcome) -> Option<Value> {
     })
 }
 
-fn of_server_call(call: &ServerCallRecord, options: &LineOptions) -> Value {
+/// A call of a server. Most have the arguments of the client, as they are already shown.
+fn of_server_call(
+    call: &ServerCallRecord,
+    (of_client, shown): (Option<&str>, &Map<String, Value>),
+    options: &LineOptions,
+) -> Value {
     let sent = Object::of(&call.params).ok();
     let name = sent.as_ref().and_then(|sent| sent.string("name").or_else(|| sent.string("uri")));
     let arguments = sent.as_ref().and_then(|sent| sent.get("arguments"));
@@ -290,7 +296,10 @@ fn of_server_call(call: &ServerCallRecord, options: &LineOptions) -> Value {
         CallOutcome::Timeout { .. } | CallOutcome::Failed { .. } => "error",
     }
     .into();
-    line["arguments"] = options.shown(arguments.map(|arguments| arguments.get()), options.arguments).into();
+    let arguments = arguments.map(|arguments| arguments.get());
+    let is_of_client = arguments == of_client;
+    let own = || options.shown(arguments, options.arguments);
+    line["arguments"] = if is_of_client { shown.clone() } else { own() }.into();
     line["result"] = options.shown(call.result.as_ref().map(|result| result.get()), options.results).into();
     line["ms"] = milliseconds(call.duration);
     line

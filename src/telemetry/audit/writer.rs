@@ -21,6 +21,8 @@ const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 const SEAL_INTERVAL: Duration = Duration::from_secs(60);
 /// How often the log of the proxy says that the audit log cannot be written.
 const REMIND_INTERVAL: Duration = Duration::from_secs(60);
+/// How long a line waits for others that are written with it: to wake up and to write cost more than a line.
+const GATHER_TIME: Duration = Duration::from_millis(5);
 /// The maximum number of lines in one write.
 const BATCH: usize = 256;
 
@@ -80,7 +82,10 @@ impl Writer {
             };
             let mut closing = None;
             let mut next = match received {
-                Ok(command) => Some(command),
+                Ok(command) => {
+                    std::thread::sleep(GATHER_TIME);
+                    Some(command)
+                }
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };

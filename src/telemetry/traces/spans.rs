@@ -12,7 +12,7 @@ use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 
 use crate::json::Object;
 use crate::model::{
-    CallEvent, CallEventKind, CallOutcome, CallPeer, CallRecord, CallSource, RequestTrace, ServerCallRecord,
+    CallOutcome, CallPeer, CallRecord, CallSource, RecordedEvent, RecordedEventKind, RequestTrace, ServerCallRecord,
     TraceContext,
 };
 
@@ -88,9 +88,9 @@ fn handler_span(record: &CallRecord, trace: &RequestTrace) -> Option<Span> {
 }
 
 /// What happened, without the texts of questions and log lines: they may contain anything.
-fn event(event: &CallEvent) -> Option<Event> {
+fn event(event: &RecordedEvent) -> Option<Event> {
     let name = match &event.kind {
-        CallEventKind::Logged { .. } => return None,
+        RecordedEventKind::Logged { .. } => return None,
         kind => kind.as_str(),
     };
     Some(Event { time_unix_nano: unix_nanoseconds(event.at), name: name.to_owned(), ..Event::default() })
@@ -223,7 +223,7 @@ pub(super) mod tests {
     use super::*;
     use crate::json::raw;
     use crate::model::{
-        CallEvent, CallEventKind, Definition, HandlerRecord, ItemKind, Principal, RecordedItem, SpanId, TraceId,
+        Definition, HandlerRecord, ItemKind, Principal, RecordedEvent, RecordedEventKind, RecordedItem, SpanId, TraceId,
     };
 
     /// A traced call of a tool that calls one server.
@@ -252,10 +252,13 @@ pub(super) mod tests {
                 span: Some(SpanId([4; 8])),
             }),
             events: vec![
-                CallEvent { at: SystemTime::UNIX_EPOCH + Duration::from_secs(1), kind: CallEventKind::RateLimited },
-                CallEvent {
+                RecordedEvent {
                     at: SystemTime::UNIX_EPOCH + Duration::from_secs(1),
-                    kind: CallEventKind::Logged { level: "info", message: "a secret".to_owned() },
+                    kind: RecordedEventKind::RateLimited,
+                },
+                RecordedEvent {
+                    at: SystemTime::UNIX_EPOCH + Duration::from_secs(1),
+                    kind: RecordedEventKind::Logged { level: "info", message: "a secret".to_owned() },
                 },
             ],
             server_calls: vec![ServerCallRecord {

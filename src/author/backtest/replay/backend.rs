@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::answers::ReplayAnswers;
-use crate::backend::{Answer, Backend, BackendCall, CallError, ConnectedBackend};
+use crate::backend::{Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend};
 use crate::model::BackendView;
 
 pub(super) struct ReplayBackend {
@@ -38,6 +38,14 @@ impl Backend for ReplayBackend {
     }
 
     fn connected(&self) -> Option<&dyn ConnectedBackend> {
+        None
+    }
+
+    fn local(&self) -> Option<&dyn LocalBackend> {
+        None
+    }
+
+    fn per_person(&self) -> Option<&dyn PerPersonBackend> {
         None
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn context(call: &CallLine, surface: &Arc<Surface>, recording: Arc<Ca
         None if call.user.local => Owner::Process,
         None => Owner::new_request(),
     };
-    let user = ScriptedUser::new(owner, profile(call).abilities, Vec::new());
+    let user = ScriptedUser::new(owner, profile(call).abilities, Vec::new(), Vec::new());
     RequestContext {
         client: call.client.client_info(),
         revision: call.client.revision(),

@@ -177,7 +177,9 @@ impl BacktestRun {
         let requests = result.get("inputRequests").and_then(|requests| Object::of(requests).ok());
         let messages = requests.iter().flat_map(|requests| requests.iter()).filter_map(|(key, request)| {
             let request: serde_json::Value = serde_json::from_str(request.get()).ok()?;
-            Some((key.to_string(), request["params"]["message"].as_str()?.to_owned()))
+            // What is not for a person, such as a question for folders, goes by its method.
+            let message = request["params"]["message"].as_str().or_else(|| request["method"].as_str())?;
+            Some((key.to_string(), message.to_owned()))
         });
         self.open.insert(state, OpenCall { journal, messages: messages.collect() });
     }
@@ -190,7 +192,7 @@ fn take_answers(journal: &mut JournalSnapshot, answers: &mut VecDeque<AnsweredQu
     {
         let Some(found) = answers.iter().position(|answer| answer.message == message) else { return false };
         let Some(answer) = answers.remove(found) else { return false };
-        if take_answer(journal, &key, Some(&answer.answer)).is_err() {
+        if take_answer(journal, &key, Ok(answer.answer)).is_err() {
             return false;
         }
     }

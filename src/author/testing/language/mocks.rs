@@ -115,7 +115,7 @@ pub(super) fn register_mocks(builder: &mut GlobalsBuilder) {
 
     /// Mocks the network for the rest of the test. `rules` maps requests (`"https://host/path"` or
     /// `"POST https://host/path"`, with `*` and `?` as wildcards) to replies. A reply is a dict with `status_code`
-    /// (200), `json` or `body`, and `headers`; a string, the body; or a function of the request (a dict as in
+    /// (200), `json`, `body` or `body_base64`, and `headers`; a string, the body; or a function of the request (a dict as in
     /// `.requests()`) that returns one of these. A list of replies is used up in order. `{"error": TEXT}` makes the
     /// request fail.
     ///
@@ -135,11 +135,11 @@ pub(super) fn register_mocks(builder: &mut GlobalsBuilder) {
         mock(MockedEffect::Http, rules, eval)
     }
 
-    /// Mocks commands for the rest of the test. `rules` maps commands with their arguments, separated by spaces
-    /// (`"git log *"`, with `*` and `?` as wildcards), to replies. A reply is a dict with `stdout`, `stderr`,
-    /// `exit_code` (0) and `timed_out`; a string, the standard output; or a function of the command (a dict as in
-    /// `.requests()`) that returns one of these. A list of replies is used up in order. `{"error": TEXT}` makes the
-    /// command fail to start.
+    /// Mocks commands (of `exec.run()` and `command()`) for the rest of the test. `rules` maps commands with their
+    /// arguments, separated by spaces (`"git log *"`, with `*` and `?` as wildcards), to replies. A reply is a dict with
+    /// `stdout` or `stdout_base64`, `stderr`, `exit_code` (0) and `timed_out`; a string, the standard output; or a function
+    /// of the command (a dict as in `.requests()`) that returns one of these. A list of replies is used up in order.
+    /// `{"error": TEXT}` makes the command fail to start.
     ///
     /// A command without a matching rule fails the test. The permission `allowed_exec` of the extension applies as
     /// usual. `.requests()` of the result returns the commands so far.

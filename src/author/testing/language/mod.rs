@@ -2,6 +2,7 @@
 
 mod assertions;
 mod backends;
+mod client_folders;
 mod diff;
 mod globals;
 mod mocks;

@@ -12,6 +12,7 @@ use starlark::values::list::UnpackList;
 use starlark::values::none::NoneOr;
 
 use super::backends::fake_backend_spec;
+use super::client_folders::client_folders;
 use super::session_value::SessionValue;
 use crate::author::testing::session::{ClientSpec, FakeBackendSpec, SessionSpec};
 use crate::author::testing::world::{TestWorld, current_world};
@@ -64,7 +65,8 @@ pub(super) fn register_session(builder: &mut GlobalsBuilder) {
     /// `capabilities`; by default the client supports elicitation. `headers` are the HTTP headers of every request.
     /// `config` has the sections of a config file, and `params`. `answers` are the user's answers to elicitations, in
     /// order: `{"action": "accept", "content": {...}}`, `{"action": "decline"}` or `{"action": "cancel"}`. The test
-    /// fails if an answer is missing or unused.
+    /// fails if an answer is missing or unused. `elicit_url()` gets its answers from the same list. `roots` are the folders
+    /// of the client, for `roots()` and `@roots`: paths relative to the test, URIs, or dicts with `uri` and `name`.
     ///
     /// ```python
     /// s = testing.session(
@@ -84,6 +86,7 @@ pub(super) fn register_session(builder: &mut GlobalsBuilder) {
         #[starlark(require = named, default = NoneOr::None)] headers: NoneOr<Value<'v>>,
         #[starlark(require = named, default = NoneOr::None)] config: NoneOr<Value<'v>>,
         #[starlark(require = named, default = NoneOr::None)] answers: NoneOr<Value<'v>>,
+        #[starlark(require = named, default = NoneOr::None)] roots: NoneOr<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<SessionValue> {
         let world = Arc::clone(current_world(eval, "testing.session()")?);
@@ -93,6 +96,7 @@ pub(super) fn register_session(builder: &mut GlobalsBuilder) {
             client: dict("client", client, eval)?,
             headers: dict("headers", headers, eval)?,
             answers: answers.unwrap_or_else(|| json!([])),
+            roots: client_folders(roots, &world, eval)?,
         };
         let spec = SessionSpec {
             script: script.into_option(),

@@ -139,6 +139,56 @@ fn session_members(builder: &mut MethodsBuilder) {
         request(&this.0, ItemKind::Resource, uri, None, eval)
     }
 
+    /// Completes an argument as a client does, and returns a dict with `values`, `hasMore` and, if it is known, `total`. `name`
+    /// is a prompt or a resource template, `argument` the argument of the prompt or the variable of the template, `value` what
+    /// was typed, and `context` a dict of the arguments that are filled in already. Fails if the completion fails.
+    ///
+    /// ```python
+    /// testing.eq(s.complete("trip", "city", "Ber")["values"], ["Berlin", "Bern"])
+    /// ```
+    fn complete<'v>(
+        this: &SessionValue,
+        #[starlark(require = pos)] name: &str,
+        #[starlark(require = pos)] argument: &str,
+        #[starlark(default = "")] value: &str,
+        #[starlark(default = NoneOr::None)] context: NoneOr<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let context = arguments(context, eval)?;
+        let completion = this.0.complete(name, argument, value, &context, eval)?;
+        alloc(&completion, eval.heap())
+    }
+
+    /// Follows a resource that has `refresh`, as a client does that subscribes to it; `updates()` returns its changes.
+    fn follow<'v>(
+        this: &SessionValue,
+        #[starlark(require = pos)] uri: &str,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        this.0.follow(uri, eval)?;
+        Ok(NoneType)
+    }
+
+    /// Follows a resource no longer.
+    fn unfollow(this: &SessionValue, #[starlark(require = pos)] uri: &str) -> starlark::Result<NoneType> {
+        this.0.unfollow(uri)?;
+        Ok(NoneType)
+    }
+
+    /// Refreshes the followed resources whose interval has passed on the clock of the test, and returns the URIs of those that
+    /// have changed: what the client is notified of.
+    ///
+    /// ```python
+    /// s.follow("queue://length")
+    /// s.call("enqueue", {"job": "a"})
+    /// testing.advance(5)
+    /// testing.eq(s.updates(), ["queue://length"])
+    /// ```
+    fn updates<'v>(this: &SessionValue, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+        let updated = this.0.updates(eval)?;
+        alloc(&json!(updated), eval.heap())
+    }
+
     /// Runs the script's `on_other_request` as before a completion, a subscription, a request about a task or a vendor method.
     /// Fails with the text of the refusal if the script refuses. No server is reached.
     ///
@@ -167,7 +217,13 @@ fn session_members(builder: &mut MethodsBuilder) {
         alloc(&this.0.calls_of(backend)?, heap)
     }
 
-    /// The questions that the user was asked so far: dicts with `message` and `schema`.
+    /// The log messages that the client received by `notify()` and from servers so far: dicts with `level`, `data` and, from an
+    /// extension, `logger`.
+    fn notifications<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        alloc(&Json::Array(this.0.user.notifications()), heap)
+    }
+
+    /// The questions that the user was asked so far: dicts with `message` and `schema`, or with `message` and `url`.
     fn questions<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&Json::Array(this.0.user.questions()), heap)
     }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::client::ClientSpec;
 use super::fake_backend::{FakeBackend, FakeBackendSpec};
+use super::following::FollowedResources;
 use super::overrides::SessionOverrides;
 use super::recording::Recording;
 use super::test_session::TestSession;
@@ -189,6 +190,7 @@ impl SessionSpec {
             request: client.request(surface),
             backend_calls: backends.calls,
             log,
+            followed: FollowedResources::default(),
             world,
         })
     }

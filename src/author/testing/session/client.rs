@@ -26,6 +26,8 @@ pub(crate) struct ClientSpec {
     pub headers: Map<String, Json>,
     /// A list of dicts, or null.
     pub answers: Json,
+    /// The folders of the client: objects with `uri` and optionally `name`. `None` if the client has no such capability.
+    pub roots: Option<Vec<Json>>,
 }
 
 pub(crate) struct TestClient {
@@ -54,7 +56,7 @@ impl ClientSpec {
             Some(user) => principal(user)?,
             None => Principal::anonymous(),
         };
-        let (revision, client, capabilities) = client(&self.client)?;
+        let (revision, client, capabilities) = client(&self.client, self.roots.is_some())?;
         let owner = match principal.is_anonymous() {
             true => Owner::new_session(),
             false => Owner::Person(principal.who.clone()),
@@ -62,7 +64,9 @@ impl ClientSpec {
         let mut abilities = Abilities::read(&capabilities);
         // Elicitation was introduced in 2025-06-18; earlier clients cannot have it, whatever they declare.
         abilities.form &= ![Revision::V2024_11_05, Revision::V2025_03_26].contains(&revision);
-        let user = ScriptedUser::new(owner, abilities, answers(&self.answers)?);
+        // Addresses came with 2025-11-25.
+        abilities.url &= revision >= Revision::V2025_11_25;
+        let user = ScriptedUser::new(owner, abilities, answers(&self.answers)?, self.roots.unwrap_or_default());
         let headers = headers(&self.headers, &config.serve.request_headers)?;
         Ok(TestClient { principal, info: Arc::new(client), user, revision, headers })
     }
@@ -136,7 +140,7 @@ fn headers(members: &Map<String, Json>, visible: &[String]) -> Result<Arc<[(Stri
     members.iter().map(header).collect()
 }
 
-fn client(members: &Map<String, Json>) -> Result<(Revision, ClientInfo, Json), ScriptError> {
+fn client(members: &Map<String, Json>, has_roots: bool) -> Result<(Revision, ClientInfo, Json), ScriptError> {
     check_keys("client", members, &CLIENT_KEYS)?;
     let version = text("client", members, "protocol_version")?;
     let version = if version.is_empty() { "2025-11-25".to_owned() } else { version };
@@ -144,11 +148,14 @@ fn client(members: &Map<String, Json>) -> Result<(Revision, ClientInfo, Json), S
         ScriptError::new(format!("unknown protocol version `{version}`"))
             .hint(format!("supported versions: {}", Revision::supported_names().join(", ")))
     })?;
-    let capabilities = match members.get("capabilities") {
-        None | Some(Json::Null) => json!({"elicitation": {}}),
+    let mut capabilities = match members.get("capabilities") {
+        None | Some(Json::Null) => json!({"elicitation": {"form": {}, "url": {}}}),
         Some(capabilities @ Json::Object(_)) => capabilities.clone(),
         Some(_) => return Err(ScriptError::new("`capabilities` of `client` must be a dict")),
     };
+    if has_roots && capabilities.get("roots").is_none() {
+        capabilities["roots"] = json!({});
+    }
     let or = |text: String, other: &str| if text.is_empty() { other.to_owned() } else { text };
     let name = or(text("client", members, "name")?, "test");
     let version = or(text("client", members, "version")?, "1.0.0");

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::recording::Recording;
 use crate::author::testing::world::TestWorld;
-use crate::backend::{Answer, Backend, BackendCall, CallError, ConnectedBackend};
+use crate::backend::{Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend};
 use crate::json::{Object, Raw, Schema, raw};
 use crate::model::{
     BackendKind, BackendView, Definition, ItemKind, Lists, ServerInfo, Status, UriTemplate, error_result, shaped,
@@ -170,6 +170,14 @@ impl Backend for FakeBackend {
     }
 
     fn connected(&self) -> Option<&dyn ConnectedBackend> {
+        None
+    }
+
+    fn local(&self) -> Option<&dyn LocalBackend> {
+        None
+    }
+
+    fn per_person(&self) -> Option<&dyn PerPersonBackend> {
         None
     }
 }

@@ -2,7 +2,9 @@
 
 mod build;
 mod client;
+mod completion;
 mod fake_backend;
+mod following;
 mod overrides;
 mod recording;
 mod test_session;

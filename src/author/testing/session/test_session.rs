@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use starlark::eval::Evaluator;
 
+use super::following::FollowedResources;
 use super::recording::Recording;
 use crate::author::testing::world::{ScriptedUser, TestWorld};
 use crate::backend::CallError;
@@ -23,6 +24,8 @@ pub(crate) struct TestSession {
     /// The calls that reached each fake server, by its name.
     pub backend_calls: Vec<(String, Recording)>,
     pub log: Recording,
+    /// The resources that the client follows.
+    pub followed: FollowedResources,
 }
 
 impl TestSession {
@@ -87,7 +90,7 @@ impl TestSession {
         outcome.map_err(|fault| self.script_error(ItemKind::Tool, "", fault).into())
     }
 
-    fn script_error(&self, kind: ItemKind, key: &str, fault: CallError) -> ScriptError {
+    pub(super) fn script_error(&self, kind: ItemKind, key: &str, fault: CallError) -> ScriptError {
         match fault {
             CallError::Unknown => self.unknown_item(kind, key),
             CallError::Rejected(error) => ScriptError::new(error.message()),
@@ -96,7 +99,7 @@ impl TestSession {
         }
     }
 
-    fn unknown_item(&self, kind: ItemKind, key: &str) -> ScriptError {
+    pub(super) fn unknown_item(&self, kind: ItemKind, key: &str) -> ScriptError {
         let error = ScriptError::new(format!("unknown {}: {key}", kind.noun()));
         let list = self.list(kind);
         let member = kind.use_member();

@@ -78,6 +78,10 @@ impl Output for TestHost {
     }
 
     fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+
+    fn notify(&self, params: &RawRef) {
+        self.world.print(format!("notify: {params}"));
+    }
 }
 
 impl RequestScope for TestHost {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 
+use super::mock_results::{bytes_of, exec_result, http_result};
 use crate::builtins::glob_matches;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::json::{Raw, RawRef, raw};
@@ -36,8 +37,18 @@ impl MockedEffect {
     /// The keys of a reply.
     fn keys(self) -> &'static [&'static str] {
         match self {
-            MockedEffect::Http => &["status_code", "status", "json", "body", "headers", "error"],
-            MockedEffect::Exec => &["stdout", "stderr", "exit_code", "timed_out", "truncated", "error"],
+            MockedEffect::Http => &["status_code", "status", "json", "body", "body_base64", "headers", "error"],
+            MockedEffect::Exec => {
+                &["stdout", "stdout_base64", "stderr", "exit_code", "timed_out", "truncated", "error"]
+            }
+        }
+    }
+
+    /// The key of a reply that holds base64.
+    fn bytes_key(self) -> &'static str {
+        match self {
+            MockedEffect::Http => "body_base64",
+            MockedEffect::Exec => "stdout_base64",
         }
     }
 
@@ -46,7 +57,7 @@ impl MockedEffect {
         match reply {
             Value::String(_) => Ok(()),
             Value::Object(members) => match members.keys().find(|key| !self.keys().contains(&key.as_str())) {
-                None => Ok(()),
+                None => bytes_of(reply, self.bytes_key()).map(drop),
                 Some(key) => {
                     let near =
                         nearest(key, self.keys().iter().copied()).map(|near| format!("; did you mean `{near}`?"));
@@ -88,7 +99,7 @@ impl MockedEffect {
     fn result(self, reply: &Value, request: &Value) -> Value {
         match self {
             MockedEffect::Http => http_result(reply, request),
-            MockedEffect::Exec => exec_result(reply),
+            MockedEffect::Exec => exec_result(reply, request),
         }
     }
 }
@@ -208,7 +219,7 @@ impl MockRule {
     }
 }
 
-fn url_with_params(request: &Value) -> String {
+pub(super) fn url_with_params(request: &Value) -> String {
     let url = request["url"].as_str().unwrap_or_default();
     let pairs = request["params"].as_array().into_iter().flatten();
     let query: Vec<String> =
@@ -236,34 +247,4 @@ fn recorded_http(request: &Value) -> Value {
         }
     }
     recorded
-}
-
-fn http_result(reply: &Value, request: &Value) -> Value {
-    let status = reply.get("status_code").or_else(|| reply.get("status")).and_then(Value::as_u64).unwrap_or(200);
-    let body = match (reply, reply.get("json"), reply.get("body")) {
-        (Value::String(text), _, _) => text.clone(),
-        (_, Some(json), _) => json.to_string(),
-        (_, _, Some(Value::String(body))) => body.clone(),
-        _ => String::new(),
-    };
-    let mut result = json!({
-        "url": url_with_params(request), "status_code": status, "status": status,
-        "success": (200..300).contains(&status),
-        "headers": reply.get("headers").cloned().unwrap_or_else(|| json!({})), "body": body,
-    });
-    if let Ok(parsed) = serde_json::from_str::<Value>(&body) {
-        result["json"] = parsed;
-    }
-    result
-}
-
-fn exec_result(reply: &Value) -> Value {
-    let text = |member: &str| reply.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let stdout = reply.as_str().map_or_else(|| text("stdout"), str::to_owned);
-    let timed_out = reply.get("timed_out").and_then(Value::as_bool).unwrap_or_default();
-    let code = reply.get("exit_code").and_then(Value::as_i64).unwrap_or(if timed_out { -1 } else { 0 });
-    json!({
-        "stdout": stdout, "stderr": text("stderr"), "exit_code": code, "success": code == 0,
-        "timed_out": timed_out, "truncated": reply.get("truncated").and_then(Value::as_bool).unwrap_or_default(),
-    })
 }

@@ -3,6 +3,7 @@
 mod clock;
 mod exchange;
 mod host;
+mod mock_results;
 mod mocks;
 mod scripted_user;
 mod test_case;

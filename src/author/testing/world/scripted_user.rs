@@ -1,4 +1,5 @@
-//! The user behind the client of a tested session. Answers elicitations with the `answers` of the test, in order.
+//! The client of a tested session and the user behind it. Answers elicitations with the `answers` of the test, in order,
+//! names its folders, and records the log messages that it receives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,15 +12,18 @@ use tokio_util::sync::CancellationToken;
 use crate::backend::{Peer, Question};
 use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, RawRef, raw};
-use crate::model::{Abilities, Era, Owner};
+use crate::model::{Abilities, Era, Owner, PersonKey};
 use crate::wire::{LoggingLevel, RpcError};
 
 const ELICIT: &str = "elicitation/create";
+const ROOTS: &str = "roots/list";
 
 #[derive(Debug)]
 pub(crate) struct ScriptedUser {
     owner: Owner,
     abilities: Abilities,
+    /// The folders of the client: objects with `uri` and optionally `name`.
+    roots: Vec<Value>,
     dialogue: Mutex<Dialogue>,
 }
 
@@ -27,23 +31,29 @@ pub(crate) struct ScriptedUser {
 struct Dialogue {
     answers: VecDeque<Value>,
     questions: Vec<Value>,
+    notifications: Vec<Value>,
     /// The message of a question for which no answer was left.
     unanswered: Option<String>,
 }
 
 impl ScriptedUser {
-    pub(crate) fn new(owner: Owner, abilities: Abilities, answers: Vec<Value>) -> Arc<Self> {
+    pub(crate) fn new(owner: Owner, abilities: Abilities, answers: Vec<Value>, roots: Vec<Value>) -> Arc<Self> {
         let dialogue = Mutex::new(Dialogue { answers: answers.into(), ..Dialogue::default() });
-        Arc::new(ScriptedUser { owner, abilities, dialogue })
+        Arc::new(ScriptedUser { owner, abilities, roots, dialogue })
     }
 
     fn dialogue(&self) -> MutexGuard<'_, Dialogue> {
         self.dialogue.lock()
     }
 
-    /// The questions so far: objects with `message` and `schema`.
+    /// The questions so far: objects with `message` and `schema`, or with `message` and `url`.
     pub(crate) fn questions(&self) -> Vec<Value> {
         self.dialogue().questions.clone()
+    }
+
+    /// The log messages that the client received: objects with `level`, `data` and maybe `logger`.
+    pub(crate) fn notifications(&self) -> Vec<Value> {
+        self.dialogue().notifications.clone()
     }
 
     /// Takes the message of the question for which no answer was left.
@@ -66,13 +76,19 @@ impl ScriptedUser {
     }
 
     fn answer(&self, question: &Question) -> Result<Raw, RpcError> {
+        if question.method == ROOTS {
+            return Ok(raw(&json!({ "roots": self.roots })));
+        }
         if question.method != ELICIT {
             return Err(RpcError::method_not_found(&question.method));
         }
         let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
         let mut dialogue = self.dialogue();
         let message = params["message"].as_str().unwrap_or_default().to_owned();
-        dialogue.questions.push(json!({"message": message, "schema": params["requestedSchema"]}));
+        dialogue.questions.push(match params.get("url") {
+            Some(url) => json!({"message": message, "url": url}),
+            None => json!({"message": message, "schema": params["requestedSchema"]}),
+        });
         match dialogue.answers.pop_front() {
             Some(answer) => Ok(raw(&answer)),
             None => {
@@ -92,6 +108,10 @@ impl Peer for ScriptedUser {
         self.owner.clone()
     }
 
+    fn person_key(&self) -> Option<PersonKey> {
+        None
+    }
+
     fn era(&self) -> Era {
         Era::Session
     }
@@ -104,8 +124,8 @@ impl Peer for ScriptedUser {
         Box::pin(std::future::ready(self.answer(&question)))
     }
 
-    fn supports_form(&self, _: &Question) -> bool {
-        self.abilities.form
+    fn supports(&self, question: &Question) -> bool {
+        question.is_within(self.abilities)
     }
 
     fn wants_progress(&self) -> bool {
@@ -130,7 +150,10 @@ impl Peer for ScriptedUser {
         false
     }
 
-    fn log(&self, _: &RawRef) {}
+    fn log(&self, params: &RawRef) {
+        let params = serde_json::from_str(params.get()).unwrap_or_default();
+        self.dialogue().notifications.push(params);
+    }
 
     fn notify(&self, _: &str, _: Option<&RawRef>) {}
 

@@ -141,7 +141,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_for_a_transport_learns_that_it_was_stopped() {
-        let client = HttpClient::new(&HttpPool::new().unwrap(), "http://127.0.0.1:9/mcp", [], 1 << 20).unwrap();
+        let client = HttpClient::new(&HttpPool::default(), "http://127.0.0.1:9/mcp", [], 1 << 20).unwrap();
         let client = ServerClient::new(client, &LogIn::new(&"fake".into(), None));
         let transport = HttpTransport::new(&"fake".into(), client, Arc::default());
         let mut closed = std::pin::pin!(transport.closed());

@@ -15,8 +15,11 @@ use crate::foreign_text::visible;
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
     /// File of the script, or - for standard input
-    #[arg(value_name = "SCRIPT")]
-    file: String,
+    #[arg(value_name = "SCRIPT", required_unless_present = "code", conflicts_with = "code")]
+    file: Option<String>,
+    /// The script itself, such as 'return search(query = "x")'
+    #[arg(short = 'e', long = "eval", value_name = "CODE")]
+    code: Option<String>,
     /// JSON object that the script can read as `data`
     #[arg(long, value_name = "JSON")]
     data: Option<String>,
@@ -34,9 +37,12 @@ pub(in crate::cli::commands) fn run(args: &ExecArgs) -> Result<(), CommandFailur
         Some(Ok(_)) => return Err(CommandFailure::usage("--data must be a JSON object")),
         Some(Err(error)) => return Err(CommandFailure::usage(format!("--data is not valid JSON: {error}"))),
     };
-    let script = read_script(&args.file)?;
-    let loaded = args.query.source.load()?;
-    let query = Query { runs_code: true, ..args.query.query(&loaded, args.json) };
+    let script = match &args.code {
+        Some(code) => code.clone(),
+        None => read_script(args.file.as_deref().unwrap_or("-"))?,
+    };
+    let loaded = args.query.load()?;
+    let query = Query { runs_code: true, search_by_meaning: true, ..args.query.query(&loaded, args.json)? };
     let result = query::answer(&query, async |answers| {
         query::report_missing(answers, &answers.report().await?);
         answers.exec(&script, &data, &loaded.config.code_mode).await

@@ -11,9 +11,6 @@ use crate::model::{Definition, ItemKind, problem};
 
 #[derive(Debug, Args)]
 pub(crate) struct ItemOptions {
-    /// Do it as this user: the `sub` of a token in the config, or any other name
-    #[arg(long, value_name = "SUB")]
-    as_user: Option<String>,
     /// Timeout, such as 10s
     #[arg(long, value_name = "DURATION")]
     timeout: Option<String>,
@@ -38,9 +35,8 @@ impl ItemOptions {
             })?),
             None => None,
         };
-        let loaded = self.query.source.load()?;
-        let query =
-            Query { user: self.as_user.as_deref(), wanted: Some((kind, key)), ..self.query.query(&loaded, self.json) };
+        let loaded = self.query.load()?;
+        let query = Query { wanted: Some((kind, key)), ..self.query.query(&loaded, self.json)? };
         query::answer(&query, async |answers| {
             let report = answers.report_on(kind, key).await?;
             let Some(item) = report.find(kind, key) else { return Err(unknown(kind, key, &report, answers).await) };

@@ -1,13 +1,14 @@
 //! `proxy call TOOL`: calls a published tool as a client would.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::item::ItemOptions;
 use super::show;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::model::ItemKind;
 
 #[derive(Debug, Args)]
@@ -25,6 +26,7 @@ pub(in crate::cli::commands) fn run(args: &CallArgs) -> Result<(), CommandFailur
     let result = args.options.use_item(ItemKind::Tool, &args.tool, |tool| {
         let schema = tool.member("inputSchema").unwrap_or_default();
         let values = arguments.values(|name| schema["properties"][name]["type"] == "string");
+        warn_of_misspelt(&args.tool, &values, &schema);
         Ok(json!({"name": args.tool, "arguments": values}))
     })?;
     if args.options.json {
@@ -34,4 +36,15 @@ pub(in crate::cli::commands) fn run(args: &CallArgs) -> Result<(), CommandFailur
     }
     let failed = result.get("isError") == Some(&Value::Bool(true));
     if failed { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
+}
+
+/// Warns of names that are probably misspelt: most tools ignore an argument that they do not know.
+fn warn_of_misspelt(tool: &str, values: &Map<String, Value>, schema: &Value) {
+    let Some(known) = schema["properties"].as_object() else { return };
+    for name in values.keys().filter(|name| !known.contains_key(*name)) {
+        if let Some(near) = nearest(name, known.keys().map(String::as_str)) {
+            let warning = Diagnostic::warning(format!("`{tool}` has no parameter `{name}`"));
+            output::diagnostics(&[warning.hint(format!("did you mean `{near}`?"))]);
+        }
+    }
 }

@@ -5,13 +5,12 @@ mod words;
 use clap::Args;
 
 use crate::cli::failure::CommandFailure;
-use crate::cli::query::{self, QueryArgs};
+use crate::cli::query::{self, ActingUser, QueryArgs};
 use crate::cli::setup::{self, LoadedConfig};
 use crate::cli::{output, table};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Offline;
 use crate::model::{ItemKind, Snapshot, Status, UriTemplate};
-use crate::server::Identity;
 use crate::surface::{ItemHistory, histories};
 
 pub(super) use words::outcome;
@@ -20,9 +19,6 @@ pub(super) use words::outcome;
 pub(crate) struct ExplainArgs {
     /// Published name or URI, name at the server, or SERVER/NAME [default: all items]
     name: Option<String>,
-    /// Explain what this user sees: the `sub` of a token in the config, or any other name
-    #[arg(long, value_name = "SUB")]
-    as_user: Option<String>,
     #[command(flatten)]
     query: QueryArgs,
     /// Print JSON
@@ -37,9 +33,9 @@ struct Explained {
 }
 
 pub(super) fn run(args: &ExplainArgs) -> Result<(), CommandFailure> {
-    let loaded = args.query.source.load()?;
-    let user = args.as_user.as_deref();
-    let explained = if args.query.live { live(&loaded, user)? } else { last_known(&loaded, user)? };
+    let loaded = args.query.load()?;
+    let user = args.query.user.user(&loaded.config)?;
+    let explained = if args.query.servers.live { live(&loaded, user)? } else { last_known(&loaded, user)? };
     let items: Vec<&ItemHistory> = match &args.name {
         Some(name) => matching(name, &explained.items),
         None => explained.items.iter().collect(),
@@ -59,22 +55,20 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), CommandFailure> {
 }
 
 /// Runs the script over the last known lists, as `proxy check` does.
-fn last_known(loaded: &LoadedConfig, user: Option<&str>) -> Result<Explained, CommandFailure> {
+fn last_known(loaded: &LoadedConfig, user: ActingUser) -> Result<Explained, CommandFailure> {
     let offline = Offline::look(&loaded.config, &setup::options(loaded.bundled)?).map_err(CommandFailure::config)?;
     output::diagnostics(&offline.extension_problems);
-    let surface = match user {
-        Some(sub) => offline.build_for(Identity::named(&loaded.config.auth.tokens, sub)),
-        None => offline.build(),
-    };
+    // Without a user it is about the script.
+    let surface = if user.is_named() { offline.build_for(user.principal) } else { offline.build() };
     let surface = surface.map_err(|error| CommandFailure::from(&error))?;
     let items = histories(&surface, &offline.snapshot);
     Ok(Explained { items, unknown_servers: unknown_servers(&offline.snapshot) })
 }
 
-fn live(loaded: &LoadedConfig, user: Option<&str>) -> Result<Explained, CommandFailure> {
+fn live(loaded: &LoadedConfig, user: ActingUser) -> Result<Explained, CommandFailure> {
+    let is_named = user.is_named();
     query::with_loaded(loaded, user, async |gateway, surface| {
-        // Without a user it is about the script.
-        let surface = if user.is_some() { surface } else { surface.unrestricted() };
+        let surface = if is_named { surface } else { surface.unrestricted() };
         output::diagnostics(&gateway.extension_problems());
         let snapshot = gateway.snapshot();
         let items = histories(&surface, &snapshot);

@@ -1,47 +1,71 @@
-//! `proxy find QUERY`: shows what `find_tool` would return, with scores and matched words.
+//! `proxy find QUERY`: shows what `find_tool` would return, and why. With `--eval`, measures it.
+
+use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::admin::FoundTool;
+use super::evaluation;
+use crate::admin::{FindRequest, FoundTool};
 use crate::cli::failure::CommandFailure;
-use crate::cli::query::{self, QueryArgs};
+use crate::cli::query::{self, Query, QueryArgs};
+use crate::cli::setup::LoadedConfig;
 use crate::cli::{output, table};
 use crate::diagnostic::Diagnostic;
 
 #[derive(Debug, Args)]
 pub(crate) struct FindArgs {
     /// Description of what the tool should do
-    #[arg(value_name = "QUERY", required = true)]
+    #[arg(value_name = "QUERY", required_unless_present = "eval", conflicts_with = "eval")]
     words: Vec<String>,
     /// Maximum number of tools
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, conflicts_with = "eval")]
     limit: usize,
+    /// Compare words alone, not the meaning
+    #[arg(long = "words")]
+    by_words: bool,
+    /// Measure how well the tools are found: each line is {"query": "...", "tool": "NAME"}, or a list of names as "tools"
+    #[arg(long, value_name = "QUERIES.jsonl")]
+    eval: Option<PathBuf>,
     #[command(flatten)]
     query: QueryArgs,
-    /// Print the definitions, scores and matched words as JSON
+    /// Print JSON: the definitions with their scores, or the measured values
     #[arg(long)]
     json: bool,
 }
 
 pub(in crate::cli::commands) fn run(args: &FindArgs) -> Result<(), CommandFailure> {
+    if args.limit == 0 {
+        return Err(CommandFailure::usage("--limit must be 1 or more"));
+    }
+    if let Some(file) = &args.eval {
+        let expected = evaluation::read(file)?;
+        let loaded = args.query.load()?;
+        let outcome = query::answer(&args.asked(&loaded)?, async |answers| {
+            query::report_missing(answers, &answers.report().await?);
+            evaluation::run(answers, expected, args.by_words).await
+        })?;
+        output::diagnostics(outcome.warning().as_slice());
+        if args.json {
+            output::json(&outcome);
+        } else {
+            output::out(&outcome.to_text());
+        }
+        return Ok(());
+    }
     let words = args.words.join(" ");
-    let limit = args.limit;
     if words.trim().is_empty() {
         return Err(CommandFailure::usage("QUERY is empty: describe what the tool should do"));
     }
-    if limit == 0 {
-        return Err(CommandFailure::usage("--limit must be 1 or more"));
-    }
-    let loaded = args.query.source.load()?;
-    let (found, of) = query::answer(&args.query.query(&loaded, args.json), async |answers| {
+    let loaded = args.query.load()?;
+    let request = FindRequest { query: words, limit: args.limit, by_words: args.by_words };
+    let (found, of) = query::answer(&args.asked(&loaded)?, async |answers| {
         query::report_missing(answers, &answers.report().await?);
-        answers.find(&words, limit).await
+        answers.find(&request).await
     })?;
     if args.json {
         output::json(&found);
     } else if !found.is_empty() {
-        let rows: Vec<Vec<String>> = found.iter().map(as_row).collect();
-        output::out(&table::render(&["SCORE", "TOOL", "SERVER", "MATCHED", "DESCRIPTION"], &rows));
+        output::out(&rendered(&found));
     }
     if found.is_empty() && !args.json {
         let message = format!("no match among {}", table::count(of, "tool"));
@@ -52,13 +76,34 @@ pub(in crate::cli::commands) fn run(args: &FindArgs) -> Result<(), CommandFailur
     Ok(())
 }
 
-fn as_row(found: &FoundTool) -> Vec<String> {
+impl FindArgs {
+    fn asked<'a>(&self, loaded: &'a LoadedConfig) -> Result<Query<'a>, CommandFailure> {
+        Ok(Query { search_by_meaning: !self.by_words, ..self.query.query(loaded, self.json)? })
+    }
+}
+
+/// The table. The parts of the score are shown if there are two.
+fn rendered(found: &[FoundTool]) -> String {
+    let by_meaning = found.iter().any(|found| found.meaning.is_some());
+    let parts: &[&str] = if by_meaning { &["WORDS", "MEANING"] } else { &[] };
+    let header: Vec<&str> =
+        ["SCORE"].iter().chain(parts).chain(&["TOOL", "SERVER", "MATCHED", "DESCRIPTION"]).copied().collect();
+    let rows: Vec<Vec<String>> = found.iter().map(|found| as_row(found, by_meaning)).collect();
+    table::render(&header, &rows)
+}
+
+fn as_row(found: &FoundTool, by_meaning: bool) -> Vec<String> {
     let text = |member: &str| found.tool[member].as_str().unwrap_or_default();
-    vec![
-        format!("{:.2}", found.score),
+    let mut row = vec![format!("{:.2}", found.score)];
+    if by_meaning {
+        row.push(format!("{:.2}", found.words));
+        row.push(format!("{:.2}", found.meaning.unwrap_or_default()));
+    }
+    row.extend([
         text("name").to_owned(),
         found.server.clone(),
         found.matched.join(" "),
         table::first_line(text("description")).to_owned(),
-    ]
+    ]);
+    row
 }

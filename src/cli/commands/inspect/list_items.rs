@@ -49,8 +49,8 @@ pub(in crate::cli::commands) fn prompts(args: &ItemListArgs) -> Result<(), Comma
 
 /// Lists the items of these kinds below this heading.
 fn list(args: &ItemListArgs, heading: &str, kinds: &[ItemKind]) -> Result<(), CommandFailure> {
-    let loaded = args.query.source.load()?;
-    let report = query::answer(&args.query.query(&loaded, args.json), async |answers| {
+    let loaded = args.query.load()?;
+    let report = query::answer(&args.query.query(&loaded, args.json)?, async |answers| {
         let report = answers.report().await?;
         query::report_missing(answers, &report);
         check_server(args.server.as_deref(), &report)?;
@@ -79,7 +79,9 @@ fn list(args: &ItemListArgs, heading: &str, kinds: &[ItemKind]) -> Result<(), Co
     output::out(&table::render(&[heading, "SERVER", "DESCRIPTION"], &rows));
     if rows.is_empty() {
         output::status_line(match (report.servers.is_empty(), args.all) {
-            (true, _) => "the config has no servers: add some, or import them with `proxy init --from`",
+            (true, _) => {
+                "the config has no servers and no extensions: add some, or import servers with `proxy init --from`"
+            }
             (false, true) => "the servers offer none",
             (false, false) => "none is published; `--all` lists what the servers offer",
         });

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::cli::failure::CommandFailure;
-use crate::cli::query::{self, QueryArgs};
+use crate::cli::query::{self, ServerArgs};
 use crate::cli::setup::SourceArgs;
 use crate::cli::{age, output, table};
 use crate::model::error_line;
@@ -14,7 +14,7 @@ use crate::model::error_line;
 #[derive(Debug, Args)]
 pub(crate) struct ListServersArgs {
     #[command(flatten)]
-    query: QueryArgs,
+    servers: ServerArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -23,14 +23,14 @@ pub(crate) struct ListServersArgs {
 impl ListServersArgs {
     /// Starts the servers of this config.
     pub(in crate::cli::commands) fn of_file(file: &Path) -> Self {
-        ListServersArgs { query: QueryArgs { source: SourceArgs::of_file(file), live: true }, json: false }
+        ListServersArgs { servers: ServerArgs { source: SourceArgs::of_file(file), live: true }, json: false }
     }
 }
 
 pub(in crate::cli::commands) fn run(args: &ListServersArgs) -> Result<(), CommandFailure> {
-    let loaded = args.query.source.load()?;
+    let loaded = args.servers.source.load()?;
     // The session script does not run: its errors must not hide the status of the servers.
-    let servers = query::server_states(&args.query.query(&loaded, args.json))?;
+    let servers = query::server_states(&args.servers.query(&loaded, args.json))?;
     if args.json {
         output::json(&servers);
         return query::unless_all_failed(&servers);

@@ -1,5 +1,6 @@
 //! The commands that show what there is.
 
+mod evaluation;
 pub(super) mod find;
 pub(super) mod list_items;
 pub(super) mod list_servers;

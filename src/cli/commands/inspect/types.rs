@@ -1,4 +1,4 @@
-//! `proxy types`: prints the published tools as typed functions.
+//! `proxy types`: prints the published tools as typed functions, or as a module that calls them.
 
 use clap::{Args, ValueEnum};
 
@@ -8,13 +8,17 @@ use crate::cli::query::{self, QueryArgs};
 use crate::diagnostic::Diagnostic;
 use crate::foreign_text::visible;
 use crate::model::{Definition, ItemKind};
-use crate::typings;
+use crate::typings::{self, ClientTool, HeaderArgument};
+use crate::wire::params::marked;
 
 #[derive(Debug, Args)]
 pub(crate) struct TypesArgs {
     /// Output language
     #[arg(long, value_enum, default_value_t = OutputLanguage::Ts)]
     lang: OutputLanguage,
+    /// Print a module with functions that call the tools (languages ts and py)
+    #[arg(long)]
+    client: bool,
     /// Print only tools whose names match, such as 'github_*'
     #[arg(long, value_name = "GLOB")]
     filter: Option<String>,
@@ -26,6 +30,8 @@ pub(crate) struct TypesArgs {
 enum OutputLanguage {
     /// TypeScript interfaces and async functions
     Ts,
+    /// Python types and functions
+    Py,
     /// Starlark signatures, one line per tool, as used in code mode
     Star,
     /// JSON Schemas of the arguments and results, by tool
@@ -38,9 +44,12 @@ pub(in crate::cli::commands) fn run(args: &TypesArgs) -> Result<(), CommandFailu
         Some(Ok(pattern)) => Some(pattern),
         Some(Err(error)) => return Err(CommandFailure::usage(format!("--filter is not a valid glob: {error}"))),
     };
-    let loaded = args.query.source.load()?;
+    if args.client && !matches!(args.lang, OutputLanguage::Ts | OutputLanguage::Py) {
+        return Err(CommandFailure::usage("--client is for `--lang ts` and `--lang py`"));
+    }
+    let loaded = args.query.load()?;
     let as_json = args.lang == OutputLanguage::JsonSchema;
-    let report = query::answer(&args.query.query(&loaded, as_json), async |answers| {
+    let report = query::answer(&args.query.query(&loaded, as_json)?, async |answers| {
         let report = answers.report().await?;
         query::report_missing(answers, &report);
         Ok(report)
@@ -51,10 +60,21 @@ pub(in crate::cli::commands) fn run(args: &TypesArgs) -> Result<(), CommandFailu
         let problem = Diagnostic::error("no published tool matches");
         return Err(CommandFailure::failed(problem.hint("`proxy list-tools` lists the published tools")));
     }
+    let called = || -> Vec<ClientTool<'_>> { tools().map(client_tool).collect() };
     match args.lang {
+        OutputLanguage::Ts if args.client => output::out(&visible(typings::typescript_client(&called()).trim_end())),
+        OutputLanguage::Py if args.client => output::out(&visible(typings::python_client(&called()).trim_end())),
+        OutputLanguage::Py => output::out(&visible(typings::python(tools()).trim_end())),
         OutputLanguage::Ts => output::out(&visible(typings::typescript(tools()).trim_end())),
         OutputLanguage::Star => output::out(&visible(&typings::signatures(tools()))),
         OutputLanguage::JsonSchema => output::json(&typings::json_schema(tools())),
     }
     Ok(())
+}
+
+fn client_tool(definition: &Definition) -> ClientTool<'_> {
+    // Invalid marks never reach a client.
+    let marked = marked(&definition.member("inputSchema").unwrap_or_default()).unwrap_or_default();
+    let headers = marked.into_iter().map(|param| HeaderArgument { path: param.path, suffix: param.suffix }).collect();
+    ClientTool { definition, headers }
 }

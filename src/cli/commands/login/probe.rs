@@ -8,7 +8,6 @@ use crate::backend::{Audience, Backend, Cache, CredentialsSource, Environment, S
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup;
 use crate::config::ServerConfig;
-use crate::diagnostic::Diagnostic;
 use crate::model::{Credentials, Status};
 use crate::oauth::{Challenge, LogIns};
 use crate::wire::http::HttpPool;
@@ -27,7 +26,8 @@ pub(super) async fn ask(log_ins: &Arc<LogIns>, name: &str, server: &ServerConfig
     let shown: Arc<dyn Credentials> = Arc::clone(&probe) as _;
     let changes = Arc::new(Notify::new());
     let environment = Environment {
-        pool: HttpPool::new().map_err(|error| CommandFailure::failed(Diagnostic::error(error.to_string())))?,
+        person_changes: Arc::default(),
+        pool: HttpPool::default(),
         credentials: CredentialsSource::new(move |_, _| Some(Arc::clone(&shown))),
         // What is listed without a log-in is not what the server has.
         cache: Cache::at(None),

@@ -52,6 +52,7 @@ pub(super) fn by_a_person(name: &str, server: &ServerConfig) -> Result<(), Comma
         None | Some(AuthConfig::OAuth(_)) => return Ok(()),
         Some(AuthConfig::ClientCredentials(_)) => "clientCredentials",
         Some(AuthConfig::Enterprise(_)) => "enterprise",
+        Some(AuthConfig::TokenExchange(_)) => "tokenExchange",
     };
     let problem = format!("the proxy logs in at server `{name}` by itself: its `auth.type` is `{kind}`");
     Err(refused(server, problem, "`proxy login --list` shows how that went"))

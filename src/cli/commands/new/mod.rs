@@ -1,5 +1,7 @@
 //! `proxy new`: scaffolds a policy or an extension with its test, or a test alone.
 
+mod templates;
+
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::diagnostic::Diagnostic;
 use crate::script::Source;
+use templates::{Template, filled};
 
 #[derive(Debug, Args)]
 pub(crate) struct NewArgs {
@@ -29,14 +32,14 @@ enum NewCommand {
         #[arg(long, value_name = "DIR", default_value = "scripts", hide_default_value = true)]
         folder: PathBuf,
     },
-    /// Write a `.star` file with a tool, and a test for it
-    Extension {
-        /// Name of the extension: letters, digits, `_` and `-`
-        name: String,
-        /// Folder to write to [default: extensions]
-        #[arg(long, value_name = "DIR", default_value = "extensions", hide_default_value = true)]
-        folder: PathBuf,
-    },
+    /// Write an extension with a tool, a resource and a prompt, and its test
+    Extension(ExtensionArgs),
+    /// Write an extension with one tool, and its test
+    Tool(ExtensionArgs),
+    /// Write an extension with a resource and a template, and its test
+    Resource(ExtensionArgs),
+    /// Write an extension with one prompt, and its test
+    Prompt(ExtensionArgs),
     /// Write a test for a script or an extension
     Test {
         /// Name of the script or extension, without `.star`
@@ -47,38 +50,52 @@ enum NewCommand {
     },
 }
 
-const PLACEHOLDER: &str = "NAME";
-
-const POLICY: &str = include_str!("policy.star");
-const POLICY_TEST: &str = include_str!("policy_test.star");
-const EXTENSION: &str = include_str!("extension.star");
-const EXTENSION_TEST: &str = include_str!("extension_test.star");
-const TEST_OF_POLICY: &str = include_str!("test_of_policy.star");
-const TEST_OF_EXTENSION: &str = include_str!("test_of_extension.star");
-const TEST_OF_PRESET: &str = include_str!("test_of_preset.star");
+#[derive(Debug, Args)]
+struct ExtensionArgs {
+    /// Name of the extension, and of a tool, prompt or resource written alone: letters, digits, `_` and `-`
+    name: String,
+    /// Folder to write to [default: extensions]
+    #[arg(long, value_name = "DIR", default_value = "extensions", hide_default_value = true)]
+    folder: PathBuf,
+}
 
 pub(super) fn run(args: &NewArgs) -> Result<(), CommandFailure> {
     match &args.what {
         NewCommand::Policy { name, folder } => {
             check_name(name, "a policy")?;
-            let (script, test) = write_both(folder, name, POLICY, POLICY_TEST)?;
+            let (script, test) = write_both(folder, name, &templates::POLICY)?;
             output::err(&format!(
                 "wrote {script} and {test}. Next: `proxy test {test}`, then `proxy list-tools --script {script}`. To use it, write \
                  `sessionInit: {{ scriptFile: {script} }}` into the config"
             ));
+            Ok(())
         }
-        NewCommand::Extension { name, folder } => {
-            check_name(name, "an extension")?;
-            let (script, test) = write_both(folder, name, EXTENSION, EXTENSION_TEST)?;
-            output::err(&format!(
-                "wrote {script} and {test}. Next: `proxy test {test}`, then `proxy call --extension {script} greet name=Ann`"
-            ));
-        }
+        NewCommand::Extension(args) => new_extension(args, &templates::EXTENSION, "call", "greet name=Ann"),
+        NewCommand::Tool(args) => new_extension(args, &templates::TOOL, "call", "NAME text='one two three' limit=2"),
+        NewCommand::Resource(args) => new_extension(args, &templates::RESOURCE, "read", "resource://NAME/rooms"),
+        NewCommand::Prompt(args) => new_extension(args, &templates::PROMPT, "prompt", "NAME changes='Faster start'"),
         NewCommand::Test { name, folder } => {
             check_name(name, "a test")?;
-            new_test(name, folder.as_deref())?;
+            new_test(name, folder.as_deref())
         }
     }
+}
+
+/// Writes an extension, and says how to use what is in it: with this command and these arguments.
+fn new_extension(
+    ExtensionArgs { name, folder }: &ExtensionArgs,
+    template: &Template,
+    command: &str,
+    arguments: &str,
+) -> Result<(), CommandFailure> {
+    check_name(name, "an extension")?;
+    let (script, test) = write_both(folder, name, template)?;
+    let arguments = filled(arguments, name);
+    output::err(&format!(
+        "wrote {script} and {test}. Next: `proxy test {test}`, then `proxy {command} --extension {script} {arguments}`. To serve \
+         it, write `extensions: {{ paths: [{}] }}` into the config",
+        folder.display()
+    ));
     Ok(())
 }
 
@@ -92,14 +109,17 @@ fn check_name(name: &str, what: &str) -> Result<(), CommandFailure> {
 }
 
 /// Writes a script and its test, and returns their paths.
-fn write_both(folder: &Path, name: &str, script: &str, test: &str) -> Result<(String, String), CommandFailure> {
-    let files = [(folder.join(format!("{name}.star")), script), (folder.join(format!("{name}_test.star")), test)];
+fn write_both(folder: &Path, name: &str, template: &Template) -> Result<(String, String), CommandFailure> {
+    let files = [
+        (folder.join(format!("{name}.star")), template.script(name)),
+        (folder.join(format!("{name}_test.star")), template.test(name)),
+    ];
     if let Some((existing, _)) = files.iter().find(|(file, _)| file.exists()) {
         return Err(CommandFailure::failed(already_exists(existing)));
     }
     std::fs::create_dir_all(folder)?;
     for (file, text) in &files {
-        write(file, &text.replace(PLACEHOLDER, name))?;
+        write(file, text)?;
     }
     let [(script, _), (test, _)] = &files;
     Ok((script.display().to_string(), test.display().to_string()))
@@ -114,13 +134,18 @@ fn new_test(name: &str, folder: Option<&Path>) -> Result<(), CommandFailure> {
     let mut scripts = folders.iter().map(|folder| folder.join(format!("{name}.star")));
     let script = scripts.find(|script| script.is_file());
     let (folder, template, about) = match &script {
-        None => (folders.first().copied().unwrap_or(Path::new("")), TEST_OF_PRESET, "the preset `default`".to_owned()),
+        None => (
+            folders.first().copied().unwrap_or(Path::new("")),
+            templates::TEST_OF_PRESET,
+            "the preset `default`".to_owned(),
+        ),
         Some(script) => {
             let text = std::fs::read_to_string(script).map_err(|error| {
                 CommandFailure::failed(Diagnostic::error(format!("cannot read `{}`: {error}", script.display())))
             })?;
             let role = Role::of_text(&Source::at(name, text, script));
-            let template = if role == Role::Extension { TEST_OF_EXTENSION } else { TEST_OF_POLICY };
+            let template =
+                if role == Role::Extension { templates::TEST_OF_EXTENSION } else { templates::TEST_OF_POLICY };
             (script.parent().unwrap_or(Path::new("")), template, script.display().to_string())
         }
     };
@@ -128,7 +153,7 @@ fn new_test(name: &str, folder: Option<&Path>) -> Result<(), CommandFailure> {
     if !folder.as_os_str().is_empty() {
         std::fs::create_dir_all(folder)?;
     }
-    write(&file, &template.replace(PLACEHOLDER, name))?;
+    write(&file, &filled(template, name))?;
     output::err(&format!("wrote {0}, a test of {about}. Next: `proxy test {0}`", file.display()));
     Ok(())
 }

@@ -8,29 +8,33 @@ use std::sync::Arc;
 
 use crate::author::prompt::{Interrupt, PromptContext, run_prompt};
 use crate::cli::failure::CommandFailure;
+use crate::cli::query::UserArgs;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{output, spinner};
 use crate::gateway::{self, Gateway};
-use crate::server::Identity;
+use crate::model::Principal;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplArgs {
     #[command(flatten)]
+    user: UserArgs,
+    #[command(flatten)]
     source: SourceArgs,
 }
 
 pub(super) fn run(args: &ReplArgs) -> Result<(), CommandFailure> {
     let loaded = args.source.load()?;
+    let user = args.user.user(&loaded.config)?;
     let runtime = setup::runtime()?;
-    let outcome = runtime.block_on(start_prompt(&loaded));
+    let outcome = runtime.block_on(start_prompt(&loaded, user.principal));
     // A thread may still block in a read of standard input; do not wait for it.
     runtime.shutdown_background();
     outcome
 }
 
-async fn start_prompt(loaded: &LoadedConfig) -> Result<(), CommandFailure> {
+async fn start_prompt(loaded: &LoadedConfig, principal: Principal) -> Result<(), CommandFailure> {
     let options = setup::options(loaded.bundled)?;
     let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?);
     if let Some(audit) = &loaded.config.audit {
@@ -46,7 +50,7 @@ async fn start_prompt(loaded: &LoadedConfig) -> Result<(), CommandFailure> {
         gateway: Arc::clone(&gateway),
         settings: script_source.settings,
         root: script_source.root,
-        principal: Identity::local_user(&options.variables),
+        principal,
         uid: Some(rustix::process::getuid().as_raw()),
         interrupt: interrupt.clone(),
         print: output::data,

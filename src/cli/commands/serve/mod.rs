@@ -5,6 +5,7 @@ mod summary;
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ use crate::cli::{logging, server_log};
 use crate::config::Config;
 use crate::control::ControlSocket;
 use crate::diagnostic::Diagnostic;
+use crate::extension;
 use crate::gateway::{Endpoint, Gateway, GatewayOptions, Reread};
 use crate::model::Principal;
 use crate::process::descriptors;
@@ -33,6 +35,9 @@ const FIRST_RUN_TIMEOUT: Duration = Duration::from_secs(5);
 /// What a person reads who runs `proxy serve` to see what happens.
 const WAITING: &str = "waiting for an MCP client on standard input: add `proxy serve` to the config of your client,\n\
                        or use `proxy serve --http` to listen on a port. Ctrl-C ends the proxy.";
+
+/// The folder that `proxy new` writes extensions to.
+const EXTENSIONS: &str = "./extensions";
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -49,7 +54,8 @@ pub(crate) struct ServeArgs {
 pub(super) fn run(args: ServeArgs) -> Result<(), CommandFailure> {
     let loaded = args.source.load()?;
     logging::apply_server_levels(&loaded.config);
-    let options = GatewayOptions { sole_client: args.http.is_none(), ..setup::options(loaded.bundled)? };
+    let options =
+        GatewayOptions { sole_client: args.http.is_none(), search_by_meaning: true, ..setup::options(loaded.bundled)? };
     let runtime = setup::runtime()?;
     let outcome = runtime.block_on(serve(args, loaded, options));
     // A thread may still block in a read of standard input; do not wait for it.
@@ -69,6 +75,9 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
             "no config file found: serving the built-in extensions. `proxy init` writes a proxy.yaml for your own \
              servers,\n`proxy init --from FILE` imports the config of your client.",
         );
+    }
+    if !loaded.has_file && config.extensions.is_empty() {
+        unused_extensions().iter().for_each(|hint| logging::status(hint));
     }
     descriptors::raise_limit();
     let gateway = Arc::new(Gateway::start(&config, &options).map_err(CommandFailure::config)?);
@@ -128,6 +137,15 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     }
     gateway.stop().await;
     outcome
+}
+
+/// Says how to use the extensions of the current folder. They are not loaded by themselves: a folder that somebody cloned
+/// is the code of others.
+fn unused_extensions() -> Option<String> {
+    let folder = Path::new(EXTENSIONS);
+    let count = folder.is_dir().then(|| extension::candidates(folder).ok())??.len();
+    let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+    (count > 0).then(|| format!("{EXTENSIONS} has {files}: add --extension {EXTENSIONS}"))
 }
 
 /// Where clients reach the proxy.

@@ -13,7 +13,7 @@ pub(super) fn print_summary(gateway: &Gateway) {
     let snapshot = gateway.snapshot();
     let surface = gateway.watch().borrow().surface.clone();
     let tools = surface.as_ref().map_or(0, |surface| surface.listed(ItemKind::Tool));
-    let up = snapshot.backends.iter().filter(|backend| backend.status == Status::Ready).count();
+    let up = snapshot.backends.iter().filter(|backend| is_up(backend)).count();
     let all = snapshot.backends.len();
     let servers = if up == all {
         table::count(all, "server")
@@ -31,12 +31,17 @@ pub(super) fn print_servers(gateway: &Gateway, started: Instant) {
     let snapshot = gateway.snapshot();
     let servers = || snapshot.backends.iter().filter(|backend| backend.kind != BackendKind::Extension);
     let (waiting, failed): (Vec<_>, Vec<_>) =
-        servers().filter(|server| server.status != Status::Ready).partition(|server| server.status == Status::Login);
+        servers().filter(|server| !is_up(server)).partition(|server| server.status == Status::Login);
     let names = |servers: &[&Arc<BackendView>]| servers.iter().map(|server| server.name.to_string()).collect();
     let missing = MissingServers { failed: names(&failed), waiting: names(&waiting) };
     if let Some(line) = servers_line(servers().count(), &missing, started.elapsed()) {
         logging::status(&line);
     }
+}
+
+/// Whether there is nothing to wait for. A server that everybody has a connection of their own to is connected later.
+fn is_up(server: &BackendView) -> bool {
+    matches!(server.status, Status::Ready | Status::PerPerson)
 }
 
 /// The servers that are not up, by name.

@@ -15,9 +15,10 @@ use tracing::level_filters::LevelFilter;
 use crate::diagnostic::Location;
 use crate::model::{MethodPattern, Secret};
 
+pub(in crate::config) use auth::resolve_subject_issuers;
 pub use auth::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
-    ResourceChoice, SigningAlgorithm,
+    ResourceChoice, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
 };
 pub(crate) use env_file::env_files;
 pub(crate) use read::{read_inherited, read_servers};
@@ -78,6 +79,11 @@ impl ServerConfig {
         let account = self.auth.as_ref().map(AuthConfig::account).unwrap_or_default();
         let account = if account.is_empty() { String::new() } else { format!("{account:?}") };
         crate::json::hex(&Sha256::digest(format!("{values:?}{account}")))
+    }
+
+    /// Whether everybody has a connection of their own, with a token of their own.
+    pub fn is_per_person(&self) -> bool {
+        matches!(self.auth, Some(AuthConfig::TokenExchange(_)))
     }
 
     pub fn new(transport: TransportConfig) -> Self {

@@ -48,7 +48,7 @@ fn read_server(reader: &ValueReader, folder: &Path) -> Option<ServerConfig> {
     read_inherit_env(&mut fields, &mut server);
     read_timeouts(&mut fields, &mut server);
     fields.set(&mut server.start_timeout, "startTimeout", ValueReader::timeout);
-    fields.set(&mut server.required, "required", ValueReader::boolean);
+    read_required(&mut fields, &mut server);
     if let Some(mut restart) = fields.read("restart", ValueReader::fields) {
         restart.set(&mut server.max_backoff, "maxBackoff", ValueReader::timeout);
         restart.finish();
@@ -80,6 +80,16 @@ pub(crate) fn read_inherited(reader: &ValueReader) -> Option<Vec<glob::Pattern>>
         Ok(pattern) => Some(pattern),
         Err(error) => name.fail(&format!("invalid glob: {error}")),
     })
+}
+
+/// Nobody is connected to a server with `tokenExchange` before somebody calls.
+fn read_required(fields: &mut Fields, server: &mut ServerConfig) {
+    let Some(reader) = fields.get("required") else { return };
+    server.required = reader.boolean().unwrap_or_default();
+    if server.required && server.is_per_person() {
+        let problem = "has no effect with `tokenExchange`: each caller has a connection of their own";
+        reader.report(reader.problem(problem).at(reader.place()));
+    }
 }
 
 fn read_inherit_env(fields: &mut Fields, server: &mut ServerConfig) {

@@ -27,7 +27,7 @@ export function TryIt({ tool, schema }) {
     const began = performance.now();
     setCall({ ...IDLE, phase: 'running' });
     const done = (end) => change({ phase: 'done', questions: [], ms: performance.now() - began, ...end });
-    const user = live.user ? `,"user":${JSON.stringify(live.user)}` : '';
+    const user = live.user ? `,"user":{"sub":${JSON.stringify(live.user)}}` : '';
     const body = `{"kind":"tool","key":${JSON.stringify(tool)},"params":{"arguments":${json}},"capabilities":${CAPABILITIES}${user}}`;
     let hasEnded = false;
     const onEvent = (event, size) => {

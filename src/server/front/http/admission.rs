@@ -33,7 +33,8 @@ impl HttpFront {
                 let (front, challenges) = (Arc::clone(self), challenges());
                 let verification = async move {
                     let verified = verifier.verify(token.reveal()).await.map_err(AuthFailure::from);
-                    let caller = verified.and_then(|token| front.identity.borrow().verified(&verifier, &token));
+                    let caller = verified
+                        .and_then(|verified| front.identity.borrow().verified(&verifier, token.reveal(), &verified));
                     match caller {
                         Ok(caller) => Ok(caller),
                         Err(failure) => Err(front.refused(&failure, &challenges, peer).await),

@@ -65,7 +65,8 @@ impl HttpFront {
     pub fn new(server: Server, serve: &Serve, resource: Resource) -> Arc<Self> {
         let server = Server { source: CallSource::Http, ..server };
         let mut authentication = server.gateway.authentication();
-        let identity = Identity::new(&authentication.borrow_and_update(), &resource, None);
+        let identity =
+            Identity::new(&authentication.borrow_and_update(), &resource, server.gateway.subject_tokens(), None);
         server.verifier.store(identity.verifier.clone());
         let sessions = Sessions::new(serve.max_sessions, serve.session_idle_timeout);
         let failed_logins = FailedLogins::new(&server.telemetry);
@@ -95,7 +96,8 @@ impl HttpFront {
             while authentication.changed().await.is_ok() {
                 let Some(front) = weak.upgrade() else { return };
                 let now = authentication.borrow_and_update().clone();
-                let identity = Identity::new(&now, &front.resource, Some(&front.identity.borrow()));
+                let subject_tokens = front.server.gateway.subject_tokens();
+                let identity = Identity::new(&now, &front.resource, subject_tokens, Some(&front.identity.borrow()));
                 front.set_identity(identity);
             }
         });
@@ -114,7 +116,10 @@ impl HttpFront {
     fn set_identity(&self, identity: Identity) {
         self.server.verifier.store(identity.verifier.clone());
         let removed = self.sessions.remove_where(|session| !identity.accepts(&session.client().principal.who));
+        let subject_tokens = Arc::clone(&identity.subject_tokens);
         self.identity.send_replace(identity);
+        // Until now, tokens were kept by the former rules.
+        subject_tokens.forget_all();
         self.end(removed);
     }
 

@@ -16,7 +16,7 @@ use crate::server::client::sink::{MessageQueue, MessageSink};
 use crate::server::client::state::Client;
 use crate::server::front::identity::Caller;
 use crate::server::front::stateless::{admit, check_param_headers, status};
-use crate::server::methods::{self, MethodOutcome};
+use crate::server::methods::{self, Method, MethodOutcome};
 use crate::wire::http::HttpReply;
 use crate::wire::outbound::{NoRoom, OutboundMessage, Outlet};
 use crate::wire::{Id, Request, RpcError, Sender, encode, sse, trace_client};
@@ -74,10 +74,16 @@ impl HttpFront {
         let cancel = Cancellation::default();
         let guard = cancel.token().clone().drop_guard();
         let delay = self.stream_delay.clone();
+        // The HTTP status may depend on the surface, so no event stream begins before the surface is made.
+        let ready = match Method::parse(&request.method, client.revision) {
+            // Lists fetch what has expired before they take the surface.
+            None | Some(Method::List(_)) => None,
+            Some(_) => Some(self.server.gateway.surface(&client.surface_handle).await),
+        };
         let answer: AnswerFuture = Box::pin(async move {
             let mut surface = None;
-            if request.method == "tools/call" {
-                let now = match self.server.surface_for(&client, &request, &cancel).await? {
+            if let (Some(Ok(ready)), "tools/call") = (ready, request.method.as_str()) {
+                let now = match self.server.with_item_of(&request, ready, &client, &cancel).await? {
                     Ok(now) => now,
                     Err(error) => return Some(Err(error)),
                 };

@@ -252,7 +252,7 @@ mod tests {
     async fn server(host: &str) -> (TcpListener, HttpClient) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{host}:{}/mcp", listener.local_addr().unwrap().port());
-        let client = HttpClient::new(&HttpPool::new().unwrap(), &url, [], 1 << 20).unwrap();
+        let client = HttpClient::new(&HttpPool::default(), &url, [], 1 << 20).unwrap();
         (listener, client)
     }
 

@@ -1,7 +1,7 @@
 //! Which client a server is reached by. Servers on this machine need no TLS, no proxy and no compression, and are
 //! reached by hyper's connections directly, which makes every call cheaper. All others are reached by `reqwest`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,10 +17,11 @@ const PRODUCT: &str = concat!("starlark-mcp-proxy/", env!("CARGO_PKG_VERSION"));
 /// Redirects are followed only within an origin, and only those that keep the method.
 const MAX_REDIRECTS: usize = 5;
 
-/// The connections to remote servers, shared by all of them.
-#[derive(Clone, Debug)]
+/// The connections to remote servers, shared by all of them. Made for the first such server: the system's certificates
+/// are more than a hundred files to read.
+#[derive(Clone, Debug, Default)]
 pub struct HttpPool {
-    remote: reqwest::Client,
+    remote: Arc<OnceLock<reqwest::Client>>,
 }
 
 /// How one server is reached.
@@ -31,19 +32,22 @@ pub(super) enum Route {
 }
 
 impl HttpPool {
-    pub fn new() -> Result<Self, HttpError> {
+    fn remote(&self) -> Result<reqwest::Client, HttpError> {
+        if let Some(made) = self.remote.get() {
+            return Ok(made.clone());
+        }
         let redirects = reqwest::redirect::Policy::custom(|attempt| {
             let same_origin = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
             let follow = same_origin && keeps_method(attempt.status()) && attempt.previous().len() <= MAX_REDIRECTS;
             if follow { attempt.follow() } else { attempt.stop() }
         });
-        let remote = reqwest::Client::builder()
+        let made = reqwest::Client::builder()
             .redirect(redirects)
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
             .user_agent(PRODUCT)
             .build()?;
-        Ok(HttpPool { remote })
+        Ok(self.remote.get_or_init(|| made).clone())
     }
 
     pub(super) fn route(&self, url: &str) -> Result<Route, HttpError> {
@@ -53,7 +57,7 @@ impl HttpPool {
             return Ok(Route::Local(LocalServer::new(&uri), uri));
         }
         let url = reqwest::Url::parse(url).map_err(|error| invalid(&error))?;
-        Ok(Route::Remote(self.remote.clone(), url))
+        Ok(Route::Remote(self.remote()?, url))
     }
 }
 
@@ -155,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_relative_url_stays_within_its_origin() {
-        let pool = HttpPool::new().unwrap();
+        let pool = HttpPool::default();
         let resolve = |base: &str, reference: &str| match pool.route(base).unwrap().resolve(reference)? {
             Route::Remote(_, url) => Ok(url.to_string()),
             Route::Local(_, uri) => Ok(uri.to_string()),
@@ -187,7 +191,7 @@ mod tests {
 
     #[test]
     fn only_plain_http_to_loopback_addresses_is_local() {
-        let pool = HttpPool::new().unwrap();
+        let pool = HttpPool::default();
         let local = |url: &str| matches!(pool.route(url), Ok(Route::Local(..)));
         assert!(local("http://127.0.0.1:80/mcp"));
         assert!(local("http://localhost/mcp"));

@@ -7,6 +7,7 @@ impl AuthConfig {
     /// What decides as whom the proxy acts at the server and what it may do there. Empty if all of it is decided by who
     /// logs in.
     pub(in crate::config::sections::server) fn account(&self) -> Vec<&str> {
+        const NO_ISSUER: Option<String> = None;
         let (client, issuer, scopes, resource) = match self {
             AuthConfig::OAuth(oauth) => {
                 let client = oauth.client.as_ref().map(|client| client.id.as_str());
@@ -18,11 +19,15 @@ impl AuthConfig {
             AuthConfig::Enterprise(enterprise) => {
                 (Some(enterprise.client.id.as_str()), &enterprise.issuer, &enterprise.scopes, &enterprise.resource)
             }
+            AuthConfig::TokenExchange(exchange) => {
+                (Some(exchange.client.id.as_str()), &NO_ISSUER, &exchange.scopes, &exchange.resource)
+            }
         };
         let kind = match self {
             AuthConfig::OAuth(_) => None,
             AuthConfig::ClientCredentials(_) => Some("clientCredentials"),
             AuthConfig::Enterprise(_) => Some("enterprise"),
+            AuthConfig::TokenExchange(_) => Some("tokenExchange"),
         };
         let person = match self {
             AuthConfig::Enterprise(enterprise) => match &enterprise.id_token {
@@ -50,6 +55,7 @@ impl AuthConfig {
                 vec![secret]
             }
             AuthConfig::ClientCredentials(_) => Vec::new(),
+            AuthConfig::TokenExchange(config) => config.client.secret.iter().collect(),
             AuthConfig::Enterprise(config) => {
                 let clients =
                     [&config.idp_client, &config.client].into_iter().filter_map(|client| client.secret.as_ref());

@@ -3,10 +3,12 @@
 mod account;
 mod own_keys;
 mod read;
+mod subject_issuer;
 mod types;
 
 pub(super) use read::read_auth;
+pub(in crate::config) use subject_issuer::resolve_subject_issuers;
 pub use types::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
-    ResourceChoice, SigningAlgorithm,
+    ResourceChoice, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
 };

@@ -7,14 +7,16 @@ pub(super) enum AuthKind {
     OAuth,
     ClientCredentials,
     Enterprise,
+    TokenExchange,
     /// Would show the client's token to the server.
     Passthrough,
 }
 
-pub(super) const KINDS: [(&str, AuthKind); 6] = [
+pub(super) const KINDS: [(&str, AuthKind); 7] = [
     ("oauth", AuthKind::OAuth),
     ("clientCredentials", AuthKind::ClientCredentials),
     ("enterprise", AuthKind::Enterprise),
+    ("tokenExchange", AuthKind::TokenExchange),
     ("passthrough", AuthKind::Passthrough),
     ("bearer", AuthKind::Passthrough),
     ("forward", AuthKind::Passthrough),

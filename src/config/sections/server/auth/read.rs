@@ -5,7 +5,7 @@ use std::path::Path;
 use super::own_keys::{AuthKind, KINDS, OwnKeys};
 use super::types::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
-    ResourceChoice, SigningAlgorithm,
+    ResourceChoice, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
 };
 use crate::config::sections::oauth_values::{read_metadata_url, read_port, read_scope, read_secret, read_url};
 use crate::config::sections::server::TransportConfig;
@@ -18,6 +18,12 @@ const ALGORITHMS: [(&str, SigningAlgorithm); 5] = [
     ("RS512", SigningAlgorithm::Rs512),
     ("ES256", SigningAlgorithm::Es256),
     ("ES384", SigningAlgorithm::Es384),
+];
+
+const SUBJECT_TOKEN_TYPES: [(&str, SubjectTokenType); 3] = [
+    ("access_token", SubjectTokenType::AccessToken),
+    ("id_token", SubjectTokenType::IdToken),
+    ("jwt", SubjectTokenType::Jwt),
 ];
 
 /// Reads `auth`. All keys of all types are read, so that they are known and report their errors; the type decides which
@@ -46,8 +52,7 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig, folder: &Path
     let declared = fields.get("type");
     let kind = declared.as_ref().and_then(|kind| kind.choice(&KINDS));
     if kind == Some(AuthKind::Passthrough) {
-        return declared?
-            .fail("a client's token is for this proxy and for nobody else: a server needs a log-in of its own");
+        return declared?.fail("a client's token is for this proxy and for nobody else: use `tokenExchange`");
     }
     let named_issuer = fields.get("issuer");
     let issuer = named_issuer.as_ref().and_then(read_url);
@@ -58,9 +63,10 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig, folder: &Path
     let oauth = read_oauth(&mut fields, &mut own);
     let proof = read_private_key(&mut fields, &mut own, folder);
     let enterprise = read_enterprise(&mut fields, &mut own, folder);
+    let exchange = read_exchange(&mut fields, &mut own);
     fields.finish();
     let Some(kind) = kind else {
-        let problem = "missing key `type`: `oauth`, `clientCredentials` or `enterprise`";
+        let problem = "missing key `type`: `oauth`, `clientCredentials`, `enterprise` or `tokenExchange`";
         return if declared.is_some() { None } else { reader.fail(problem) };
     };
     own.refuse_others(kind);
@@ -92,6 +98,22 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig, folder: &Path
             }
             let enterprise = EnterpriseConfig { id_token, idp_token_url, idp_client, issuer, client, scopes, resource };
             Some(AuthConfig::Enterprise(enterprise))
+        }
+        AuthKind::TokenExchange => {
+            if let Some(issuer) = named_issuer {
+                return issuer.fail("has no effect with `type: tokenExchange` (did you mean `subjectIssuer`?)");
+            }
+            let Some(token_url) = exchange.token_url else { return reader.fail("missing key `tokenUrl`") };
+            let Some(client) = client else { return reader.fail("missing key `clientId`") };
+            Some(AuthConfig::TokenExchange(TokenExchangeConfig {
+                token_url,
+                client,
+                audience: exchange.audience,
+                resource,
+                scopes,
+                subject_token_type: exchange.subject_token_type,
+                subject_issuer: exchange.subject_issuer,
+            }))
         }
         AuthKind::Passthrough => None,
     }
@@ -146,6 +168,24 @@ fn read_enterprise<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>, folder: &
     let id = own.read(fields, kind, "idpClientId", ValueReader::word);
     let secret = own.read(fields, kind, "idpClientSecret", read_secret);
     EnterpriseKeys { id_token: file.or(text), idp_token_url, idp_client: id.map(|id| RegisteredClient { id, secret }) }
+}
+
+struct ExchangeKeys {
+    token_url: Option<String>,
+    audience: Option<String>,
+    subject_token_type: SubjectTokenType,
+    subject_issuer: Option<String>,
+}
+
+fn read_exchange<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>) -> ExchangeKeys {
+    let kind = AuthKind::TokenExchange;
+    let token_type = own.read(fields, kind, "subjectTokenType", |reader| reader.choice(&SUBJECT_TOKEN_TYPES));
+    ExchangeKeys {
+        token_url: own.read(fields, kind, "tokenUrl", read_url),
+        audience: own.read(fields, kind, "audience", ValueReader::word),
+        subject_token_type: token_type.unwrap_or(SubjectTokenType::AccessToken),
+        subject_issuer: own.read(fields, kind, "subjectIssuer", ValueReader::word),
+    }
 }
 
 fn read_client(fields: &mut Fields, id: &'static str, secret: &'static str) -> Option<RegisteredClient> {
@@ -225,6 +265,32 @@ mod tests {
     }
 
     #[test]
+    fn the_token_of_each_caller_is_exchanged() {
+        let with = |auth: &str| {
+            format!("mcpServers: {{a: {{url: 'https://h/mcp', auth: {auth}}}}}\nauth: {{issuers: ['https://as']}}\n")
+        };
+        let config = loaded(&with(
+            "{type: tokenExchange, tokenUrl: 'https://as/token', clientId: proxy, clientSecret: s, audience: api, \
+             scopes: [read], subjectTokenType: jwt}",
+        ));
+        let Some(AuthConfig::TokenExchange(exchange)) = &config.servers["a"].auth else { panic!("another type") };
+        assert_eq!((exchange.token_url.as_str(), exchange.audience.as_deref()), ("https://as/token", Some("api")));
+        assert_eq!(exchange.subject_token_type, SubjectTokenType::Jwt);
+        let problem = |auth: &str| errors(&with(auth)).remove(0);
+        assert!(problem("{type: tokenExchange, clientId: c}").contains("missing key `tokenUrl`"));
+        assert!(problem("{type: tokenExchange, tokenUrl: 'https://as/t'}").contains("missing key `clientId`"));
+        let plain = "{type: tokenExchange, tokenUrl: 'http://as.example/t', clientId: c}";
+        let found = errors(&with(plain));
+        assert!(found.iter().any(|text| text.contains("must begin with `https://`")), "{found:?}");
+        let other = "{type: tokenExchange, tokenUrl: 'https://as/t', clientId: c, issuer: 'https://as'}";
+        assert!(problem(other).contains("did you mean `subjectIssuer`?"));
+        assert!(problem("{type: oauth, audience: x}").contains("requires `type: tokenExchange`"));
+        let required = with("{type: tokenExchange, tokenUrl: 'https://as/t', clientId: c}, required: true");
+        let found = errors(&required);
+        assert!(found[0].contains("`mcpServers.a.required`: has no effect with `tokenExchange`"), "{found:?}");
+    }
+
+    #[test]
     fn a_clients_token_cannot_be_forwarded() {
         for kind in ["passthrough", "bearer", "forward"] {
             let found = problems(&format!("{{type: {kind}}}"));
@@ -244,7 +310,7 @@ mod tests {
     fn wrong_values_say_what_is_right() {
         assert_eq!(
             problems("{scopes: [a]}"),
-            ["`mcpServers.a.auth`: missing key `type`: `oauth`, `clientCredentials` or `enterprise`"]
+            ["`mcpServers.a.auth`: missing key `type`: `oauth`, `clientCredentials`, `enterprise` or `tokenExchange`"]
         );
         assert!(problems("{type: oauth, clientId: x}")[0].contains("missing key `issuer`"));
         assert!(problems("{type: oauth, clientSecret: x}")[0].contains("requires `clientId`"));

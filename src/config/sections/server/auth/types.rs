@@ -13,6 +13,8 @@ pub enum AuthConfig {
     ClientCredentials(ClientCredentialsConfig),
     /// The identity provider of a company vouches for the local user.
     Enterprise(EnterpriseConfig),
+    /// The token of each caller is exchanged for one of the server (RFC 8693).
+    TokenExchange(TokenExchangeConfig),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -114,4 +116,35 @@ pub enum IdToken {
     Text(Secret),
     /// Read at each use: other programs renew it.
     File(PathBuf),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TokenExchangeConfig {
+    pub token_url: String,
+    pub client: RegisteredClient,
+    pub audience: Option<String>,
+    pub resource: ResourceChoice,
+    pub scopes: Vec<String>,
+    pub subject_token_type: SubjectTokenType,
+    /// Whose tokens are exchanged. Always set in a config without errors.
+    pub subject_issuer: Option<String>,
+}
+
+/// What the token of a caller is said to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubjectTokenType {
+    AccessToken,
+    IdToken,
+    Jwt,
+}
+
+impl SubjectTokenType {
+    /// The name of the type (RFC 8693, 3).
+    pub fn urn(self) -> &'static str {
+        match self {
+            SubjectTokenType::AccessToken => "urn:ietf:params:oauth:token-type:access_token",
+            SubjectTokenType::IdToken => "urn:ietf:params:oauth:token-type:id_token",
+            SubjectTokenType::Jwt => "urn:ietf:params:oauth:token-type:jwt",
+        }
+    }
 }

@@ -1,0 +1,58 @@
+//! The user whose surface a command shows and uses.
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::bearer::named_user;
+use crate::cli::failure::CommandFailure;
+use crate::cli::setup;
+use crate::config::Config;
+use crate::model::{NamedUser, Principal};
+use crate::server::Identity;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct UserArgs {
+    /// As this user: the `sub` of a token in the config, of a user of an issuer, or any other name
+    #[arg(long, value_name = "SUB")]
+    as_user: Option<String>,
+    /// What that user's token says, as a JSON object such as '{"groups": ["ops"]}'
+    #[arg(long, value_name = "JSON", requires = "as_user")]
+    claims: Option<String>,
+}
+
+/// A user, and what to tell a running proxy so that it knows them too.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct ActingUser {
+    /// `None` for the local user.
+    pub(super) named: Option<NamedUser>,
+    pub(in crate::cli) principal: Principal,
+}
+
+impl UserArgs {
+    /// The user of these options, or else the local one.
+    pub(in crate::cli) fn user(&self, config: &Config) -> Result<ActingUser, CommandFailure> {
+        let Some(sub) = &self.as_user else { return Ok(ActingUser::local()) };
+        if sub.is_empty() {
+            return Err(CommandFailure::usage("--as-user is empty: name a user"));
+        }
+        let claims = match self.claims.as_deref().map(serde_json::from_str::<Value>) {
+            None => serde_json::Map::new(),
+            Some(Ok(Value::Object(claims))) => claims,
+            Some(Ok(_)) => return Err(CommandFailure::usage("--claims must be a JSON object")),
+            Some(Err(error)) => return Err(CommandFailure::usage(format!("--claims is not valid JSON: {error}"))),
+        };
+        let named = NamedUser { sub: sub.clone(), claims };
+        let principal = named_user(&config.auth, &named).map_err(CommandFailure::usage)?;
+        Ok(ActingUser { named: Some(named), principal })
+    }
+}
+
+impl ActingUser {
+    pub(in crate::cli) fn local() -> Self {
+        ActingUser { named: None, principal: Identity::local_user(&setup::variables()) }
+    }
+
+    pub(in crate::cli) fn is_named(&self) -> bool {
+        self.named.is_some()
+    }
+}

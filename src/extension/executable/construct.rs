@@ -1,0 +1,53 @@
+//! The built-in `command()`.
+
+use std::sync::Arc;
+
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::Value;
+use starlark::values::float::UnpackFloat;
+use starlark::values::list::UnpackList;
+use starlark::values::none::NoneOr;
+
+use super::handler::CommandHandler;
+use super::spec::{ExecutableInput, ExecutableSpec};
+use crate::extension::modules::{pairs, seconds};
+
+#[starlark_module]
+pub(in crate::extension) fn register_command(builder: &mut GlobalsBuilder) {
+    /// A handler that runs an executable, for a tool, resource, template or prompt. `argv` begins with a file in the
+    /// extension's folder (`./hello.sh`) or a program in the `PATH`, which `allowed_exec` must list under the same name.
+    ///
+    /// The executable gets the arguments as one JSON object on its standard input. With `stdin = "none"`, each `{name}` in
+    /// `argv` is replaced by that argument. Its value is always a part of one argument of the executable; there is no shell.
+    /// A value that begins with `-` is refused unless `argv` has the element `"--"` before it.
+    ///
+    /// JSON on standard output is the return value, and any other output is text. A non-zero exit code is an error result
+    /// with the end of standard error. Lines such as `{"progress": 1, "total": 3, "message": "..."}` on descriptor 3 are
+    /// progress for the client. `timeout` is the number of seconds without progress after which the executable is killed.
+    ///
+    /// The executable runs in the extension's folder with a minimal environment (`PATH`, `HOME` and the like) plus `env`. It
+    /// may print 8 MiB.
+    ///
+    /// ```python
+    /// Tool(
+    ///     name = "commits",
+    ///     description = "The commits that change a file",
+    ///     handler = command(["git", "log", "--oneline", "--", "{file}"], stdin = "none"),
+    ///     parameters = [ToolParameter(name = "file", param_type = "string", required = True)],
+    /// )
+    /// ```
+    fn command<'v>(
+        #[starlark(require = pos)] argv: UnpackList<String>,
+        #[starlark(default = "json")] stdin: &str,
+        #[starlark(default = NoneOr::None)] env: NoneOr<Value<'v>>,
+        #[starlark(default = UnpackFloat(30.0))] timeout: UnpackFloat,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<CommandHandler> {
+        let input = ExecutableInput::parse(stdin)?;
+        let env = pairs("env", env, eval.heap())?;
+        let spec = ExecutableSpec::new(&argv.items, input, env, seconds("timeout", timeout)?)?;
+        Ok(CommandHandler { spec: Arc::new(spec), kind: None })
+    }
+}

@@ -1,0 +1,21 @@
+//! Who makes a request: the user, the client, and what they may be shown and asked.
+
+mod abilities;
+mod named_user;
+mod owner;
+mod person_key;
+mod principal;
+mod profile;
+mod request;
+mod scope_rules;
+mod surface_key;
+
+pub use abilities::Abilities;
+pub use named_user::NamedUser;
+pub use owner::Owner;
+pub use person_key::PersonKey;
+pub use principal::{Principal, Realm, Who};
+pub use profile::{ClientProfile, Era};
+pub use request::{ClientInfo, RequestInfo};
+pub use scope_rules::{ScopeRule, ScopeRules};
+pub use surface_key::{SurfaceCacheKey, SurfaceKey};
