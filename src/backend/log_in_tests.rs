@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, ready};
 use http::HeaderValue;
@@ -194,13 +194,12 @@ async fn a_server_without_a_log_in_is_left_alone_until_there_is_one() {
     assert_eq!(view.error, "run `proxy login s`");
     let requests = world.requests();
     assert!(requests <= 2, "{requests}");
-    let started = Instant::now();
     for _ in 0..3 {
+        // The error of a call that waits is another one.
         let error = world.call().await.unwrap_err();
         assert!(matches!(error, CallError::LoginNeeded { .. }), "{error:?}: neither a failure nor an open circuit");
         assert!(error.to_string().contains("run `proxy login s`"), "{error}");
     }
-    assert!(started.elapsed() < Duration::from_secs(5), "calls do not wait");
     tokio::time::sleep(WHILE).await;
     assert_eq!(world.requests(), requests);
     world.log_in.token.send_replace(Some("Bearer good"));

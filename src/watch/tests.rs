@@ -119,18 +119,26 @@ async fn a_file_that_is_empty_for_a_moment_is_waited_for() {
     let folder = Folder::new("empty");
     let file = folder.write("x.star", "1");
     let mut watcher = Watcher::default();
-    while watcher.look_at(files(&[&file])) {}
-    fs::write(&file, "").unwrap();
-    let writer = {
-        let file = file.clone();
-        std::thread::spawn(move || {
-            std::thread::sleep(DEBOUNCE * 2);
-            fs::write(&file, "2").unwrap();
-        })
-    };
-    watcher.changed().await;
-    assert_eq!(fs::read_to_string(&file).unwrap(), "2");
-    writer.join().unwrap();
+    loop {
+        while watcher.look_at(files(&[&file])) {}
+        let emptied = Instant::now();
+        fs::write(&file, "").unwrap();
+        let writer = {
+            let file = file.clone();
+            std::thread::spawn(move || {
+                std::thread::sleep(DEBOUNCE * 2);
+                fs::write(&file, "2").unwrap();
+                emptied.elapsed()
+            })
+        };
+        watcher.changed().await;
+        let text = fs::read_to_string(&file).unwrap();
+        // On a busy machine the writer may come too late: then once more.
+        if writer.join().unwrap() < DEBOUNCE * 4 {
+            assert_eq!(text, "2");
+            break;
+        }
+    }
 }
 
 #[tokio::test]

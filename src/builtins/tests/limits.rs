@@ -88,8 +88,8 @@ def handler(args):
 publish(meta, handler)
 ")
     .unwrap();
-    let host = Arc::new(Recorder { delay: Duration::from_millis(150), ..Recorder::default() });
-    let limits = Limits { time: Duration::from_millis(400), ..Limits::HANDLER };
+    let host = Arc::new(Recorder { delay: Duration::from_millis(700), ..Recorder::default() });
+    let limits = Limits { time: Duration::from_secs(2), ..Limits::HANDLER };
     assert_eq!(call(&plan, "search", "{}", &host, &limits).unwrap(), json!(5000));
 }
 

@@ -232,14 +232,18 @@ mod tests {
         let started = Instant::now();
         queue.add(true, line("lost"));
         assert!(started.elapsed() >= MAX_WAIT, "it waits for room");
-        queue.add(true, line("lost too"));
-        assert!(started.elapsed() < MAX_WAIT * 2, "but not while nothing moves");
+        // So many that even a busy machine shows whether each of them waits.
+        let started = Instant::now();
+        for _ in 0..20 {
+            queue.add(true, line("lost too"));
+        }
+        assert!(started.elapsed() < MAX_WAIT * 20, "but not while nothing moves");
         drop(read);
         drop(writer);
         let texts: Vec<String> = texts.iter().collect();
         let lines: Vec<&str> = texts.iter().flat_map(|text| text.lines()).map(str::trim_end).collect();
         assert_eq!(lines[0], "first");
-        assert!(lines[1].ends_with("ERROR lost 2 audit lines: the log was not read in time"), "{lines:?}");
+        assert!(lines[1].ends_with("ERROR lost 21 audit lines: the log was not read in time"), "{lines:?}");
         assert!(lines[2].ends_with(" WARN  left out 12 lines: the log was not read in time"), "{lines:?}");
         let expected = (0..8).map(|number| format!("other {number}"));
         assert_eq!(lines[3..11], expected.collect::<Vec<_>>());

@@ -207,7 +207,7 @@ mod tests {
         const LENGTH: usize = 32 << 20;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (stop, stall) = (CancellationToken::new(), Duration::from_millis(400));
+        let (stop, stall) = (CancellationToken::new(), Duration::from_secs(2));
         let outbound = OutboundBudget::new(OutboundLimits { stall, ..OutboundLimits::default() });
         let respond = |_, connection: Arc<OutboundConnection>| async move {
             let reservation = connection.outlet(Owner::Everybody).try_reserve(LENGTH).unwrap();
@@ -216,12 +216,12 @@ mod tests {
         };
         let serving = tokio::spawn(serve(listener, ConnectionLimits::default(), outbound, stop.clone(), respond));
         let request = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
-        for (pause, all) in [(stall / 8, true), (stall * 3, false)] {
+        for (pause, pauses, all) in [(stall / 8, 6, true), (stall * 3, 1, false)] {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(request).await.unwrap();
             // The kernel keeps some megabytes, but not all.
             let (mut received, mut part) = (0, vec![0; LENGTH / 16]);
-            for _ in 0..6 {
+            for _ in 0..pauses {
                 tokio::time::sleep(pause).await;
                 received += stream.read(&mut part).await.unwrap_or_default();
             }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::{NoRoom, OutboundBudget, OutboundLimits};
 use crate::model::{Owner, Principal};
 
-const SOON: Duration = Duration::from_millis(200);
+/// A busy machine may take a good part of a second for nothing.
+const SOON: Duration = Duration::from_secs(1);
 
 fn limits(connection: usize, person: usize, all: usize) -> OutboundBudget {
     let kib = |count: usize| count << 10;

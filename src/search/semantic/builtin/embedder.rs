@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use parking_lot::Mutex;
+use sentence_encoder::{Encoder, ModelError, ModelFiles};
 use tokio::runtime::Handle;
 
-use super::encoder::Encoder;
-use super::packed::{ModelError, ModelFiles};
 use crate::fiber::wait;
 use crate::search::semantic::vector_cache::VectorCache;
 use crate::search::semantic::{EmbedError, Embedder, Fusion, Nearness, Vector};

@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 /// How many columns of a row have a common scale with 4 bits per number.
-const GROUP: usize = 32;
+pub(crate) const GROUP: usize = 32;
 
 /// Why the model cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the built-in search model is damaged ({0}); install the program again")]
-pub struct ModelError(pub(super) String);
+pub struct ModelError(pub(crate) String);
 
 /// The files as they are in the program.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ModelFiles {
+pub struct ModelFiles {
     /// The name, type, shape and place of each tensor, as JSON.
     pub manifest: &'static str,
     pub weights: &'static [u8],
@@ -23,10 +23,10 @@ pub(super) struct ModelFiles {
 }
 
 impl ModelFiles {
-    pub(super) const BUILTIN: ModelFiles = ModelFiles {
-        manifest: include_str!("model/manifest.json"),
-        weights: include_bytes!("model/model.bin"),
-        vocabulary: include_str!("model/vocab.txt"),
+    pub const BUILTIN: ModelFiles = ModelFiles {
+        manifest: include_str!("../model/manifest.json"),
+        weights: include_bytes!("../model/model.bin"),
+        vocabulary: include_str!("../model/vocab.txt"),
     };
 }
 
@@ -46,11 +46,11 @@ enum NumberFormat {
 }
 
 /// The tensors by name.
-pub(super) struct PackedTensors(HashMap<String, PackedTensor>);
+pub(crate) struct PackedTensors(HashMap<String, PackedTensor>);
 
 /// A tensor whose bytes are all there.
 #[derive(Clone, Copy)]
-pub(super) struct PackedTensor {
+pub(crate) struct PackedTensor {
     format: NumberFormat,
     rows: usize,
     columns: usize,
@@ -60,7 +60,7 @@ pub(super) struct PackedTensor {
 
 impl PackedTensors {
     /// Finds the tensors without reading their numbers.
-    pub(super) fn locate(files: &ModelFiles) -> Result<Self, ModelError> {
+    pub(crate) fn locate(files: &ModelFiles) -> Result<Self, ModelError> {
         let manifest: Manifest = serde_json::from_str(files.manifest)
             .map_err(|error| ModelError(format!("its manifest cannot be read: {error}")))?;
         let mut tensors = HashMap::new();
@@ -91,7 +91,7 @@ impl PackedTensors {
     }
 
     /// A tensor of this shape.
-    pub(super) fn get(&self, name: &str, rows: usize, columns: usize) -> Result<PackedTensor, ModelError> {
+    pub(crate) fn get(&self, name: &str, rows: usize, columns: usize) -> Result<PackedTensor, ModelError> {
         let found = self.0.get(name).ok_or_else(|| ModelError(format!("tensor `{name}` is missing")))?;
         if (found.rows, found.columns) != (rows, columns) {
             return Err(ModelError(format!("tensor `{name}` has another shape")));
@@ -100,28 +100,47 @@ impl PackedTensors {
     }
 
     /// The numbers of a tensor of this shape.
-    pub(super) fn unpack(&self, name: &str, rows: usize, columns: usize) -> Result<Vec<f32>, ModelError> {
+    pub(crate) fn unpack(&self, name: &str, rows: usize, columns: usize) -> Result<Vec<f32>, ModelError> {
         let tensor = self.get(name, rows, columns)?;
         let mut numbers = Vec::with_capacity(rows * columns);
         for row in 0..rows {
             tensor.unpack_row(row, &mut numbers);
         }
-        // A damaged scale is most likely no number or a huge one.
-        if numbers.iter().any(|number| !number.is_finite() || number.abs() > 1e6) {
+        if numbers.iter().any(|number| is_impossible(*number)) {
             return Err(ModelError(format!("tensor `{name}` has impossible numbers")));
         }
         Ok(numbers)
     }
 
+    /// The groups of all rows of a tensor with 4 bits per number, one row after the other: the scale of each, and its numbers
+    /// without it.
+    pub(crate) fn quantized(
+        &self,
+        name: &str,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Vec<(f32, [i8; GROUP])>, ModelError> {
+        let tensor = self.get(name, rows, columns)?;
+        if tensor.format != NumberFormat::Q4 {
+            return Err(ModelError(format!("tensor `{name}` has another format")));
+        }
+        let groups = tensor.scales.as_chunks().0.iter().zip(tensor.numbers.as_chunks::<{ GROUP / 2 }>().0);
+        let groups: Vec<_> = groups.map(|(scale, bytes)| (read_scale(*scale), half_bytes(bytes))).collect();
+        if groups.iter().any(|(scale, _)| is_impossible(*scale)) {
+            return Err(ModelError(format!("tensor `{name}` has impossible numbers")));
+        }
+        Ok(groups)
+    }
+
     /// How many layers the model has.
-    pub(super) fn layers(&self) -> usize {
+    pub(crate) fn layers(&self) -> usize {
         (0..).take_while(|layer| self.0.contains_key(&format!("layers.{layer}.q.weight"))).count()
     }
 }
 
 impl PackedTensor {
     /// Appends the numbers of a row.
-    pub(super) fn unpack_row(&self, row: usize, numbers: &mut Vec<f32>) {
+    pub(crate) fn unpack_row(&self, row: usize, numbers: &mut Vec<f32>) {
         match self.format {
             NumberFormat::F32 => {
                 let bytes = &self.numbers[row * self.columns * 4..][..self.columns * 4];
@@ -136,21 +155,26 @@ impl PackedTensor {
             NumberFormat::Q4 => {
                 let scales = &self.scales[row * (self.columns / GROUP) * 2..][..self.columns / GROUP * 2];
                 let bytes = &self.numbers[row * self.columns / 2..][..self.columns / 2];
-                for (scale, group) in scales.as_chunks::<2>().0.iter().zip(bytes.chunks_exact(GROUP / 2)) {
-                    let values = group_values(half_to_f32(u16::from_le_bytes(*scale)));
-                    for byte in group {
-                        numbers.push(values[usize::from(byte & 15)]);
-                        numbers.push(values[usize::from(byte >> 4)]);
-                    }
+                for (scale, group) in scales.as_chunks().0.iter().zip(bytes.as_chunks::<{ GROUP / 2 }>().0) {
+                    let scale = read_scale(*scale);
+                    numbers.extend(half_bytes(group).map(|number| f32::from(number) * scale));
                 }
             }
         }
     }
 }
 
-/// What each of the 16 values of a half byte stands for.
-fn group_values(scale: f32) -> [f32; 16] {
-    std::array::from_fn(|value| (value as f32 - 8.0) * scale)
+/// Whether a number is damaged: most likely it is none or a huge one then.
+fn is_impossible(number: f32) -> bool {
+    !number.is_finite() || number.abs() > 1e6
+}
+
+fn half_bytes(bytes: &[u8; GROUP / 2]) -> [i8; GROUP] {
+    std::array::from_fn(|at| ((bytes[at / 2] >> (at % 2 * 4)) & 15).cast_signed() - 8)
+}
+
+fn read_scale(bytes: [u8; 2]) -> f32 {
+    half_to_f32(u16::from_le_bytes(bytes))
 }
 
 /// Converts a number of the IEEE 754 format `binary16`.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_normalization::UnicodeNormalization;
 
-use super::packed::ModelError;
+use crate::packed::ModelError;
 
 const UNKNOWN: u32 = 100;
 /// The first and the last token of every text.
@@ -13,15 +13,15 @@ const BEGIN: u32 = 101;
 const END: u32 = 102;
 
 /// The number of tokens that the model reads, with the first and the last one.
-pub(super) const MAX_TOKENS: usize = 256;
+pub(crate) const MAX_TOKENS: usize = 256;
 
 /// The number of tokens in the vocabulary.
-pub(super) const VOCABULARY: usize = 30_522;
+pub(crate) const VOCABULARY: usize = 30_522;
 
 /// Longer words are unknown.
 const MAX_WORD_LENGTH: usize = 100;
 
-pub(super) struct WordPieces {
+pub(crate) struct WordPieces {
     /// Tokens that begin a word.
     beginnings: HashMap<&'static str, u32>,
     /// Tokens that continue a word.
@@ -29,7 +29,7 @@ pub(super) struct WordPieces {
 }
 
 impl WordPieces {
-    pub(super) fn new(vocabulary: &'static str) -> Result<Self, ModelError> {
+    pub(crate) fn new(vocabulary: &'static str) -> Result<Self, ModelError> {
         check(vocabulary)?;
         let mut pieces =
             WordPieces { beginnings: HashMap::with_capacity(VOCABULARY), continuations: HashMap::with_capacity(8_192) };
@@ -43,7 +43,7 @@ impl WordPieces {
     }
 
     /// The tokens of a text, as many as the model reads.
-    pub(super) fn tokens(&self, text: &str) -> Vec<u32> {
+    pub(crate) fn tokens(&self, text: &str) -> Vec<u32> {
         let mut tokens = vec![BEGIN];
         for word in words(text) {
             self.split(&word, &mut tokens);
@@ -80,14 +80,14 @@ impl WordPieces {
 }
 
 /// Whether the model knows too little of a text to compare it: other scripts, or emoji.
-pub(super) fn is_mostly_unknown(tokens: &[u32]) -> bool {
+pub(crate) fn is_mostly_unknown(tokens: &[u32]) -> bool {
     let unknown = tokens.iter().filter(|token| **token == UNKNOWN).count();
     unknown * 2 > tokens.len().saturating_sub(2)
 }
 
 /// Checks that the vocabulary is whole.
-pub(super) fn check(vocabulary: &str) -> Result<(), ModelError> {
-    let count = memchr::memchr_iter(b'\n', vocabulary.as_bytes()).count();
+pub(crate) fn check(vocabulary: &str) -> Result<(), ModelError> {
+    let count = vocabulary.bytes().filter(|byte| *byte == b'\n').count();
     if count == VOCABULARY {
         return Ok(());
     }
