@@ -1,13 +1,17 @@
-//! Extensions: how long many of them take to load.
+//! Extensions: how long many of them take to load, and what a tool costs that is an executable.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
 use starlark_mcp_proxy::extension::{candidates, open, read};
 use starlark_mcp_proxy::fiber::Pool;
 use starlark_mcp_proxy::host_io::HostIo;
+
+use crate::{cpu, stdio};
 
 /// One with a tool that does nothing but answer.
 pub const TRIVIAL: &str = r#"
@@ -20,6 +24,36 @@ def describe_extension():
         parameters = [ToolParameter(name = "text", param_type = "string"), ToolParameter(name = "number", param_type = "integer")],
     )])
 "#;
+
+/// One with a tool that is an executable.
+const EXECUTABLE: &str = r#"
+def describe_extension():
+    return Extension(name = "executable", version = "1.0.0", allowed_exec = ["./executable/answer"], tools = [Tool(
+        name = "echo", description = "Answers", handler = command(["./executable/answer"]),
+        parameters = [ToolParameter(name = "text", param_type = "string"), ToolParameter(name = "number", param_type = "integer")],
+    )])
+"#;
+
+const STARTS: u32 = 2_000;
+
+/// CPU microseconds, without those of the executable, for a call of a tool that is one and for starting it without a proxy.
+pub async fn executable(folder: &Path, serve: impl Fn(PathBuf) -> Vec<String>) -> (f64, f64) {
+    let answer = folder.join("executable/answer");
+    fs::create_dir_all(folder.join("executable")).unwrap();
+    fs::write(&answer, "#!/bin/sh\nread arguments\necho the answer\n").unwrap();
+    fs::set_permissions(&answer, fs::Permissions::from_mode(0o755)).unwrap();
+    let file = folder.join("executable.star");
+    fs::write(&file, EXECUTABLE).unwrap();
+    let called = stdio::cost(&serve(file), 1, STARTS as usize).await;
+    let before = cpu::seconds(std::process::id());
+    for _ in 0..STARTS {
+        let mut child = Command::new(&answer).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"{\"text\": \"some argument\"}\n").unwrap();
+        assert_eq!(child.wait_with_output().unwrap().stdout, b"the answer\n");
+    }
+    let started = (cpu::seconds(std::process::id()) - before) * 1e6 / f64::from(STARTS);
+    (called, started)
+}
 
 /// Milliseconds for so many, each as long as the example `text`; the best of some runs.
 pub fn loading(folder: &Path, count: usize) -> f64 {

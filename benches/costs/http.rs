@@ -21,7 +21,8 @@ pub async fn cost_with(headers: &str, address: &str, pid: u32, connections: usiz
     (cpu::seconds(pid) - before) * 1e6 / calls as f64
 }
 
-async fn drive(headers: &str, address: &str, connections: usize, calls: usize) {
+/// Makes so many calls.
+pub async fn drive(headers: &str, address: &str, connections: usize, calls: usize) {
     let request = format!(
         "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo\r\n{headers}content-length: {}\r\n\r\n{CALL}",
         CALL.len()

@@ -37,30 +37,47 @@ pub fn policies(number: usize) -> String {
     text
 }
 
-/// An issuer with one key: what to write into a config, and a token of a user.
-pub async fn issuer() -> (String, String) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let issuer = format!("http://{}", listener.local_addr().unwrap());
-    let key = SigningKey::new("ES256");
-    let keys = json!({"keys": [key.jwk()]}).to_string();
-    let reply = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{keys}",
-        keys.len()
-    );
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let mut request = [0; 4096];
-            let _ = stream.read(&mut request).await;
-            let _ = stream.write_all(reply.as_bytes()).await;
-        }
-    });
-    let expires = SystemTime::now() + Duration::from_secs(3600);
-    let claims = json!({
-        "iss": issuer, "sub": "ann", "aud": "bench", "groups": ["ops", "team1"], "scope": "read write",
-        "exp": expires.duration_since(UNIX_EPOCH).unwrap().as_secs(),
-    });
-    let token = key.sign(&key.header(), &claims);
-    (format!("auth: {{ issuers: [{{ issuer: '{issuer}', jwksUrl: '{issuer}/keys', audiences: [bench] }}] }}\n"), token)
+/// An issuer with one key.
+pub struct Issuer {
+    url: String,
+    key: SigningKey,
+}
+
+impl Issuer {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let key = SigningKey::new("ES256");
+        let keys = json!({"keys": [key.jwk()]}).to_string();
+        let reply = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{keys}",
+            keys.len()
+        );
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request).await;
+                let _ = stream.write_all(reply.as_bytes()).await;
+            }
+        });
+        Issuer { url, key }
+    }
+
+    /// What to write into a config.
+    pub fn config(&self) -> String {
+        let url = &self.url;
+        format!("auth: {{ issuers: [{{ issuer: '{url}', jwksUrl: '{url}/keys', audiences: [bench] }}] }}\n")
+    }
+
+    /// A header with the token of a user who is in these groups.
+    pub fn header(&self, user: &str, groups: &[&str]) -> String {
+        let expires = SystemTime::now() + Duration::from_secs(3600);
+        let claims = json!({
+            "iss": self.url, "sub": user, "aud": "bench", "groups": groups, "scope": "read write",
+            "exp": expires.duration_since(UNIX_EPOCH).unwrap().as_secs(),
+        });
+        format!("authorization: Bearer {}\r\n", self.key.sign(&self.key.header(), &claims))
+    }
 }
 
 fn load(folder: &Path, text: &str) -> Arc<Policies> {

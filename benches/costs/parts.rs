@@ -11,6 +11,7 @@ use tokio::process::{Child, Command};
 
 use crate::client::Client;
 use crate::hops::{self, Hop};
+use crate::identity::Issuer;
 use crate::snippets::Snippets;
 use crate::{check, cpu, extensions, http, identity, replay, sessions, stdio, surface, waiting, watched};
 
@@ -18,6 +19,7 @@ const CALLS: usize = 40_000;
 /// Of which the middle one counts.
 const ROUNDS: usize = 9;
 const SESSIONS: usize = 10_000;
+const USERS: usize = 10_000;
 const WRAPPED: &str = r#"
 def logged(call):
     def handler(args):
@@ -158,9 +160,15 @@ impl Bench {
     async fn extensions(&self) {
         let file = self.folder.join("trivial.star");
         fs::write(&file, extensions::TRIVIAL).unwrap();
-        let serve = ["serve", "--log", "warn", "--extension", &file.display().to_string()].map(String::from);
-        let serve: Vec<String> = std::iter::once(self.proxy()).chain(serve).collect();
-        row("trivial tool of an extension, all of the call (CPU µs)", stdio::cost(&serve, 32, CALLS).await, 50.0);
+        let serve = |file: PathBuf| {
+            let arguments = ["serve", "--log", "warn", "--extension", &file.display().to_string()].map(String::from);
+            std::iter::once(self.proxy()).chain(arguments).collect::<Vec<_>>()
+        };
+        let trivial = stdio::cost(&serve(file), 32, CALLS).await;
+        row("trivial tool of an extension, all of the call (CPU µs)", trivial, 50.0);
+        let (called, started) = extensions::executable(&self.folder, serve).await;
+        println!("{:<58} {called:>10.1}", "  a tool that is an executable (CPU µs, without its own)");
+        println!("{:<58} {started:>10.1}", "  starting it from a small program, without fork");
         row("loading 200 extensions (ms)", extensions::loading(&self.folder, 200), 1000.0);
     }
 
@@ -313,17 +321,23 @@ impl Bench {
         let server = format!("  b: {{ url: \"http://{backend}/mcp\" }}\n");
         let (plain, plain_address) = self.serving(self.config("open.yaml", &server, None)).await;
         fs::write(self.folder.join("fifty.cedar"), identity::policies(50)).unwrap();
-        let (issuer, token) = identity::issuer().await;
-        let sections = format!("{server}{issuer}cedar: {{ policies: [fifty.cedar] }}\n");
+        let issuer = Issuer::start().await;
+        let sections = format!("{server}{}cedar: {{ policies: [fifty.cedar] }}\n", issuer.config());
         let (guarded, guarded_address) = self.serving(self.config("guarded.yaml", &sections, None)).await;
-        let header = format!("authorization: Bearer {token}\r\n");
+        let (header, pid) = (issuer.header("ann", &["ops", "team1"]), guarded.id().unwrap());
         let mut rounds = Vec::new();
         for _ in 0..ROUNDS {
-            let without = http::cost(&plain_address, plain.id().unwrap(), 32, CALLS / 4).await;
-            let pid = guarded.id().unwrap();
-            rounds.push(http::cost_with(&header, &guarded_address, pid, 32, CALLS / 4).await - without);
+            let without = http::cost(&plain_address, plain.id().unwrap(), 32, CALLS).await;
+            rounds.push(http::cost_with(&header, &guarded_address, pid, 32, CALLS).await - without);
         }
         row_of("a JWT and 50 policies, over a call without (CPU µs)", watched::middle(rounds), 4.0);
+        println!("{:<58} {:>10.1}", "  memory with one user (MB)", cpu::resident(pid));
+        for number in 0..USERS {
+            // Many groups, so that policies tell many of them apart.
+            let group = format!("team{}", number % 100);
+            http::drive(&issuer.header(&format!("user{number}"), &[&group]), &guarded_address, 1, 1).await;
+        }
+        row("memory after 10,000 users (MB)", cpu::resident(pid), 200.0);
     }
 
     async fn memory(&self) {

@@ -94,6 +94,9 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
         take_published(&collected, &world, &mut plan);
     }
     check_interfaces(&plan, &world.snapshot)?;
+    let forwarding =
+        plan.tools.iter().filter(|tool| tool.carrier.as_ref().is_some_and(|it| it.name_argument.is_some()));
+    let _ = world.forwarding.set(forwarding.map(|tool| tool.definition.key().to_owned()).collect());
     plan.on_request = Hook::of(&done.module, &world)?;
     plan.on_other_request = OtherHook::of(&done.module, &world)?;
     let mut notes = world.notes();

@@ -80,6 +80,24 @@ async fn through_call_tool_a_request_counts_once_and_as_the_tool_it_calls() {
 }
 
 #[tokio::test]
+async fn a_tool_of_a_script_that_passes_calls_on_does_not_count_itself() {
+    let script = r#"
+load("@proxy//lib@1.star", "rate_limiter")
+index = search_index(backends()["fake"].tools())
+schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+publish(metadata("do", "", schema, {}), lambda args: index.call(args["name"], {}), over = index, name_argument = "name")
+on_request = rate_limiter({"perUser": {"maxTokens": 1, "refillPeriod": 3600}})
+"#;
+    let config = Config::new().server("fake", &fake_backend(["--only", "echo"])).section(TOKENS);
+    let proxy = Proxy::new(&config.section("sessionInit: {scriptFile: policy.star}")).file("policy.star", script);
+    let proxy = proxy.http().await;
+    let mut ann = session_of(&proxy, "secret-token-of-a").await;
+    assert_eq!(ann.call("do", r#"{"name":"echo"}"#).await.structured(), "{}");
+    let refused = ann.call("do", r#"{"name":"echo"}"#).await;
+    assert!(is_refused(&refused, 3600), "{}", refused.raw);
+}
+
+#[tokio::test]
 async fn calls_of_a_script_count_for_who_sent_it_and_a_refusal_can_be_caught() {
     let limits = "rateLimiting: {tools: [{name: echo, perUser: {maxTokens: 2, refillPeriod: 1h}}]}";
     let proxy = world("code-mode", limits).http().await;

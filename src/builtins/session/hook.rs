@@ -47,10 +47,19 @@ impl Before for Hook {
         let request =
             Context::of(eval)?.host_for(NAME)?.request().map(|request| (request.method.clone(), request.name.clone()));
         let Some((method, name)) = request else { return Ok(None) };
+        let forwards = method == "tools/call" && self.0.forwarding.get().is_some_and(|tools| tools.contains(&*name));
         // The hook gets a copy of the arguments, so that it cannot change those of the handler.
         let arguments = copied(arguments, eval.heap())?;
-        run_hook(&method, &name, arguments, eval)
+        run_hook(&RequestView { method: &method, name: &name, forwards }, arguments, eval)
     }
+}
+
+/// What a hook is told about the request, beside its arguments and who sent it.
+pub(super) struct RequestView<'a> {
+    pub(super) method: &'a str,
+    pub(super) name: &'a str,
+    /// Whether the tool only passes a call on to another tool, for which the hook runs again.
+    pub(super) forwards: bool,
 }
 
 impl fmt::Debug for Hook {
@@ -70,19 +79,19 @@ pub(crate) fn run_for_tool<'v>(
         return Ok(None);
     }
     let arguments = convert::to_starlark(arguments, eval.heap())?;
-    run_hook("tools/call", name, arguments, eval)
+    run_hook(&RequestView { method: "tools/call", name, forwards: false }, arguments, eval)
 }
 
 /// Calls the hook with a request. Returns None if the request may proceed.
 fn run_hook<'v>(
-    method: &str,
-    name: &str,
+    request: &RequestView<'_>,
     arguments: Value<'v>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Option<Value<'v>>> {
     let (context, heap) = (Context::of(eval)?, eval.heap());
     let Some(hook) = context.world::<World>().and_then(|world| world.hook.get()) else { return Ok(None) };
-    let request = request_struct(context.host_for(NAME)?, method, name, arguments, heap)?;
+    let (method, name) = (request.method, request.name);
+    let request = request_struct(context.host_for(NAME)?, request, arguments, heap)?;
     let callee = heap.access_owned_frozen_value(hook);
     let recursion_error = || {
         ScriptError::new(format!(
@@ -119,8 +128,7 @@ pub(super) fn copied<'v>(arguments: &RawRef, heap: Heap<'v>) -> starlark::Result
 /// The struct that a hook receives.
 pub(super) fn request_struct<'v>(
     host: &Host,
-    method: &str,
-    name: &str,
+    request: &RequestView<'_>,
     arguments: Value<'v>,
     heap: Heap<'v>,
 ) -> starlark::Result<Value<'v>> {
@@ -136,8 +144,9 @@ pub(super) fn request_struct<'v>(
     let headers = current.map(|request| request.headers.clone()).unwrap_or_default();
     let headers = heap.alloc(AllocDict(headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))));
     Ok(heap.alloc(AllocStruct([
-        ("method", heap.alloc(method)),
-        ("name", heap.alloc(name)),
+        ("method", heap.alloc(request.method)),
+        ("name", heap.alloc(request.name)),
+        ("forwards", heap.alloc(request.forwards)),
         ("arguments", arguments),
         ("user", user),
         ("client", client),

@@ -8,7 +8,7 @@ use starlark::environment::FrozenModule;
 use starlark::eval::Evaluator;
 use starlark::values::Value;
 
-use super::hook::{copied, function, request_struct};
+use super::hook::{RequestView, copied, function, request_struct};
 use super::world::World;
 use crate::diagnostic::Diagnostic;
 use crate::json::RawRef;
@@ -41,7 +41,8 @@ impl Before for OtherHook {
         let host = context.host_for(NAME)?;
         let (Some(current), Some(hook)) = (host.request(), self.0.other_hook.get()) else { return Ok(None) };
         let (method, name) = (current.method.clone(), current.name.clone());
-        let request = request_struct(host, &method, &name, copied(arguments, heap)?, heap)?;
+        let view = RequestView { method: &method, name: &name, forwards: false };
+        let request = request_struct(host, &view, copied(arguments, heap)?, heap)?;
         let callee = heap.access_owned_frozen_value(hook);
         let answer = context.invoke(eval, callee, &[request], &[])?;
         if answer.is_none() {

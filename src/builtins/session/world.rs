@@ -1,6 +1,6 @@
 //! The state that the built-ins of one run of a session script share: their inputs, and what they record.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
@@ -24,6 +24,8 @@ pub struct World {
     pub hook: OnceLock<OwnedFrozenValue>,
     /// The script's function `on_other_request`; set after the top level has run.
     pub other_hook: OnceLock<OwnedFrozenValue>,
+    /// The published tools that only pass a call on to another tool; set after the top level has run.
+    pub forwarding: OnceLock<HashSet<String>>,
     notes: Arc<Mutex<Notes>>,
 }
 
@@ -66,6 +68,7 @@ impl World {
             surface_key,
             hook: OnceLock::new(),
             other_hook: OnceLock::new(),
+            forwarding: OnceLock::new(),
             notes: Arc::default(),
         }
     }

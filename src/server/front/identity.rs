@@ -118,7 +118,7 @@ impl Identity {
         if let Some(principal) = self.static_user(token) {
             return FirstLook::Done(Ok(Caller::new(principal)));
         }
-        if token.is_empty() || token.contains(|letter: char| letter.is_ascii_whitespace()) {
+        if token.is_empty() || token.bytes().any(|byte| byte.is_ascii_whitespace()) {
             return FirstLook::Done(Err(AuthFailure::Malformed("the header Authorization has no valid bearer token")));
         }
         match &self.verifier {

@@ -1,6 +1,7 @@
 //! The chain of an audit log: every line has a number and the hash of the line before it.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::key::AuditKey;
@@ -12,6 +13,18 @@ const VERSION: u64 = 1;
 /// The hash of a line without its line feed.
 pub(super) fn hash(line: &[u8]) -> String {
     format!("sha256:{}", hex(&Sha256::digest(line)))
+}
+
+#[derive(Serialize)]
+struct ChainedLine<'a, T> {
+    v: u64,
+    seq: u64,
+    #[serde(flatten)]
+    content: &'a T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+    /// The hash of the line before.
+    prev: Option<&'a str>,
 }
 
 /// The end of a chain, to which lines are added.
@@ -48,18 +61,13 @@ impl Chain {
         Some(Chain { seq, head: Some(hash(line)), key: self.key.clone() })
     }
 
-    /// Makes a line, without its line feed, and adds it to the chain.
-    pub(super) fn link(&mut self, content: Map<String, Value>) -> String {
+    /// Makes a line, without its line feed, and adds it to the chain. The content is an object.
+    pub(super) fn link(&mut self, content: &impl Serialize) -> String {
         self.seq += 1;
-        let mut line = Map::with_capacity(content.len() + 4);
-        line.insert("v".to_owned(), VERSION.into());
-        line.insert("seq".to_owned(), self.seq.into());
-        line.extend(content);
-        if let Some(key) = &self.key {
-            line.insert("key".to_owned(), key.id().into());
-        }
-        line.insert("prev".to_owned(), json!(self.head));
-        let line = Value::Object(line).to_string();
+        let key = self.key.as_ref().map(AuditKey::id);
+        let line = ChainedLine { v: VERSION, seq: self.seq, content, key, prev: self.head.as_deref() };
+        // Fails only for what is no object.
+        let line = serde_json::to_string(&line).unwrap_or_default();
         self.head = Some(hash(line.as_bytes()));
         line
     }
@@ -72,7 +80,7 @@ impl Chain {
         content.insert("at".to_owned(), at.into());
         content.insert("type".to_owned(), "seal".into());
         content.insert("seal".to_owned(), seal.into());
-        Some(self.link(content))
+        Some(self.link(&content))
     }
 }
 
@@ -83,12 +91,12 @@ mod tests {
     #[test]
     fn a_chain_continues_behind_its_last_line() {
         let mut chain = Chain::new(None);
-        let first = chain.link(Map::new());
+        let first = chain.link(&Map::new());
         assert_eq!(first, r#"{"v":1,"seq":1,"prev":null}"#);
-        let second = chain.link(Map::new());
+        let second = chain.link(&Map::new());
         assert!(second.contains(&format!("\"prev\":\"{}\"", hash(first.as_bytes()))), "{second}");
         let mut continued = Chain::new(None).after(second.as_bytes()).unwrap();
-        assert_eq!(continued.link(Map::new()), chain.link(Map::new()));
+        assert_eq!(continued.link(&Map::new()), chain.link(&Map::new()));
         assert!(Chain::new(None).after(b"hello").is_none());
         assert!(Chain::new(None).after(br#"{"seq":1}"#).is_none());
     }

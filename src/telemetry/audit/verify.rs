@@ -229,7 +229,7 @@ mod tests {
             fs::create_dir_all(&folder).unwrap();
             let key = AuditKey::new(&Secret::new("k"));
             let mut chain = Chain::new(Some(key.clone()));
-            let line = |chain: &mut Chain, text: &str| chain.link(Map::from_iter([("text".to_owned(), json!(text))]));
+            let line = |chain: &mut Chain, text: &str| chain.link(&Map::from_iter([("text".to_owned(), json!(text))]));
             let mut lines: Vec<String> = ["a", "b", "c"].iter().map(|text| line(&mut chain, text)).collect();
             lines.push(chain.seal("now".to_owned()).unwrap());
             lines.extend(["d", "e"].iter().map(|text| line(&mut chain, text)));
@@ -296,7 +296,7 @@ mod tests {
     fn a_chain_that_was_made_anew_has_no_seal_of_the_key() {
         let world = TwoFiles::new("forged");
         let mut forged = Chain::new(Some(AuditKey::new(&Secret::new("other"))));
-        let mut lines: Vec<String> = (0..3).map(|_| forged.link(Map::new())).collect();
+        let mut lines: Vec<String> = (0..3).map(|_| forged.link(&Map::new())).collect();
         lines.push(forged.seal("now".to_owned()).unwrap());
         let own = lines[3].replace("\"key\":\"", "\"key\":\"x");
         world.write(&lines);
@@ -324,8 +324,8 @@ mod tests {
     fn a_line_that_was_cut_off_is_no_fault_if_the_next_process_says_so() {
         let world = TwoFiles::new("torn");
         let mut chain = Chain::new(None);
-        let first = chain.link(Map::new());
-        let next = chain.link(Map::from_iter([("torn".to_owned(), json!(hash(b"{\"v\":1,\"se")))]));
+        let first = chain.link(&Map::new());
+        let next = chain.link(&Map::from_iter([("torn".to_owned(), json!(hash(b"{\"v\":1,\"se")))]));
         fs::write(&world.files[0], format!("{first}\n{{\"v\":1,\"se\n{next}\n")).unwrap();
         assert_eq!(verify(&world.files[..1], None, None).unwrap().torn, 1);
         fs::write(&world.files[0], format!("{first}\n{{\"v\":1,\"s\n{next}\n")).unwrap();

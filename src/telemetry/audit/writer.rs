@@ -180,7 +180,7 @@ impl Writer {
             // Where little fits, as much as possible is written.
             let batch = if self.state.is_failing() { 1 } else { BATCH };
             for (entry, weight) in self.pending.iter().take(batch) {
-                text += &chain.link(line::of(entry, &self.options));
+                text += &chain.link(&line::of(entry, &self.options));
                 text.push('\n');
                 (taken, bytes) = (taken + 1, bytes + weight);
                 if size + text.len() as u64 >= self.settings.max_size {
@@ -206,7 +206,7 @@ impl Writer {
     fn write_gap(&mut self) -> io::Result<()> {
         let lost = self.state.lost();
         let mut chain = self.chain.clone();
-        let line = chain.link(content("log_gap", [("lost", json!(lost)), ("why", self.state.failure().into())]));
+        let line = chain.link(&content("log_gap", [("lost", json!(lost)), ("why", self.state.failure().into())]));
         self.append(chain, &(line + "\n"))?;
         self.state.mentioned(lost);
         Ok(())
@@ -269,7 +269,7 @@ impl Writer {
             members.push(("torn", hash(&tail.torn).into()));
             text.push('\n');
         }
-        text += &chain.link(content("log_opened", members));
+        text += &chain.link(&content("log_opened", members));
         text.push('\n');
         self.file = Some(file);
         let opened = self.append(chain, &text);

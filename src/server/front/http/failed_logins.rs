@@ -1,5 +1,8 @@
 //! Requests without a valid token: counted, slowed down for each address, and reported in the log. Requests with a valid
 //! token are not affected, whatever others at the same address do.
+//!
+//! The crate `governor` does not fit: it says whether something is allowed now, but gives nobody a place in a queue, and
+//! its keyed limiters have no limit of keys.
 
 use std::collections::HashMap;
 use std::fmt;
