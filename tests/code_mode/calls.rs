@@ -251,8 +251,10 @@ def waits_for_a_server(args):
     return backends()['fake'].tools()[0][1]({'ms': 600000})
 
 def computes(args):
+    # Long steps: it shall exceed the time before it exceeds the number of steps.
+    numbers = list(range(20000))
     for i in range(1000000000):
-        pass
+        max(numbers)
 
 handlers = {'slow_handler': slow_handler, 'caught': caught, 'branches': branches, 'waits_for_a_server': waits_for_a_server, 'computes': computes}
 tools = [(metadata(name, '', {}, {}), handler) for name, handler in handlers.items()]
@@ -290,12 +292,12 @@ def describe_extension():
         let value = returned(&proxy.client.call("run", &json!({ "script": source }).to_string()).await);
         let late = value[0].as_str().expect("text");
         // What notices it first says so: the tool, the server it calls, or who called the tool.
-        let noticed = ["did not answer within 1 s", "did not respond within 1 s", "the call's deadline has passed"];
+        let noticed = ["did not answer within ", "did not respond within ", "the call's deadline has passed"];
         assert!(late.starts_with(expected) && noticed.iter().any(|text| late.contains(text)), "{call}: {value}");
         assert_eq!(value[1], "here", "{call}");
     }
     // A handler that learns of it from the server can say so itself.
     let source = "return attempt(waits_for_a_server).error";
     let value = returned(&proxy.client.call("run", &json!({ "script": source }).to_string()).await);
-    assert!(value.as_str().expect("text").contains(" within 1 s"), "{value}");
+    assert!(value.as_str().expect("text").contains(" within "), "{value}");
 }

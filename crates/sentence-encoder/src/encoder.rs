@@ -101,7 +101,7 @@ impl Encoder {
                 return unsafe { self.run_with_avx2(texts, vectors) };
             }
         }
-        // Each of the 16 numbers that are computed at a time needs a register for four of them.
+        // A register holds four of the sixteen numbers that are computed at a time.
         const FUSED: bool = cfg!(target_arch = "aarch64");
         self.run_with::<FUSED, { if FUSED { 6 } else { 3 } }>(texts, vectors);
     }
@@ -176,5 +176,31 @@ impl Layer {
         gelu(&mut inner);
         add(states, &self.output.apply::<FUSED, ROWS>(&inner));
         self.output_norm.apply(states);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "instructions that not every processor has"))]
+    fn every_set_of_instructions_computes_the_same() {
+        let encoder = Encoder::new(&ModelFiles::BUILTIN).unwrap();
+        let texts = ["send an e-mail to everybody in the team", "x"].map(|text| encoder.tokens(text));
+        let (mut expected, mut found) = (Vec::new(), vec![Vec::new()]);
+        encoder.run(&texts, &mut expected);
+        encoder.run_with::<false, 3>(&texts, &mut found[0]);
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            found.push(Vec::new());
+            // SAFETY: the processor has these instructions.
+            unsafe { encoder.run_with_avx2(&texts, &mut found[1]) };
+        }
+        for found in found.concat().concat().chunks(2 * WIDTH) {
+            for (found, expected) in found.iter().zip(expected.concat()) {
+                assert!((found - expected).abs() < 1e-5, "{found} instead of {expected}");
+            }
+        }
     }
 }
