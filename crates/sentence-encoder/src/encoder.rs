@@ -186,7 +186,7 @@ mod tests {
     #[test]
     #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "instructions that not every processor has"))]
     fn every_set_of_instructions_computes_the_same() {
-        let encoder = Encoder::new(&ModelFiles::BUILTIN).unwrap();
+        let encoder = Encoder::new(ModelFiles::builtin()).unwrap();
         let texts = ["send an e-mail to everybody in the team", "x"].map(|text| encoder.tokens(text));
         let (mut expected, mut found) = (Vec::new(), vec![Vec::new()]);
         encoder.run(&texts, &mut expected);

@@ -23,11 +23,15 @@ pub struct ModelFiles {
 }
 
 impl ModelFiles {
-    pub const BUILTIN: ModelFiles = ModelFiles {
-        manifest: include_str!("../model/manifest.json"),
-        weights: include_bytes!("../model/model.bin"),
-        vocabulary: include_str!("../model/vocab.txt"),
-    };
+    /// The model that is part of the program. A static, because every crate that uses a constant has a copy of it.
+    pub fn builtin() -> &'static Self {
+        static FILES: ModelFiles = ModelFiles {
+            manifest: include_str!("../model/manifest.json"),
+            weights: include_bytes!("../model/model.bin"),
+            vocabulary: include_str!("../model/vocab.txt"),
+        };
+        &FILES
+    }
 }
 
 #[derive(Deserialize)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{Encoder, ModelFiles};
 
-static ENCODER: LazyLock<Encoder> = LazyLock::new(|| Encoder::new(&ModelFiles::BUILTIN).unwrap());
+static ENCODER: LazyLock<Encoder> = LazyLock::new(|| Encoder::new(ModelFiles::builtin()).unwrap());
 
 fn reference() -> Value {
     serde_json::from_str(include_str!("../reference_vectors.json")).unwrap()
@@ -77,7 +77,7 @@ fn every_text_has_tokens_and_no_text_too_many() {
 
 #[test]
 fn a_damaged_model_is_recognized() {
-    let files = ModelFiles::BUILTIN;
+    let files = *ModelFiles::builtin();
     let check = |files: ModelFiles| Encoder::check(&files).map_err(|error| error.to_string());
     assert_eq!(check(files), Ok(()));
     let cut = &files.weights[..files.weights.len() - 1];

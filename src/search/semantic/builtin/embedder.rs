@@ -31,7 +31,7 @@ pub struct BuiltinEmbedder {
 impl BuiltinEmbedder {
     /// Fails if a part of the model is missing. Does not unpack it.
     pub fn new(cache_folder: Option<&Path>, runtime: Option<Handle>) -> Result<Self, ModelError> {
-        Encoder::check(&ModelFiles::BUILTIN)?;
+        Encoder::check(ModelFiles::builtin())?;
         Ok(BuiltinEmbedder { vectors: VectorCache::new(cache_folder, IDENTITY), runtime })
     }
 }
@@ -67,6 +67,6 @@ impl Embedder for BuiltinEmbedder {
 }
 
 fn encoder() -> Result<&'static Encoder, EmbedError> {
-    let encoder = ENCODER.get_or_init(|| Encoder::new(&ModelFiles::BUILTIN));
+    let encoder = ENCODER.get_or_init(|| Encoder::new(ModelFiles::builtin()));
     encoder.as_ref().map_err(|error| EmbedError::Unusable(error.to_string()))
 }

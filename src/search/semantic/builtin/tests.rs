@@ -28,7 +28,7 @@ fn a_query_of_several_parts_is_compared_and_fused_as_in_the_reference() {
     let reference: Value =
         serde_json::from_str(include_str!("../../../../crates/sentence-encoder/reference_vectors.json")).unwrap();
     let texts: Vec<&str> = reference["texts"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
-    let encoder = Encoder::new(&ModelFiles::BUILTIN).unwrap();
+    let encoder = Encoder::new(ModelFiles::builtin()).unwrap();
     let (tools, query) = (encoder.embed(&texts[..10]), texts[19]);
     let parts = segments(query);
     assert_eq!(Value::from(parts.clone()), reference["segments_of_last_query"]);
