@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::call_line::{CallLine, ShownValue, Subject};
+use super::audited_call::{AuditSubject, AuditedCall, ShownValue};
 use super::key::AuditKey;
 use crate::config::{Audit, AuditDetail};
 use crate::json::Raw;
@@ -110,16 +110,16 @@ pub(super) fn event_type(method: &str) -> Option<&'static str> {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum LineContent<'a> {
-    Call(Box<CallLine<'a>>),
+    Call(Box<AuditedCall<'a>>),
     Other(Value),
 }
 
 pub(super) fn of<'a>(entry: &'a AuditEntry, options: &LineOptions) -> LineContent<'a> {
     LineContent::Other(match entry {
-        AuditEntry::Call(record) => return LineContent::Call(Box::new(CallLine::of(record, options))),
+        AuditEntry::Call(record) => return LineContent::Call(Box::new(AuditedCall::of(record, options))),
         AuditEntry::Script { at, principal, item, message, fields } => json!({
             "id": Uuid::now_v7().to_string(), "at": timestamp(*at), "type": "script",
-            "subject": Subject::of(principal, None, None), "target": {"name": item.as_ref()},
+            "subject": AuditSubject::of(principal, None, None), "target": {"name": item.as_ref()},
             "message": message, "fields": fields,
         }),
         AuditEntry::Unauthenticated { at, requests, last_peer } => json!({

@@ -2,7 +2,7 @@
 //! calls only hand their records over.
 
 mod audit_log;
-mod call_line;
+mod audited_call;
 mod chain;
 mod file;
 mod key;

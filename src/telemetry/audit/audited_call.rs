@@ -14,15 +14,15 @@ use crate::model::{
 };
 
 #[derive(Serialize)]
-pub(super) struct CallLine<'a> {
+pub(super) struct AuditedCall<'a> {
     id: &'a str,
     at: String,
     #[serde(rename = "type")]
     event: &'static str,
     outcome: &'static str,
-    subject: Subject<'a>,
-    source: Source,
-    target: Target<'a>,
+    subject: AuditSubject<'a>,
+    source: AuditSource,
+    target: AuditTarget<'a>,
     policy: DecidedBy<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<&'a str>,
@@ -30,7 +30,7 @@ pub(super) struct CallLine<'a> {
     result: ShownValue,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
-    calls: Vec<ServerCallLine<'a>>,
+    calls: Vec<AuditedServerCall<'a>>,
     #[serde(rename = "moreCalls", skip_serializing_if = "Option::is_none")]
     more_calls: Option<usize>,
     ms: f64,
@@ -38,7 +38,7 @@ pub(super) struct CallLine<'a> {
     trace: Option<String>,
 }
 
-impl<'a> CallLine<'a> {
+impl<'a> AuditedCall<'a> {
     pub(super) fn of(record: &'a CallRecord, options: &LineOptions) -> Self {
         let kind = match record.source {
             CallSource::Http => "network",
@@ -53,20 +53,20 @@ impl<'a> CallLine<'a> {
         let meta = sent.as_ref().and_then(|sent| Object::of(sent.get("_meta")?).ok());
         let theirs =
             || meta.and_then(|meta| TraceContext::parse(&meta.string("traceparent")?)).map(|parent| parent.trace);
-        CallLine {
+        AuditedCall {
             id: &record.id,
             at: timestamp(record.began),
             event: event_type(&record.method).unwrap_or_default(),
             outcome: outcome(record),
-            subject: Subject::of(&record.principal, Some(&record.client), record.session.as_deref()),
-            source: Source { kind, value: record.peer.as_ref().map(ToString::to_string) },
-            target: Target::of(record),
+            subject: AuditSubject::of(&record.principal, Some(&record.client), record.session.as_deref()),
+            source: AuditSource { kind, value: record.peer.as_ref().map(ToString::to_string) },
+            target: AuditTarget::of(record),
             policy: DecidedBy::of(record, options),
             call: record.call.as_deref(),
             calls: record
                 .server_calls
                 .iter()
-                .map(|call| ServerCallLine::of(call, (arguments, &shown), options))
+                .map(|call| AuditedServerCall::of(call, (arguments, &shown), options))
                 .collect(),
             arguments: shown,
             result: ShownValue { is_error: record.outcome == CallOutcome::ToolError, ..result },
@@ -79,7 +79,7 @@ impl<'a> CallLine<'a> {
 }
 
 #[derive(Serialize)]
-struct Source {
+struct AuditSource {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ struct Source {
 
 /// Who called.
 #[derive(Serialize)]
-pub(super) struct Subject<'a> {
+pub(super) struct AuditSubject<'a> {
     sub: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     groups: &'a [String],
@@ -103,10 +103,10 @@ pub(super) struct Subject<'a> {
     session: Option<&'a str>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> AuditSubject<'a> {
     pub(super) fn of(principal: &'a Principal, client: Option<&ClientInfo>, session: Option<&'a str>) -> Self {
         let client = client.map(|client| (client.name(), client.version())).filter(|(name, _)| !name.is_empty());
-        Subject {
+        AuditSubject {
             sub: principal.sub(),
             groups: &principal.groups,
             issuer: principal.issuer(),
@@ -120,7 +120,7 @@ impl<'a> Subject<'a> {
 /// What is used: an item, or what is no item.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Target<'a> {
+enum AuditTarget<'a> {
     Method {
         method: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,14 +139,14 @@ enum Target<'a> {
     },
 }
 
-impl<'a> Target<'a> {
+impl<'a> AuditTarget<'a> {
     fn of(record: &'a CallRecord) -> Self {
         let Some(RecordedItem { kind, name, origin, definition }) = &record.item else {
             let server = record.server_calls.first().map(|call| call.server.as_ref());
-            return Target::Method { method: &record.method, server };
+            return AuditTarget::Method { method: &record.method, server };
         };
         let kind = if *kind == ItemKind::ResourceTemplate { ItemKind::Resource } else { *kind };
-        Target::Item {
+        AuditTarget::Item {
             kind: kind.noun(),
             name,
             server: origin.as_ref().map(|(server, _)| server.as_ref()),
@@ -231,7 +231,7 @@ fn error(outcome: &CallOutcome) -> Option<Value> {
 
 /// A call of a server.
 #[derive(Serialize)]
-struct ServerCallLine<'a> {
+struct AuditedServerCall<'a> {
     server: &'a str,
     method: &'a str,
     name: Option<String>,
@@ -241,13 +241,13 @@ struct ServerCallLine<'a> {
     ms: f64,
 }
 
-impl<'a> ServerCallLine<'a> {
+impl<'a> AuditedServerCall<'a> {
     /// Most have the arguments of the client, as they are already shown.
     fn of(call: &'a ServerCallRecord, client: (Option<&str>, &ShownValue), options: &LineOptions) -> Self {
         let (of_client, shown) = client;
         let sent = Object::of(&call.params).ok();
         let arguments = sent.as_ref().and_then(|sent| sent.get("arguments")).map(|arguments| arguments.get());
-        ServerCallLine {
+        AuditedServerCall {
             server: &call.server,
             method: &call.method,
             name: sent.as_ref().and_then(|sent| sent.string("name").or_else(|| sent.string("uri"))),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     fn of_call(record: &CallRecord, options: &LineOptions) -> Value {
-        serde_json::to_value(CallLine::of(record, options)).unwrap()
+        serde_json::to_value(AuditedCall::of(record, options)).unwrap()
     }
 
     fn error(code: i64) -> CallOutcome {
