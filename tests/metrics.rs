@@ -116,6 +116,27 @@ async fn sigterm_makes_the_proxy_unready_at_once_and_loses_no_call() {
 }
 
 #[tokio::test]
+async fn a_stream_that_ends_with_the_proxy_says_when_to_ask_again() {
+    let (proxy, _) = proxy("serve: {drainTimeout: 30s}").await;
+    // Given a stateless client that listens,
+    let listen = HttpRequest::modern("1", "subscriptions/listen", r#"{"notifications":{"toolsListChanged":true}}"#);
+    let mut stream = proxy.client().send(&listen).await;
+    let first = stream.next_event().await.expect("an acknowledgment");
+    assert_eq!(first.retry, None);
+    // when the proxy is told to stop,
+    proxy.program.terminate();
+    // then the listen has its result, and the last event a time to wait.
+    let last = loop {
+        let event = stream.next_event().await.expect("the stream ends with a result");
+        if event.data.as_ref().is_some_and(|data| data.contains("\"result\"")) {
+            break event;
+        }
+    };
+    assert_eq!(last.retry.as_deref(), Some("1000"));
+    assert_eq!(stream.next_event().await, None);
+}
+
+#[tokio::test]
 async fn a_port_that_is_taken_is_a_warning() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let section = format!("telemetry: {{metrics: '{}'}}", taken.local_addr().expect("it is bound"));

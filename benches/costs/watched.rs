@@ -35,8 +35,9 @@ pub fn unread() -> f64 {
         let recorded = RecordedRequest::begin(&telemetry, origin);
         recorded.recording().set_item(&item);
         let called = Instant::now();
-        server.record("tools/call", called.elapsed(), &CallOutcome::Ok);
-        recorded.recording().server_called(called.elapsed(), None);
+        let ended = Instant::now();
+        server.record("tools/call", ended, ended - called, &CallOutcome::Ok);
+        recorded.recording().server_called(ended - called, None);
         recorded.end(Some(black_box(&result)));
     }
     began.elapsed().as_secs_f64() * 1e6 / f64::from(RECORDS)

@@ -17,7 +17,7 @@ use super::events::{CallEvent, CallRequest, ExecRequest};
 use super::find::{FindRequest, find, searchable};
 use super::health::Health;
 use super::operator::{Operator, UseError};
-use super::questions::Questions;
+use super::questions::OperatorQuestions;
 use super::recorded_calls::CallRecorder;
 use super::report::SurfaceReport;
 use crate::bearer::named_user;
@@ -44,7 +44,7 @@ pub struct ControlApi {
     /// The user who has started the proxy.
     pub(super) local: Principal,
     pub(super) recorder: Arc<CallRecorder>,
-    questions: Arc<Questions>,
+    questions: Arc<OperatorQuestions>,
     logs: LogsProvider,
     /// The folder of the control sockets.
     folder: PathBuf,

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::events::CallEvent;
-use super::questions::Questions;
+use super::questions::OperatorQuestions;
 use crate::backend::{Peer, Question};
 use crate::json::{Raw, RawRef};
 use crate::model::{Abilities, Era, Owner, PersonKey, Principal};
@@ -26,7 +26,7 @@ pub(super) struct EventPeer {
     person: Owner,
     abilities: Abilities,
     frames: mpsc::Sender<OutboundMessage>,
-    questions: Arc<Questions>,
+    questions: Arc<OperatorQuestions>,
     gone: CancellationToken,
     /// Ends the connections that servers have for this caller alone.
     _leaving: DropGuard,
@@ -37,7 +37,7 @@ impl EventPeer {
         principal: &Principal,
         abilities: Abilities,
         frames: mpsc::Sender<OutboundMessage>,
-        questions: &Arc<Questions>,
+        questions: &Arc<OperatorQuestions>,
     ) -> Self {
         let gone = CancellationToken::new();
         EventPeer {

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::json::Raw;
 
 #[derive(Debug, Default)]
-pub(super) struct Questions(Mutex<Waiting>);
+pub(super) struct OperatorQuestions(Mutex<Waiting>);
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -18,20 +18,20 @@ struct Waiting {
 }
 
 /// An open question. Dropping it withdraws the question.
-pub(super) struct OpenQuestion {
+pub(super) struct OperatorQuestion {
     pub(super) id: u64,
     pub(super) answer: oneshot::Receiver<Raw>,
-    questions: Arc<Questions>,
+    questions: Arc<OperatorQuestions>,
 }
 
-impl Questions {
-    pub(super) fn open(self: &Arc<Self>) -> OpenQuestion {
+impl OperatorQuestions {
+    pub(super) fn open(self: &Arc<Self>) -> OperatorQuestion {
         let (sender, answer) = oneshot::channel();
         let mut waiting = self.0.lock();
         waiting.last += 1;
         let id = waiting.last;
         waiting.answers.insert(id, sender);
-        OpenQuestion { id, answer, questions: Arc::clone(self) }
+        OperatorQuestion { id, answer, questions: Arc::clone(self) }
     }
 
     /// Answers a question. Returns whether it was still open.
@@ -41,7 +41,7 @@ impl Questions {
     }
 }
 
-impl Drop for OpenQuestion {
+impl Drop for OperatorQuestion {
     fn drop(&mut self) {
         self.questions.0.lock().answers.remove(&self.id);
     }

@@ -12,10 +12,10 @@ use tokio::runtime::Handle;
 use super::call_outcome;
 use super::logged_call::LoggedCall;
 use super::permit::Permit;
-use crate::backend::{Answer, Backend, BackendCall, CallError, Listener, Subscriber, Subscription};
+use crate::backend::{Answer, Backend, BackendCall, CallError, Subscriber, Subscription, UpdateListener};
 use crate::cedar::CurrentPolicies;
 use crate::json::Raw;
-use crate::model::{Owner, ServerCallRecord, SpanId};
+use crate::model::{Owner, ServerAddress, ServerCallRecord, SpanId};
 use crate::telemetry::{CallRecording, ServerStats, Telemetry};
 
 /// The configured backends by name, with their call statistics. A reload creates a new dispatcher.
@@ -30,6 +30,7 @@ pub struct Dispatcher {
 struct DispatchTarget {
     backend: Arc<dyn Backend>,
     stats: Arc<ServerStats>,
+    address: Option<Arc<ServerAddress>>,
 }
 
 impl Dispatcher {
@@ -44,7 +45,8 @@ impl Dispatcher {
         let targets = backends.iter().map(|backend| {
             let name = Arc::clone(&backend.view().name);
             let stats = self.telemetry.server(&name);
-            (name, DispatchTarget { backend: Arc::clone(backend), stats })
+            let address = backend.connected().and_then(|server| server.address());
+            (name, DispatchTarget { backend: Arc::clone(backend), stats, address })
         });
         Dispatcher {
             backends: Arc::new(targets.collect()),
@@ -85,7 +87,7 @@ impl Dispatcher {
         backend: &Arc<str>,
         uri: &str,
         subscriber: &Subscriber,
-        listener: Listener,
+        listener: UpdateListener,
         _permit: Permit,
     ) -> Result<Subscription, CallError> {
         match self.find(backend)?.backend.connected() {
@@ -197,6 +199,7 @@ struct CallDetails {
     began: SystemTime,
     params: Raw,
     is_local: bool,
+    address: Option<Arc<ServerAddress>>,
     span: Option<SpanId>,
 }
 
@@ -214,6 +217,7 @@ impl<'a> CountedCall<'a> {
             began: SystemTime::now(),
             params: Raw::clone(&call.params),
             is_local: target.backend.is_in_process(),
+            address: target.address.clone(),
             span,
         };
         let (began, method) = (Instant::now(), call.method.clone());
@@ -221,10 +225,11 @@ impl<'a> CountedCall<'a> {
     }
 
     fn end(self, outcome: &Result<Answer, CallError>) {
-        let duration: Duration = self.began.elapsed();
+        let ended = Instant::now();
+        let duration: Duration = ended - self.began;
         let result = outcome.as_ref().map(|answer| &answer.result);
         let counted = call_outcome::of_call(result);
-        self.stats.record(&self.method, duration, &counted);
+        self.stats.record(&self.method, ended, duration, &counted);
         let Some(recording) = self.recording else { return };
         let record = self.details.map(|details| ServerCallRecord {
             server: details.server,
@@ -235,6 +240,7 @@ impl<'a> CountedCall<'a> {
             result: result.ok().cloned(),
             outcome: counted,
             is_local: details.is_local,
+            address: details.address,
             span: details.span,
         });
         recording.server_called(duration, record);

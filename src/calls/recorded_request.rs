@@ -134,7 +134,9 @@ impl Drop for RecordedRequest<'_> {
             replay: noted.replay,
             trace: self.recording.trace().cloned(),
         };
-        log(&record, duration);
+        if tracing::enabled!(target: "request", Level::DEBUG, server) {
+            log(&record, duration);
+        }
         self.recording.telemetry().read(&Arc::new(record));
     }
 }

@@ -60,7 +60,7 @@ impl EntityTypes {
     }
 
     /// The entity of the caller, with what the entity file says about it.
-    pub(super) fn caller(&self, caller: AccessCaller<'_>, claims: &Claims, file: &Entities) -> Option<Entity> {
+    pub(super) fn caller(&self, caller: AccessCaller<'_>, claims: &ClaimAttributes, file: &Entities) -> Option<Entity> {
         let principal = caller.principal;
         let mut attributes = claims.flat.clone();
         attributes.insert("claims".to_owned(), claims.record.clone());
@@ -120,12 +120,12 @@ impl EntityTypes {
 }
 
 /// The claims of a caller in both forms.
-pub(super) struct Claims {
+pub(super) struct ClaimAttributes {
     pub(super) flat: Attributes,
     record: RestrictedExpression,
 }
 
-impl Claims {
+impl ClaimAttributes {
     pub(super) fn of(caller: AccessCaller<'_>) -> Self {
         let principal = caller.principal;
         let mut claims: Map<String, Value> = serde_json::from_str(&principal.claims).unwrap_or_default();
@@ -141,7 +141,7 @@ impl Claims {
         if !principal.groups.is_empty() {
             add("groups", principal.groups.to_vec().into());
         }
-        Claims { flat: values::flat_claims(&claims), record: record(values::record(&claims)) }
+        ClaimAttributes { flat: values::flat_claims(&claims), record: record(values::record(&claims)) }
     }
 }
 
@@ -155,14 +155,14 @@ fn record(converted: Converted) -> RestrictedExpression {
 }
 
 /// The arguments of a use, in both forms.
-pub(super) struct Arguments {
+pub(super) struct ArgumentAttributes {
     flat: Converted,
     whole: Converted,
 }
 
-impl Arguments {
+impl ArgumentAttributes {
     pub(super) fn of(values: &Map<String, Value>) -> Self {
-        Arguments { flat: values::flat_arguments(values), whole: values::record(values) }
+        ArgumentAttributes { flat: values::flat_arguments(values), whole: values::record(values) }
     }
 
     pub(super) fn flat(&self) -> &Attributes {
@@ -178,8 +178,8 @@ impl Arguments {
 /// The context of a question. Without arguments it has no attribute that is made from them.
 pub(super) fn context(
     caller: AccessCaller<'_>,
-    claims: &Claims,
-    arguments: Option<Arguments>,
+    claims: &ClaimAttributes,
+    arguments: Option<ArgumentAttributes>,
     via: &str,
 ) -> Option<Context> {
     let mut pairs: HashMap<String, RestrictedExpression> = claims.flat.clone();

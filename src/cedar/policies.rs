@@ -13,7 +13,7 @@ use serde_json::Map;
 use super::access::{AccessCaller, AccessItem, AccessRequest, Decision, Listed};
 use super::action::PolicyAction;
 use super::analysis::{Reads, is_of_arguments};
-use super::entities::{self, Arguments, Claims, EntityTypes};
+use super::entities::{self, ArgumentAttributes, ClaimAttributes, EntityTypes};
 use super::error_log::ErrorLog;
 use super::load::{self, LoadedPolicy, PolicyTexts};
 use super::scope::{CallerClass, ListCache, NamedPrincipals, ScopeCache, ScopedPolicies};
@@ -153,17 +153,17 @@ impl Policies {
             false => None,
         };
         let is_readable = !matches!(arguments, Some(Err(_)));
-        let arguments = arguments.and_then(Result::ok).map(|arguments| Arguments::of(&arguments));
+        let arguments = arguments.and_then(Result::ok).map(|arguments| ArgumentAttributes::of(&arguments));
         // No policy can be evaluated on what is no JSON object, or on a value that Cedar cannot hold: a `forbid` or an `unless`
         // would not see what the server gets.
-        if !is_readable || arguments.as_ref().is_some_and(Arguments::is_incomplete) {
+        if !is_readable || arguments.as_ref().is_some_and(ArgumentAttributes::is_incomplete) {
             for policy in &scoped.forbids_on_arguments {
                 self.errors.failed(policy, "forbid", "an argument has a value that Cedar cannot hold");
             }
             return Decision::Denied { policies: scoped.forbids_on_arguments.clone(), message: None };
         }
-        let claims = Claims::of(request.caller);
-        let flat = arguments.as_ref().map(Arguments::flat);
+        let claims = ClaimAttributes::of(request.caller);
+        let flat = arguments.as_ref().map(ArgumentAttributes::flat);
         let entities = self.entities(request.caller, &claims, &[(&request.item, &item)], flat);
         let context = entities::context(request.caller, &claims, arguments, request.via);
         let response = entities.zip(context).and_then(|(entities, context)| {
@@ -192,7 +192,7 @@ impl Policies {
         class: &CallerClass,
         items: &[AccessItem<'_>],
     ) -> Option<Vec<Listed>> {
-        let claims = Claims::of(caller);
+        let claims = ClaimAttributes::of(caller);
         let mut listed = vec![Listed::No; items.len()];
         let mut rest: Vec<(usize, EntityUid)> =
             items.iter().map(|item| self.types.item_uid(item)).enumerate().collect();
@@ -230,7 +230,7 @@ impl Policies {
     fn entities(
         &self,
         caller: AccessCaller<'_>,
-        claims: &Claims,
+        claims: &ClaimAttributes,
         items: &[(&AccessItem<'_>, &EntityUid)],
         arguments: Option<&super::values::Attributes>,
     ) -> Option<Entities> {

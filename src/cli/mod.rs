@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
 
-use commands::Command;
+use commands::ProxyCommand;
 use logging::LogArgs;
 
 /// A programmable MCP proxy: one endpoint in front of all your MCP servers
@@ -33,7 +33,7 @@ struct Cli {
     color: ColorChoice,
 
     #[command(subcommand)]
-    command: Command,
+    command: ProxyCommand,
 }
 
 /// The definition of the command line, with every subcommand and option.

@@ -25,11 +25,11 @@ use super::sections::store::{StoreAddress, read_store};
 use super::sections::telemetry::read_telemetry;
 use super::syntax::document::ConfigDocument;
 use super::syntax::reader::{Fields, ReadContext, Shape, ValueReader};
-use super::syntax::substitute::Environment;
+use super::syntax::substitute::VariableLookup;
 use super::{Config, ExtensionPath, SetSection};
 
 /// Loads a file: the config with its warnings, or all errors.
-pub fn load(path: &Path, environment: &Environment) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
+pub fn load(path: &Path, environment: &VariableLookup) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         vec![Diagnostic::error(format!("cannot read the config file `{}`: {error}", path.display()))]
     })?;
@@ -40,7 +40,7 @@ pub fn load(path: &Path, environment: &Environment) -> Result<(Config, Vec<Diagn
 pub fn load_text(
     path: &Path,
     text: &str,
-    environment: &Environment,
+    environment: &VariableLookup,
 ) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
     let document = ConfigDocument::parse(path, text).map_err(|error| vec![error])?;
     let used = RefCell::new(BTreeMap::new());
@@ -75,7 +75,7 @@ pub(super) fn recorded() -> Vec<(String, Shape)> {
 }
 
 /// The files of environment variables that the config file names, also if it has errors.
-pub fn env_files_of(path: &Path, text: &str, environment: &Environment) -> Vec<PathBuf> {
+pub fn env_files_of(path: &Path, text: &str, environment: &VariableLookup) -> Vec<PathBuf> {
     env_files(path, text, &folder_of(path), environment)
 }
 

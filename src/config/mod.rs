@@ -43,7 +43,7 @@ pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::StoreAddress;
 pub use sections::telemetry::{OtlpSettings, TRACE_SAMPLERS, TelemetrySettings, TraceSampler, parse_endpoint};
 pub use syntax::reader::BlockPosition;
-pub use syntax::substitute::Environment;
+pub use syntax::substitute::VariableLookup;
 pub use syntax::units::duration;
 
 /// The settings of a config file, with defaults for missing keys.

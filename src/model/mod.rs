@@ -26,7 +26,7 @@ pub use backend::{
 pub use call_record::{
     AnsweredQuestion, CallOutcome, CallPeer, CallReader, CallRecord, CallRefusal, CallSource, HandledCall,
     HandlerRecord, REPL, RecordedEvent, RecordedEventKind, RecordedItem, RefusalReason, ReplayFacts, RequestTrace,
-    ServerCallRecord, SpanId, TraceContext, TraceId,
+    ServerAddress, ServerCallRecord, SpanId, TraceContext, TraceId,
 };
 pub use caller::{
     Abilities, ClientInfo, ClientProfile, Era, NamedUser, Owner, PersonKey, Principal, Realm, RequestInfo, ScopeRule,

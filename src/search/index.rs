@@ -13,7 +13,7 @@ use super::weights::MAX_CANDIDATE_WORDS;
 use super::words::analyzed_tool::AnalyzedTool;
 use super::words::candidates::Candidates;
 use super::words::indexed_tool::{IndexedTool, mean_lengths};
-use super::words::query::Query;
+use super::words::query::WordQuery;
 use super::words::score::{matched, score};
 use super::words::vocabulary::Vocabulary;
 use super::words::word_analyzer::WordAnalyzer;
@@ -101,7 +101,7 @@ impl Index {
 
     fn run(&self, text: &str, limit: usize, among: Option<&[bool]>, vectors: Option<&ToolVectors>) -> Vec<Hit> {
         let mut analyzer = self.lock().pop().unwrap_or_else(WordAnalyzer::new);
-        let query = Query::new(text, &mut analyzer, &self.vocabulary);
+        let query = WordQuery::new(text, &mut analyzer, &self.vocabulary);
         self.lock().push(analyzer);
         let scored = score(self.candidates(&query, among), &self.documents, &query, &self.vocabulary);
         let similarities = vectors.and_then(|vectors| Some((vectors.fusion(), vectors.similarities(text)?)));
@@ -137,7 +137,7 @@ impl Index {
         nearest_names(name, &names, &found, limit)
     }
 
-    fn candidates(&self, query: &Query, among: Option<&[bool]>) -> Vec<u32> {
+    fn candidates(&self, query: &WordQuery, among: Option<&[bool]>) -> Vec<u32> {
         let numbers = (0..self.documents.len()).filter(|position| is_among(among, *position));
         let all = || numbers.filter_map(|number| u32::try_from(number).ok()).collect();
         let Some(candidates) = &self.candidates else { return all() };

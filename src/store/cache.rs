@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::clock::{Clock, after};
+use super::clock::{StoreClock, after};
 use super::expiring_map::ExpiringMap;
 
 /// Maximum total size of all results, in bytes.
@@ -20,12 +20,12 @@ const ENTRY_OVERHEAD: usize = 200;
 type Results = ExpiringMap<(u64, String), Arc<str>>;
 
 pub struct StoredResults {
-    clock: Clock,
+    clock: StoreClock,
     results: Mutex<Results>,
 }
 
 impl StoredResults {
-    pub(super) fn new(clock: Clock) -> Self {
+    pub(super) fn new(clock: StoreClock) -> Self {
         StoredResults { clock, results: Mutex::default() }
     }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Microseconds since some moment, never decreasing.
-pub(super) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+pub(super) type StoreClock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// The monotonic clock of the machine.
-pub(super) fn clock() -> Clock {
+pub(super) fn clock() -> StoreClock {
     let start = Instant::now();
     Arc::new(move || micros(start.elapsed()))
 }

@@ -22,7 +22,7 @@ pub use error::StoreError;
 pub use space::Space;
 
 use crate::model::Owner;
-use clock::Clock;
+use clock::StoreClock;
 pub use driver::Outcome;
 use driver::StoreDriver;
 
@@ -68,7 +68,7 @@ impl Store {
         Ok(Store { driver, cache: Arc::new(StoredResults::new(clock::clock())) })
     }
 
-    fn with_clock(clock: Clock) -> Self {
+    fn with_clock(clock: StoreClock) -> Self {
         Store {
             driver: Arc::new(memory::MemoryStore::new(Arc::clone(&clock))),
             cache: Arc::new(StoredResults::new(clock)),

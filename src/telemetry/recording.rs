@@ -74,13 +74,20 @@ impl NotedDetails {
             self.more_server_calls += 1;
             return;
         }
+        if self.server_calls.last().is_some_and(|last| is_retry(last, &call)) {
+            self.happened_at(call.began, RecordedEventKind::Retry);
+        }
         self.server_bytes += bytes;
         self.server_calls.push(call);
     }
 
     fn happened(&mut self, kind: RecordedEventKind) {
+        self.happened_at(SystemTime::now(), kind);
+    }
+
+    fn happened_at(&mut self, at: SystemTime, kind: RecordedEventKind) {
         if self.events.len() < MAX_EVENTS {
-            self.events.push(RecordedEvent { at: SystemTime::now(), kind });
+            self.events.push(RecordedEvent { at, kind });
         }
     }
 }
@@ -237,6 +244,12 @@ impl std::fmt::Debug for CallRecording {
     }
 }
 
+/// Whether a call is the one before it again, which failed.
+fn is_retry(before: &ServerCallRecord, call: &ServerCallRecord) -> bool {
+    before.outcome.error_type().is_some()
+        && (&before.server, &before.method, before.params.get()) == (&call.server, &call.method, call.params.get())
+}
+
 /// The beginning of a long text.
 fn cut(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_EVENT_TEXT)].to_owned()
@@ -261,7 +274,24 @@ mod tests {
             result: None,
             outcome: CallOutcome::Ok,
             is_local: false,
+            address: None,
             span: None,
+        }
+    }
+
+    #[test]
+    fn a_call_that_failed_and_is_made_again_is_a_retry() {
+        let failed = || ServerCallRecord { outcome: CallOutcome::ToolError, ..call(1) };
+        for (calls, retries) in [
+            (vec![failed(), failed(), call(1)], 2),
+            (vec![call(1), call(1)], 0),
+            (vec![failed(), call(2)], 0),
+            (vec![failed(), ServerCallRecord { server: "t".into(), ..call(1) }], 0),
+        ] {
+            let mut noted = NotedDetails::default();
+            calls.into_iter().for_each(|call| noted.add(call));
+            assert_eq!(noted.events.len(), retries, "{noted:?}");
+            assert!(noted.events.iter().all(|event| event.kind == RecordedEventKind::Retry));
         }
     }
 

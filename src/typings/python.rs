@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::client_tool::ClientTool;
 use super::names::{UniqueNames, pascal, snake};
-use super::shape::{ObjectField, Shape, Type};
+use super::shape::{ObjectField, SchemaShape, Type};
 use crate::model::Definition;
 
 /// Words that cannot name a function, and names that the module uses itself.
@@ -122,11 +122,11 @@ pub(super) fn python_functions(tools: &[ClientTool<'_>]) -> String {
 fn function(tool: &Definition, called: Option<&ClientTool<'_>>, names: &mut UniqueNames) -> String {
     let base = pascal(tool.key());
     let function = names.take(&snake(tool.key()));
-    let input = Shape::of(&tool.member("inputSchema").unwrap_or_default());
+    let input = SchemaShape::of(&tool.member("inputSchema").unwrap_or_default());
     let mut text = String::new();
     let given = type_declared(&format!("{base}Arguments"), &base, &input, names, &mut text);
     let result = match tool.member("outputSchema") {
-        Some(schema) => type_declared(&format!("{base}Result"), &base, &Shape::of(&schema), names, &mut text),
+        Some(schema) => type_declared(&format!("{base}Result"), &base, &SchemaShape::of(&schema), names, &mut text),
         None => "Any".to_owned(),
     };
     let args = if input.is_optional() { format!("Optional[{given}] = None") } else { given };
@@ -153,7 +153,7 @@ fn function(tool: &Definition, called: Option<&ClientTool<'_>>, names: &mut Uniq
 }
 
 /// Declares a type with its parts, and returns how to refer to it.
-fn type_declared(wanted: &str, base: &str, shape: &Shape, names: &mut UniqueNames, text: &mut String) -> String {
+fn type_declared(wanted: &str, base: &str, shape: &SchemaShape, names: &mut UniqueNames, text: &mut String) -> String {
     let mut parts = HashMap::new();
     for pointer in shape.parts.keys() {
         let last = pointer.rsplit(['/', '#']).next().unwrap_or_default();

@@ -50,16 +50,16 @@ pub(super) struct ObjectField {
 
 /// A converted schema, with the parts it refers to.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct SchemaShape {
     pub(super) kind: Type,
     pub(super) parts: IndexMap<String, Type>,
 }
 
-impl Shape {
+impl SchemaShape {
     pub(super) fn of(schema: &Value) -> Self {
         let mut reader = SchemaReader { root: schema, parts: IndexMap::new() };
         let kind = reader.read(schema, 0);
-        Shape { kind, parts: reader.parts }
+        SchemaShape { kind, parts: reader.parts }
     }
 
     /// Whether arguments of this type may be left out altogether.

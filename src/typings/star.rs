@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::names::{identifiers, is_identifier};
-use super::shape::{ObjectField, Rest, Shape, Type};
+use super::shape::{ObjectField, Rest, SchemaShape, Type};
 use crate::model::Definition;
 
 /// Maximum nesting of object types; deeper objects are shown as `dict`.
@@ -30,13 +30,13 @@ pub fn signatures<'a>(tools: impl Iterator<Item = &'a Definition>) -> String {
 /// A signature such as `search(query: str, limit?: int) -> list[str]`, or a `call_tool()` for a tool without a
 /// function.
 pub fn signature(tool: &Definition, function: Option<&str>) -> String {
-    let input = Shape::of(&tool.member("inputSchema").unwrap_or_default());
+    let input = SchemaShape::of(&tool.member("inputSchema").unwrap_or_default());
     let given = match function {
         Some(function) => format!("{function}({})", parameters(&input)),
         None => format!("call_tool({}, {})", json!(tool.key()), StarlarkWriter::new(&input).kind(&input.kind, 0)),
     };
     let Some(schema) = tool.member("outputSchema") else { return given };
-    let output = Shape::of(&schema);
+    let output = SchemaShape::of(&schema);
     format!("{given} -> {}", StarlarkWriter::new(&output).kind(unwrapped(&output.kind), 0))
 }
 
@@ -48,7 +48,7 @@ fn unwrapped(kind: &Type) -> &Type {
     }
 }
 
-fn parameters(shape: &Shape) -> String {
+fn parameters(shape: &SchemaShape) -> String {
     let mut writer = StarlarkWriter::new(shape);
     let fields = match &shape.kind {
         Type::Object(fields, _) => fields,
@@ -62,13 +62,13 @@ fn parameters(shape: &Shape) -> String {
 }
 
 struct StarlarkWriter<'a> {
-    shape: &'a Shape,
+    shape: &'a SchemaShape,
     /// The named parts being written; a recursive reference is written as `dict`.
     open: Vec<&'a str>,
 }
 
 impl<'a> StarlarkWriter<'a> {
-    fn new(shape: &'a Shape) -> Self {
+    fn new(shape: &'a SchemaShape) -> Self {
         StarlarkWriter { shape, open: Vec::new() }
     }
 

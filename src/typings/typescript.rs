@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::client_tool::{ClientTool, ascii_literal};
 use super::names::{UniqueNames, camel, pascal};
-use super::shape::{ObjectField, Rest, Shape, Type};
+use super::shape::{ObjectField, Rest, SchemaShape, Type};
 use crate::model::Definition;
 
 /// Reserved words that cannot name a function in a strict-mode module.
@@ -127,9 +127,9 @@ fn declared(
     let function = functions.take(&camel(tool.key()));
     let input = tool.member("inputSchema").unwrap_or_default();
     let mut text = String::new();
-    let given = type_declared(&format!("{base}Arguments"), &base, &Shape::of(&input), types, &mut text);
+    let given = type_declared(&format!("{base}Arguments"), &base, &SchemaShape::of(&input), types, &mut text);
     let result = match tool.member("outputSchema") {
-        Some(schema) => type_declared(&format!("{base}Result"), &base, &Shape::of(&schema), types, &mut text),
+        Some(schema) => type_declared(&format!("{base}Result"), &base, &SchemaShape::of(&schema), types, &mut text),
         None => "unknown".to_owned(),
     };
     let words = [tool.text("title"), tool.text("description")];
@@ -137,7 +137,7 @@ fn declared(
     let name = format!("Tool `{}`.", tool.key());
     words.push(&name);
     text.push_str(&comment(&words.join("\n\n"), ""));
-    let is_optional = Shape::of(&input).is_optional();
+    let is_optional = SchemaShape::of(&input).is_optional();
     // Writing to a `String` cannot fail.
     let _ = match called {
         None => {
@@ -158,7 +158,7 @@ fn declared(
 }
 
 /// Declares a type with its parts, and returns its name.
-fn type_declared(wanted: &str, base: &str, shape: &Shape, types: &mut UniqueNames, text: &mut String) -> String {
+fn type_declared(wanted: &str, base: &str, shape: &SchemaShape, types: &mut UniqueNames, text: &mut String) -> String {
     let name = types.take(wanted);
     let mut writer = TypeScriptWriter { parts: HashMap::new() };
     for pointer in shape.parts.keys() {

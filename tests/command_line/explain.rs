@@ -130,6 +130,7 @@ async fn the_presets_say_why_they_hide_and_where_they_rename() {
     assert!(first.starts_with("search (tool)\n  offered by one\n  published at default@1.star:"), "{both}");
     let renamed = "two_search (tool)\n  offered by two as search\n  renamed at lib@1.star:";
     assert!(second.starts_with(renamed), "{both}");
+    assert!(second.contains(": `search` is taken by `one`\n"), "{both}");
     assert_eq!(text(&proxy, &["two/search"]).await, second);
 
     let config = two_servers()

@@ -34,7 +34,7 @@ pub struct CallDetails {
 pub struct EventDetails {
     /// How long after the beginning of the call, in milliseconds.
     pub after_ms: f64,
-    /// `elicit`, `rate limited`, `cache hit` or `log`.
+    /// `elicit`, `rate limited`, `cache hit`, `retry` or `log`.
     pub kind: String,
     /// The level of a line of the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]

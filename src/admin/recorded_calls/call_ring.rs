@@ -139,6 +139,7 @@ mod tests {
             result: None,
             outcome: CallOutcome::Ok,
             is_local: false,
+            address: None,
             span: None,
         };
         many.server_calls = vec![call; 1000];

@@ -8,10 +8,10 @@ use futures::future::BoxFuture;
 use super::backend_call::{Answer, BackendCall};
 use super::cache_hint::CacheHint;
 use super::error::CallError;
-use super::follower::{Listener, Subscriber, Subscription};
+use super::follower::{Subscriber, Subscription, UpdateListener};
 use super::per_person::PerPersonBackend;
 use crate::json::Raw;
-use crate::model::{BackendView, ClientProfile, ItemKind, Owner};
+use crate::model::{BackendView, ClientProfile, ItemKind, Owner, ServerAddress};
 
 /// A source of tools, resources and prompts: an MCP server, or local scripts. No method has a default: a wrapper must not
 /// forget to forward one.
@@ -40,12 +40,15 @@ pub trait Backend: Send + Sync {
 
 /// A backend at the other end of a connection, with lists that change and depend on the client.
 pub trait ConnectedBackend: Send + Sync {
+    /// Where the backend is; `None` if the proxy starts it.
+    fn address(&self) -> Option<Arc<ServerAddress>>;
+
     /// Subscribes to updates of a resource, named by the backend's own URI, until the subscription is dropped.
     fn subscribe<'a>(
         &'a self,
         uri: &'a str,
         subscriber: &'a Subscriber,
-        listener: Listener,
+        listener: UpdateListener,
     ) -> BoxFuture<'a, Result<Subscription, CallError>>;
 
     /// Finds out what clients of this profile see, with a connection from this person's share. Completes when the view shows

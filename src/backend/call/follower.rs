@@ -9,7 +9,7 @@ use crate::model::{ClientProfile, Owner, PersonKey};
 
 /// Called with the URI of an updated resource, as the server names it. Runs on the task that reads the server's messages,
 /// so it must not block.
-pub type Listener = Arc<dyn Fn(&str) + Send + Sync>;
+pub type UpdateListener = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The client that subscribes. Decides on which connection the subscription is made.
 #[derive(Clone, Debug)]

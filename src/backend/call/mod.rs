@@ -16,6 +16,6 @@ pub use cache_hint::CacheHint;
 pub use cancellation::Cancellation;
 pub(super) use error::SHUTTING_DOWN;
 pub use error::{CallError, TimeLimit};
-pub use follower::{Listener, Subscriber, Subscription};
+pub use follower::{Subscriber, Subscription, UpdateListener};
 pub use peer::{Peer, Question};
 pub use per_person::{PerPersonBackend, PersonBackend};

@@ -7,15 +7,15 @@ use futures::future::BoxFuture;
 
 use super::{complete, subscribe};
 use crate::backend::call::{
-    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, Listener, LocalBackend, PerPersonBackend,
-    Subscriber, Subscription,
+    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, LocalBackend, PerPersonBackend, Subscriber,
+    Subscription, UpdateListener,
 };
 use crate::backend::connection::Environment;
 use crate::backend::supervision::{RestartOutcome, SupervisedServer, supervise};
 use crate::backend::transport::RunningProcess;
 use crate::config::ServerConfig;
 use crate::json::Raw;
-use crate::model::{BackendView, ClientProfile, ItemKind, Owner};
+use crate::model::{BackendView, ClientProfile, ItemKind, Owner, ServerAddress};
 
 /// Starts the supervision of a server. Returns at once.
 pub fn start(name: &str, server: &ServerConfig, environment: &Environment) -> Handle {
@@ -115,11 +115,15 @@ impl Backend for Handle {
 }
 
 impl ConnectedBackend for Handle {
+    fn address(&self) -> Option<Arc<ServerAddress>> {
+        self.0.address.clone()
+    }
+
     fn subscribe<'a>(
         &'a self,
         uri: &'a str,
         follower: &'a Subscriber,
-        listener: Listener,
+        listener: UpdateListener,
     ) -> BoxFuture<'a, Result<Subscription, CallError>> {
         Box::pin(subscribe::subscribe(&self.0, uri, follower, listener))
     }

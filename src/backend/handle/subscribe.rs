@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::connection_choice::{ConnectionRequest, Requester, choose};
-use crate::backend::call::{CallError, Listener, SHUTTING_DOWN, Subscriber, Subscription, TimeLimit};
+use crate::backend::call::{CallError, SHUTTING_DOWN, Subscriber, Subscription, TimeLimit, UpdateListener};
 use crate::backend::supervision::SupervisedServer;
 use crate::backend::transport::SubscriptionState;
 
@@ -14,7 +14,7 @@ pub(super) async fn subscribe(
     server: &SupervisedServer,
     uri: &str,
     follower: &Subscriber,
-    listener: Listener,
+    listener: UpdateListener,
 ) -> Result<Subscription, CallError> {
     let mut connection_state = server.state.clone();
     let failures = connection_state.borrow_and_update().failures;

@@ -9,15 +9,17 @@ use parking_lot::Mutex;
 
 use super::person_server::PersonServer;
 use crate::backend::call::{
-    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, Listener, LocalBackend, PerPersonBackend,
-    PersonBackend, Subscriber, Subscription,
+    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, LocalBackend, PerPersonBackend,
+    PersonBackend, Subscriber, Subscription, UpdateListener,
 };
 use crate::backend::connection::Environment;
 use crate::backend::handle::ServerLoad;
 use crate::backend::supervision::per_person_view;
 use crate::config::ServerConfig;
 use crate::json::Raw;
-use crate::model::{BackendView, CallerCredentials, ClientProfile, ItemKind, NEEDS_PERSON, Owner, PersonKey};
+use crate::model::{
+    BackendView, CallerCredentials, ClientProfile, ItemKind, NEEDS_PERSON, Owner, PersonKey, ServerAddress,
+};
 
 /// The maximum number of keys with a connection.
 const MAX_PEOPLE: usize = 1000;
@@ -203,11 +205,15 @@ impl PerPersonBackend for PerPersonServer {
 
 /// What is asked on behalf of nobody has nothing to ask of. For a person, their own connections are asked.
 impl ConnectedBackend for PerPersonServer {
+    fn address(&self) -> Option<Arc<ServerAddress>> {
+        self.config.transport.address().map(Arc::new)
+    }
+
     fn subscribe<'a>(
         &'a self,
         uri: &'a str,
         subscriber: &'a Subscriber,
-        listener: Listener,
+        listener: UpdateListener,
     ) -> BoxFuture<'a, Result<Subscription, CallError>> {
         Box::pin(async move {
             let person = self.caller(subscriber.person_key.clone())?;

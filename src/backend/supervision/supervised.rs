@@ -18,7 +18,7 @@ use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
 use crate::backend::connection::{CallLimits, Connection, Connector, Environment, StartPolicy};
 use crate::backend::transport::{RunningProcess, ServerSubscriptions, Signals};
 use crate::config::ServerConfig;
-use crate::model::{Abilities, BackendView, ClientProfile, Era, ItemKind, LoginNeeded, Owner, Status};
+use crate::model::{Abilities, BackendView, ClientProfile, Era, ItemKind, LoginNeeded, Owner, ServerAddress, Status};
 
 /// The state of a server's main connection.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +53,8 @@ pub(crate) struct ServerLimits {
 #[derive(Debug)]
 pub(crate) struct SupervisedServer {
     pub(crate) name: Arc<str>,
+    /// Where it is; `None` if the proxy starts it.
+    pub(crate) address: Option<Arc<ServerAddress>>,
     pub(crate) view: Arc<ArcSwap<BackendView>>,
     pub(crate) state: watch::Receiver<ConnectionState>,
     /// Cuts the supervisor's backoff short.
@@ -96,6 +98,7 @@ impl SupervisedServer {
         let variants = Arc::new(Variants::new(name, config, environment, &view));
         SupervisedServer {
             name: Arc::clone(name),
+            address: config.transport.address().map(Arc::new),
             view,
             state,
             reconnect_now: Notify::new(),

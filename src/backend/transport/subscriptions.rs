@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
 
-use crate::backend::call::{CallError, Listener, Subscription};
+use crate::backend::call::{CallError, Subscription, UpdateListener};
 use crate::wire::RpcError;
 
 /// Subscriptions of all clients to one server.
@@ -24,7 +24,7 @@ pub(crate) enum SubscriptionState {
 }
 
 struct SubscribedResource {
-    listeners: Vec<(u64, Listener)>,
+    listeners: Vec<(u64, UpdateListener)>,
     state: watch::Sender<SubscriptionState>,
     /// Whether it has been accepted before. Updates may then have been missed until it is accepted again.
     accepted_before: bool,
@@ -74,7 +74,7 @@ impl ServerSubscriptions {
     pub(crate) fn add(
         self: &Arc<Self>,
         uri: &str,
-        listener: Listener,
+        listener: UpdateListener,
     ) -> Result<(Subscription, watch::Receiver<SubscriptionState>), CallError> {
         let mut table = self.lock();
         if table.listeners >= MAX_SUBSCRIPTIONS {
@@ -244,7 +244,7 @@ mod tests {
     fn subscribe(subscriptions: &Arc<ServerSubscriptions>, uri: &str) -> (Subscription, Arc<Mutex<Vec<String>>>) {
         let updates = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&updates);
-        let listener: Listener = Arc::new(move |uri: &str| sink.lock().push(uri.to_owned()));
+        let listener: UpdateListener = Arc::new(move |uri: &str| sink.lock().push(uri.to_owned()));
         let (subscription, _) = subscriptions.add(uri, listener).unwrap();
         (subscription, updates)
     }

@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 use starlark::collections::SmallMap;
 use starlark::environment::{Methods, MethodsBuilder};
 use starlark::eval::Evaluator;
+use starlark::values::none::NoneOr;
 use starlark::values::{
     Heap, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
 };
@@ -90,12 +91,12 @@ impl Metadata {
         })
     }
 
-    /// Records that the current built-in has changed these members. In a handler nothing is recorded: what is published is
-    /// decided at the top level.
-    pub fn record_edit(&mut self, members: &[&'static str], eval: &Evaluator<'_, '_, '_>) {
+    /// Records that the current built-in has changed these members, and why if the script says so. In a handler nothing is
+    /// recorded: what is published is decided at the top level.
+    pub fn record_edit(&mut self, members: &[&'static str], why: Option<&str>, eval: &Evaluator<'_, '_, '_>) {
         let Ok(context) = Context::of(eval) else { return };
         if let Some(world) = context.world::<World>().filter(|_| context.is_top_level()) {
-            self.edits = world.notes().provenance.edits(&self.edits, members, eval);
+            self.edits = world.notes().provenance.edits(&self.edits, members, why, eval);
         }
     }
 
@@ -170,8 +171,12 @@ fn metadata_members(builder: &mut MethodsBuilder) {
     /// ```python
     /// meta.replace(name = "github_" + meta.name, description = "...")
     /// ```
+    ///
+    /// Args:
+    ///   why: the reason, for `proxy explain` and the console.
     fn replace<'v>(
         this: &Metadata,
+        #[starlark(require = named, default = NoneOr::None)] why: NoneOr<&str>,
         #[starlark(kwargs)] fields: SmallMap<String, Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Metadata> {
@@ -182,7 +187,8 @@ fn metadata_members(builder: &mut MethodsBuilder) {
             changes.push((field.member, member(field, *value, heap)?.map(|json| raw(&json))));
         }
         let mut changed = this.with(&changes)?;
-        changed.record_edit(&changes.iter().map(|(member, _)| *member).collect::<Vec<_>>(), eval);
+        let members: Vec<&'static str> = changes.iter().map(|(member, _)| *member).collect();
+        changed.record_edit(&members, why.into_option(), eval);
         Ok(changed)
     }
 }

@@ -47,7 +47,7 @@ pub fn register_bind(builder: &mut GlobalsBuilder) {
         }
         let schema = schema_without(metadata, values.keys().map(String::as_str))?;
         let mut changed = metadata.with(&[("inputSchema", Some(raw(&schema)))])?;
-        changed.record_edit(&["inputSchema"], eval);
+        changed.record_edit(&["inputSchema"], None, eval);
         changed.bound = metadata.bound.iter().cloned().chain(values.keys().cloned()).collect();
         let heap = eval.heap();
         let values = heap.alloc(AllocDict(values.iter().map(|(name, value)| (name.as_str(), *value))));

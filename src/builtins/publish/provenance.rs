@@ -19,6 +19,8 @@ pub struct DefinitionEdit {
     /// The members that were set or removed.
     pub members: Arc<[&'static str]>,
     pub site: CallSite,
+    /// The reason, if the script says so.
+    pub why: Option<Arc<str>>,
 }
 
 /// Why an item of a server is not published.
@@ -50,10 +52,12 @@ impl Provenance {
         &mut self,
         earlier: &[DefinitionEdit],
         members: &[&'static str],
+        why: Option<&str>,
         evaluator: &Evaluator<'_, '_, '_>,
     ) -> Arc<[DefinitionEdit]> {
         let mut edits = earlier.to_vec();
-        edits.push(DefinitionEdit { members: members.into(), site: self.site(evaluator) });
+        let why = why.map(|why| self.reason(why));
+        edits.push(DefinitionEdit { members: members.into(), site: self.site(evaluator), why });
         if let Some(known) = self.edits.get(edits.as_slice()) {
             return Arc::clone(known);
         }
@@ -64,17 +68,18 @@ impl Provenance {
 
     /// Records why an item is not published. The last reason counts.
     pub fn skip(&mut self, item: &ItemRef, why: &str, evaluator: &Evaluator<'_, '_, '_>) {
-        let end = why.char_indices().nth(MAX_REASON).map_or(why.len(), |(end, _)| end);
-        let why = match self.reasons.get(&why[..end]) {
-            Some(known) => Arc::clone(known),
-            None => {
-                let why: Arc<str> = why[..end].into();
-                self.reasons.insert(Arc::clone(&why));
-                why
-            }
-        };
-        let site = self.site(evaluator);
+        let (why, site) = (self.reason(why), self.site(evaluator));
         self.skipped.insert(item.clone(), (why, site));
+    }
+
+    fn reason(&mut self, why: &str) -> Arc<str> {
+        let end = why.char_indices().nth(MAX_REASON).map_or(why.len(), |(end, _)| end);
+        if let Some(known) = self.reasons.get(&why[..end]) {
+            return Arc::clone(known);
+        }
+        let why: Arc<str> = why[..end].into();
+        self.reasons.insert(Arc::clone(&why));
+        why
     }
 
     /// The items that were skipped and not published, in the order in which they were skipped first.

@@ -34,7 +34,7 @@ use inspect::list_items::{self, ItemListArgs};
 
 /// The first line of each comment is what `proxy --help` shows. [`super::help`] puts every command into a group.
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum ProxyCommand {
     /// Serve the configured servers on stdio or HTTP
     Serve(serve::ServeArgs),
     /// Show a running proxy
@@ -99,50 +99,50 @@ pub(super) enum Command {
     Completions(completions::CompletionsArgs),
 }
 
-impl Command {
+impl ProxyCommand {
     /// What is logged if the arguments do not say it.
     pub(super) fn default_log_levels(&self) -> DefaultLevels {
         match self {
-            Command::Serve(_) => DefaultLevels::all(LevelFilter::INFO),
+            ProxyCommand::Serve(_) => DefaultLevels::all(LevelFilter::INFO),
             // The user of the prompt reads what the script logs.
-            Command::Repl(_) => DefaultLevels { proxy: LevelFilter::ERROR, script: LevelFilter::INFO },
+            ProxyCommand::Repl(_) => DefaultLevels { proxy: LevelFilter::ERROR, script: LevelFilter::INFO },
             _ => DefaultLevels::all(LevelFilter::ERROR),
         }
     }
 
     pub(super) fn run(self) -> Result<(), CommandFailure> {
         match self {
-            Command::Serve(args) => serve::run(args),
-            Command::Status(args) => status::run(&args),
-            Command::Logs(args) => logs::run(&args),
-            Command::Calls(args) => calls::run(&args),
-            Command::Console(args) => console::run(&args),
-            Command::Restart(args) => restart::run(&args),
-            Command::Audit(args) => audit::run(&args),
-            Command::Login(args) => login::run(&args),
-            Command::Logout(args) => login::log_out(&args),
-            Command::ListServers(args) => inspect::list_servers::run(&args),
-            Command::ListTools(args) => list_items::tools(&args),
-            Command::ListResources(args) => list_items::resources(&args),
-            Command::ListPrompts(args) => list_items::prompts(&args),
-            Command::Find(args) => inspect::find::run(&args),
-            Command::Types(args) => inspect::types::run(&args),
-            Command::Call(args) => call::tool::run(&args),
-            Command::Read(args) => call::read::run(&args),
-            Command::Prompt(args) => call::prompt::run(&args),
-            Command::Exec(args) => call::exec::run(&args),
-            Command::Repl(args) => repl::run(&args),
-            Command::Check(args) => check::run(&args),
-            Command::Explain(args) => explain::run(&args),
-            Command::Test(args) => test::run(&args),
-            Command::Backtest(args) => backtest::run(&args),
-            Command::New(args) => new::run(&args),
-            Command::ListPresets(args) => list_presets::run(&args),
-            Command::ShowPreset(args) => show_preset::run(&args),
-            Command::Lsp(args) => lsp::run(&args),
-            Command::Init(args) => init::run(&args),
-            Command::ConfigSchema(args) => config_schema::run(&args),
-            Command::Completions(args) => completions::run(&args),
+            ProxyCommand::Serve(args) => serve::run(args),
+            ProxyCommand::Status(args) => status::run(&args),
+            ProxyCommand::Logs(args) => logs::run(&args),
+            ProxyCommand::Calls(args) => calls::run(&args),
+            ProxyCommand::Console(args) => console::run(&args),
+            ProxyCommand::Restart(args) => restart::run(&args),
+            ProxyCommand::Audit(args) => audit::run(&args),
+            ProxyCommand::Login(args) => login::run(&args),
+            ProxyCommand::Logout(args) => login::log_out(&args),
+            ProxyCommand::ListServers(args) => inspect::list_servers::run(&args),
+            ProxyCommand::ListTools(args) => list_items::tools(&args),
+            ProxyCommand::ListResources(args) => list_items::resources(&args),
+            ProxyCommand::ListPrompts(args) => list_items::prompts(&args),
+            ProxyCommand::Find(args) => inspect::find::run(&args),
+            ProxyCommand::Types(args) => inspect::types::run(&args),
+            ProxyCommand::Call(args) => call::tool::run(&args),
+            ProxyCommand::Read(args) => call::read::run(&args),
+            ProxyCommand::Prompt(args) => call::prompt::run(&args),
+            ProxyCommand::Exec(args) => call::exec::run(&args),
+            ProxyCommand::Repl(args) => repl::run(&args),
+            ProxyCommand::Check(args) => check::run(&args),
+            ProxyCommand::Explain(args) => explain::run(&args),
+            ProxyCommand::Test(args) => test::run(&args),
+            ProxyCommand::Backtest(args) => backtest::run(&args),
+            ProxyCommand::New(args) => new::run(&args),
+            ProxyCommand::ListPresets(args) => list_presets::run(&args),
+            ProxyCommand::ShowPreset(args) => show_preset::run(&args),
+            ProxyCommand::Lsp(args) => lsp::run(&args),
+            ProxyCommand::Init(args) => init::run(&args),
+            ProxyCommand::ConfigSchema(args) => config_schema::run(&args),
+            ProxyCommand::Completions(args) => completions::run(&args),
         }
     }
 }

@@ -33,7 +33,7 @@ enum Place {
 
 /// A program that has servers in a config of its own.
 #[derive(Debug)]
-pub struct Client {
+pub struct ImportClient {
     /// The name on the command line.
     pub name: &'static str,
     /// The name for people.
@@ -49,7 +49,7 @@ pub struct Client {
     pub(super) runs_in_project: bool,
 }
 
-const PLAIN: Client = Client {
+const PLAIN: ImportClient = ImportClient {
     name: "",
     title: "",
     places: &[],
@@ -60,16 +60,16 @@ const PLAIN: Client = Client {
 };
 
 /// For a file that no client is known to have written.
-pub(super) static UNKNOWN: Client = PLAIN;
+pub(super) static UNKNOWN: ImportClient = PLAIN;
 
-pub static CLIENTS: [Client; 12] = [
-    Client {
+pub static CLIENTS: [ImportClient; 12] = [
+    ImportClient {
         name: "claude-desktop",
         title: "Claude Desktop",
         places: &[Place::Application("Claude/claude_desktop_config.json")],
         ..PLAIN
     },
-    Client {
+    ImportClient {
         name: "claude-code",
         title: "Claude Code",
         places: &[Place::Project(".mcp.json"), Place::Home(".claude.json")],
@@ -83,13 +83,13 @@ pub static CLIENTS: [Client; 12] = [
         syntax: Syntax::SHELL_BRACES,
         ..PLAIN
     },
-    Client {
+    ImportClient {
         name: "cursor",
         title: "Cursor",
         places: &[Place::Project(".cursor/mcp.json"), Place::Home(".cursor/mcp.json")],
         ..PLAIN
     },
-    Client {
+    ImportClient {
         name: "vscode",
         title: "VS Code",
         places: &[
@@ -100,13 +100,13 @@ pub static CLIENTS: [Client; 12] = [
         runs_in_project: true,
         ..PLAIN
     },
-    Client {
+    ImportClient {
         name: "windsurf",
         title: "Windsurf",
         places: &[Place::Home(".codeium/windsurf/mcp_config.json")],
         ..PLAIN
     },
-    Client {
+    ImportClient {
         name: "zed",
         title: "Zed",
         places: &[Place::Project(".zed/settings.json"), Place::Config("zed/settings.json")],
@@ -114,14 +114,14 @@ pub static CLIENTS: [Client; 12] = [
         syntax: Syntax::NONE,
         ..PLAIN
     },
-    Client {
+    ImportClient {
         name: "codex",
         title: "Codex",
         places: &[Place::Project(".codex/config.toml"), Place::Home(".codex/config.toml")],
         syntax: Syntax::NONE,
         ..PLAIN
     },
-    Client {
+    ImportClient {
         name: "gemini",
         title: "Gemini CLI",
         places: &[Place::Project(".gemini/settings.json"), Place::Home(".gemini/settings.json")],
@@ -130,7 +130,7 @@ pub static CLIENTS: [Client; 12] = [
         syntax: Syntax::SHELL,
         ..PLAIN
     },
-    Client {
+    ImportClient {
         name: "opencode",
         title: "opencode",
         places: &[
@@ -145,14 +145,14 @@ pub static CLIENTS: [Client; 12] = [
         syntax: Syntax::CURLY,
         ..PLAIN
     },
-    Client {
+    ImportClient {
         name: "continue",
         title: "Continue",
         places: &[Place::Home(".continue/config.yaml")],
         syntax: Syntax::SECRETS,
         ..PLAIN
     },
-    Client {
+    ImportClient {
         name: "goose",
         title: "goose",
         places: &[Place::Config("goose/config.yaml")],
@@ -161,7 +161,7 @@ pub static CLIENTS: [Client; 12] = [
         syntax: Syntax::NONE,
         ..PLAIN
     },
-    Client {
+    ImportClient {
         name: "cline",
         title: "Cline",
         places: &[
@@ -173,13 +173,13 @@ pub static CLIENTS: [Client; 12] = [
     },
 ];
 
-impl Client {
-    pub fn by_name(name: &str) -> Option<&'static Client> {
+impl ImportClient {
+    pub fn by_name(name: &str) -> Option<&'static ImportClient> {
         CLIENTS.iter().find(|client| client.name == name)
     }
 
     /// The client that keeps a file of this name in such a folder.
-    pub(super) fn by_path(path: &Path) -> Option<&'static Client> {
+    pub(super) fn by_path(path: &Path) -> Option<&'static ImportClient> {
         // Several clients have files of these names, in folders of their own.
         const COMMON: [&str; 4] = ["mcp.json", "settings.json", "config.toml", "config.yaml"];
         let is_like = |place: &Place| {
@@ -219,7 +219,7 @@ impl Client {
 /// A config of a client.
 #[derive(Clone, Debug)]
 pub struct ClientFile {
-    pub client: &'static Client,
+    pub client: &'static ImportClient,
     pub path: PathBuf,
     /// Whether it belongs to a project, and not to the user.
     pub is_project: bool,

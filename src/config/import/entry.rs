@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::client::{TimeKey, Unit};
-use super::members::{Member, Members, plain_text};
+use super::members::{EntryMembers, Member, plain_text};
 use super::variables::Syntax;
 use super::{ImportedCommand, ImportedServer, ImportedTarget, ImportedText, Importer, Restriction};
 use crate::config::sections::server::url_problem;
@@ -26,7 +26,7 @@ impl Importer<'_> {
             self.expected(&key.text.escape_debug().to_string(), node, "a map with the keys of a server");
             return None;
         };
-        let mut members = Members::of(&key.text, entries);
+        let mut members = EntryMembers::of(&key.text, entries);
         let kind = members.take(&KIND).and_then(|member| plain_text(member.node));
         if let Some(kind) = kind.as_deref().filter(|kind| BUILT_IN.contains(kind)) {
             return self.skip(key, &format!("it is part of {} (`{kind}`)", self.client.title));
@@ -84,7 +84,7 @@ impl Importer<'_> {
         None
     }
 
-    fn is_disabled(&mut self, members: &mut Members) -> bool {
+    fn is_disabled(&mut self, members: &mut EntryMembers) -> bool {
         let mut disabled = false;
         for (name, when) in [("disabled", true), ("enabled", false), ("isActive", false)] {
             if let Some(member) = members.take(&[name]) {
@@ -95,7 +95,7 @@ impl Importer<'_> {
         disabled
     }
 
-    fn command(&mut self, members: &mut Members, command: &Member) -> Option<ImportedCommand> {
+    fn command(&mut self, members: &mut EntryMembers, command: &Member) -> Option<ImportedCommand> {
         let path = members.path(command);
         // opencode has the arguments in the same list.
         let mut words = match &command.node.value {
@@ -135,7 +135,7 @@ impl Importer<'_> {
     }
 
     /// The variables whose values goose keeps in its keyring.
-    fn goose_secrets(&mut self, members: &mut Members, env: &mut Vec<(String, ImportedText)>) {
+    fn goose_secrets(&mut self, members: &mut EntryMembers, env: &mut Vec<(String, ImportedText)>) {
         let Some(member) = members.take(&["env_keys"]) else { return };
         let path = members.path(&member);
         for name in self.strings(&path, member.node) {
@@ -149,7 +149,7 @@ impl Importer<'_> {
     }
 
     /// The variables of its own environment that Codex passes on.
-    fn inherited(&mut self, members: &mut Members) -> Vec<String> {
+    fn inherited(&mut self, members: &mut EntryMembers) -> Vec<String> {
         let Some(member) = members.take(&["env_vars"]) else { return Vec::new() };
         let path = members.path(&member);
         let Value::List(items) = &member.node.value else {
@@ -160,7 +160,7 @@ impl Importer<'_> {
         items.iter().filter_map(name).collect()
     }
 
-    fn url(&mut self, key: &NodeKey, members: &mut Members, url: &Member, sse: bool) -> Option<ImportedTarget> {
+    fn url(&mut self, key: &NodeKey, members: &mut EntryMembers, url: &Member, sse: bool) -> Option<ImportedTarget> {
         let path = members.path(url);
         let written = self.string(&path, url.node)?;
         let before = self.goose_variables(members);
@@ -194,7 +194,7 @@ impl Importer<'_> {
     }
 
     /// In goose, addresses and headers contain variables of the entry's own `envs` and of the keyring.
-    fn goose_variables(&mut self, members: &mut Members) -> super::variables::Variables {
+    fn goose_variables(&mut self, members: &mut EntryMembers) -> super::variables::Variables {
         let before = self.variables.clone();
         if self.client.name == "goose" {
             self.variables.syntax = Syntax::SHELL;
@@ -216,7 +216,7 @@ impl Importer<'_> {
     }
 
     /// Headers whose values other keys give: tokens, and names of environment variables.
-    fn credentials(&mut self, members: &mut Members, headers: &mut Vec<(String, ImportedText)>) {
+    fn credentials(&mut self, members: &mut EntryMembers, headers: &mut Vec<(String, ImportedText)>) {
         let variable = |name: &str, before: &str| ImportedText {
             written: String::new(),
             text: format!("{before}${{{name}}}"),
@@ -242,7 +242,7 @@ impl Importer<'_> {
         }
     }
 
-    fn timeouts(&mut self, members: &mut Members, server: &mut ImportedServer) {
+    fn timeouts(&mut self, members: &mut EntryMembers, server: &mut ImportedServer) {
         for (name, key) in [
             ("startup_timeout_ms", TimeKey::Start(Unit::Milliseconds)),
             ("startup_timeout_sec", TimeKey::Start(Unit::Seconds)),
@@ -285,7 +285,7 @@ impl Importer<'_> {
         }
     }
 
-    fn member_path(&mut self, members: &Members, member: &Member) -> Option<ImportedText> {
+    fn member_path(&mut self, members: &EntryMembers, member: &Member) -> Option<ImportedText> {
         let path = members.path(member);
         let written = self.string(&path, member.node).filter(|written| !written.is_empty())?;
         Some(self.path_text(&path, member.key, &written, true))

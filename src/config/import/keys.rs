@@ -1,7 +1,7 @@
 //! The members of a server that the proxy has no key for, and what becomes of them.
 
 use super::Importer;
-use super::members::{Member, Members};
+use super::members::{EntryMembers, Member};
 use crate::config::syntax::tree::Value;
 
 /// Members that describe a server and change nothing.
@@ -62,7 +62,7 @@ const PROTECTIVE: [(&str, &str); 5] = [
 
 impl Importer<'_> {
     /// Reports what was not read. Returns whether the server must be disabled.
-    pub(super) fn leftover(&mut self, members: Members) -> bool {
+    pub(super) fn leftover(&mut self, members: EntryMembers) -> bool {
         let server = members.server.clone();
         let mut disabled = false;
         for member in members.rest() {

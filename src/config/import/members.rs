@@ -15,13 +15,13 @@ pub(super) struct Member<'n> {
 }
 
 /// The members that have not been read yet.
-pub(super) struct Members<'n> {
+pub(super) struct EntryMembers<'n> {
     /// The name of the server.
     pub server: String,
     left: Vec<Member<'n>>,
 }
 
-impl<'n> Members<'n> {
+impl<'n> EntryMembers<'n> {
     /// The members of a map. Those of `transport` (Cline) and `command` (Zed), if they are maps, count as the server's own.
     /// A member without a value counts as absent.
     pub(super) fn of(server: &str, entries: &'n [(NodeKey, Node)]) -> Self {
@@ -38,7 +38,7 @@ impl<'n> Members<'n> {
                 (_, name) => left.push(Member { name, key, node }),
             }
         }
-        Members { server: server.escape_debug().to_string(), left }
+        EntryMembers { server: server.escape_debug().to_string(), left }
     }
 
     /// The member with one of these names, for which different programs have different ones.

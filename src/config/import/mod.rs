@@ -24,10 +24,9 @@ use crate::diagnostic::{Diagnostic, Location};
 use super::sections::server::MAX_NAME_LENGTH;
 use super::syntax::document::ConfigDocument;
 use super::syntax::tree::NodeKey;
-use client::Client;
 use variables::{Translated, Variables};
 
-pub use client::{CLIENTS, Client as ImportClient, ClientFile, Surroundings};
+pub use client::{CLIENTS, ClientFile, ImportClient, Surroundings};
 pub use render::render_yaml;
 pub use shown::commands;
 pub use source::{count_servers, file_of, import};
@@ -90,7 +89,7 @@ impl fmt::Debug for ImportedText {
 /// The state of the import of one file.
 struct Importer<'a> {
     document: &'a ConfigDocument,
-    client: &'static Client,
+    client: &'static ImportClient,
     variables: Variables,
     /// The base of relative paths.
     workspace: PathBuf,

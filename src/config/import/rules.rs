@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::members::plain_text;
-use super::{Client, ImportedServer};
+use super::{ImportClient, ImportedServer};
 use crate::config::syntax::document::ConfigDocument;
 use crate::config::syntax::tree::{Node, Value};
 use crate::diagnostic::Diagnostic;
@@ -26,7 +26,12 @@ pub(super) struct Rules {
 
 impl Rules {
     /// Adds the rules of a file of this client.
-    pub(super) fn add(&mut self, client: &Client, document: &ConfigDocument, project: &Path) -> Result<(), Diagnostic> {
+    pub(super) fn add(
+        &mut self,
+        client: &ImportClient,
+        document: &ConfigDocument,
+        project: &Path,
+    ) -> Result<(), Diagnostic> {
         let root = &document.root;
         let list = |path: &[&str]| strings(document, path);
         match client.name {
@@ -81,7 +86,7 @@ impl Rules {
     }
 
     /// Applies the rules to a server. `original` is its name in the file.
-    pub(super) fn apply(&self, client: &Client, original: &str, server: &mut ImportedServer) {
+    pub(super) fn apply(&self, client: &ImportClient, original: &str, server: &mut ImportedServer) {
         let is_named = |names: &Vec<String>| names.iter().any(|name| name == original);
         server.disabled |= self.switched_off.contains(&original.trim().to_lowercase());
         server.disabled |= is_named(&self.disabled) || self.allowed.as_ref().is_some_and(|names| !is_named(names));

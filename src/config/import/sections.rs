@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::client::{Client, UNKNOWN};
+use super::client::{ImportClient, UNKNOWN};
 use crate::config::syntax::document::ConfigDocument;
 use crate::config::syntax::tree::{Node, NodeKey, Value};
 use crate::diagnostic::Diagnostic;
@@ -12,7 +12,7 @@ type Entries<'a> = Vec<(NodeKey, &'a Node)>;
 
 /// The servers of a file, and the program that wrote it.
 pub(super) struct Sections<'a> {
-    pub client: &'static Client,
+    pub client: &'static ImportClient,
     pub servers: Entries<'a>,
     /// How many servers belong to other projects than the current folder.
     pub of_other_projects: usize,
@@ -21,7 +21,7 @@ pub(super) struct Sections<'a> {
 /// The servers of a file; `None` if it has no place for servers.
 pub(super) fn find<'a>(
     document: &'a ConfigDocument,
-    client: Option<&'static Client>,
+    client: Option<&'static ImportClient>,
     project: &Path,
 ) -> Result<Option<Sections<'a>>, Diagnostic> {
     let root = &document.root;
@@ -31,12 +31,12 @@ pub(super) fn find<'a>(
     }
     let Some((key, node, shape)) = shape_of(root, client) else {
         return Ok(projects(document, project)?.map(|(servers, of_other_projects)| Sections {
-            client: client.or(Client::by_name("claude-code")).unwrap_or(&UNKNOWN),
+            client: client.or(ImportClient::by_name("claude-code")).unwrap_or(&UNKNOWN),
             servers,
             of_other_projects,
         }));
     };
-    let client = client.or(shape.and_then(Client::by_name)).unwrap_or(&UNKNOWN);
+    let client = client.or(shape.and_then(ImportClient::by_name)).unwrap_or(&UNKNOWN);
     let mut sections = Sections { client, servers: entries(document, key, node)?, of_other_projects: 0 };
     if let Some((servers, others)) = projects(document, project)? {
         // The servers of the project take precedence.
@@ -51,7 +51,7 @@ pub(super) fn find<'a>(
 /// The section with the servers, and the name of the client that has it in this form, if only one has.
 fn shape_of<'a>(
     root: &'a Node,
-    client: Option<&'static Client>,
+    client: Option<&'static ImportClient>,
 ) -> Option<(&'a NodeKey, &'a Node, Option<&'static str>)> {
     let member = |node: &'a Node, name: &str| match &node.value {
         Value::Map(entries) => entries.iter().find(|(key, _)| key.text == name),

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::client::{Client, ClientFile, Surroundings, UNKNOWN};
+use super::client::{ClientFile, ImportClient, Surroundings, UNKNOWN};
 use super::members::plain_text;
 use super::rules::{Rules, SWITCHES};
-use super::variables::{Prompt, Variables};
+use super::variables::{InputPrompt, Variables};
 use super::{Imported, ImportedServer, Importer, Restriction, sections};
 use crate::config::syntax::document::ConfigDocument;
 use crate::config::syntax::tree::Value;
@@ -15,7 +15,7 @@ use crate::diagnostic::Diagnostic;
 /// A file that the command line names, with the client that has such a file.
 pub fn file_of(path: &Path, surroundings: &Surroundings) -> ClientFile {
     let absolute = surroundings.current_folder.join(path);
-    let client = Client::by_path(&absolute).unwrap_or(&UNKNOWN);
+    let client = ImportClient::by_path(&absolute).unwrap_or(&UNKNOWN);
     let project = client.project_of(&absolute).filter(|project| Some(project) != surroundings.home.as_ref());
     ClientFile {
         client,
@@ -37,9 +37,9 @@ pub fn count_servers(file: &ClientFile) -> Option<usize> {
 pub fn import(files: &[ClientFile], surroundings: &Surroundings) -> Result<Imported, Vec<Diagnostic>> {
     let mut imported = Imported::default();
     let mut names = HashSet::new();
-    let mut found: Vec<(String, &'static Client, ImportedServer)> = Vec::new();
+    let mut found: Vec<(String, &'static ImportClient, ImportedServer)> = Vec::new();
     let mut restrictions = Vec::new();
-    let mut projects: Vec<(&'static Client, PathBuf)> = Vec::new();
+    let mut projects: Vec<(&'static ImportClient, PathBuf)> = Vec::new();
     let mut rules = Rules::default();
     let mut errors = Vec::new();
     for file in files {
@@ -55,7 +55,7 @@ pub fn import(files: &[ClientFile], surroundings: &Surroundings) -> Result<Impor
                 imported.files.push(file.path.display().to_string());
                 imported.warnings.extend(read.warnings);
                 restrictions.extend(read.restrictions);
-                let is_known = |(client, project): &(&'static Client, PathBuf)| {
+                let is_known = |(client, project): &(&'static ImportClient, PathBuf)| {
                     client.name == read.client.name && *project == file.workspace
                 };
                 if !projects.iter().any(is_known) {
@@ -103,7 +103,7 @@ pub fn import(files: &[ClientFile], surroundings: &Surroundings) -> Result<Impor
 
 /// The rules that the clients have in files of their own, for each project.
 fn read_rule_files(
-    projects: &[(&'static Client, PathBuf)],
+    projects: &[(&'static ImportClient, PathBuf)],
     surroundings: &Surroundings,
     rules: &mut Rules,
 ) -> Result<(), Diagnostic> {
@@ -128,7 +128,7 @@ fn parse(path: &Path) -> Result<ConfigDocument, Diagnostic> {
 
 /// What one file has.
 struct ReadFile {
-    client: &'static Client,
+    client: &'static ImportClient,
     servers: Vec<(String, ImportedServer)>,
     restrictions: Vec<Restriction>,
     warnings: Vec<Diagnostic>,
@@ -183,14 +183,18 @@ fn read(
 }
 
 /// The values that VS Code prompts for.
-fn prompts(document: &ConfigDocument) -> Vec<Prompt> {
+fn prompts(document: &ConfigDocument) -> Vec<InputPrompt> {
     let in_settings = || document.root.get("mcp").and_then(|mcp| mcp.get("inputs"));
     let Some(Value::List(items)) = document.root.get("inputs").or_else(in_settings).map(|inputs| &inputs.value) else {
         return Vec::new();
     };
     let prompt = |item: &crate::config::syntax::tree::Node| {
         let text = |key: &str| item.get(key).and_then(plain_text);
-        Some(Prompt { id: text("id")?, description: text("description").unwrap_or_default(), default: text("default") })
+        Some(InputPrompt {
+            id: text("id")?,
+            description: text("description").unwrap_or_default(),
+            default: text("default"),
+        })
     };
     items.iter().filter_map(prompt).collect()
 }

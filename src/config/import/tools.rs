@@ -1,7 +1,7 @@
 //! Lists of tools that a client uses or hides. A tool that is hidden there stays hidden.
 
 use super::Importer;
-use super::members::Members;
+use super::members::EntryMembers;
 
 /// The tools of a server that are published.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ const EXCLUDED: [&str; 3] = ["excludeTools", "disabled_tools", "disabledTools"];
 const ONLY_IF_ANY: &str = "available_tools";
 
 impl Importer<'_> {
-    pub(super) fn tools(&mut self, members: &mut Members) -> ToolSelection {
+    pub(super) fn tools(&mut self, members: &mut EntryMembers) -> ToolSelection {
         let mut selection = ToolSelection::default();
         while let Some(member) = members.take(&EXCLUDED) {
             let path = members.path(&member);

@@ -29,7 +29,7 @@ impl Syntax {
 
 /// A value that VS Code prompts for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Prompt {
+pub(super) struct InputPrompt {
     pub id: String,
     pub description: String,
     pub default: Option<String>,
@@ -41,7 +41,7 @@ pub(super) struct Variables {
     pub syntax: Syntax,
     /// What `${workspaceFolder}` stands for.
     pub workspace: String,
-    pub prompts: Vec<Prompt>,
+    pub prompts: Vec<InputPrompt>,
     /// Variables whose values the server's own entry sets.
     pub local: Vec<(String, String)>,
 }
@@ -189,7 +189,7 @@ mod tests {
 
     fn variables(syntax: Syntax) -> Variables {
         let prompt =
-            Prompt { id: "region".to_owned(), description: "Where".to_owned(), default: Some("eu".to_owned()) };
+            InputPrompt { id: "region".to_owned(), description: "Where".to_owned(), default: Some("eu".to_owned()) };
         Variables { syntax, workspace: "/home/me/a".to_owned(), prompts: vec![prompt], local: Vec::new() }
     }
 

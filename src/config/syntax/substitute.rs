@@ -1,7 +1,7 @@
 //! Substitution of `${VAR}`, `${VAR:-default}` and `$$` in strings.
 
 /// Looks up a variable. A parameter, so that loading does not depend on the environment of the process.
-pub type Environment<'a> = dyn Fn(&str) -> Option<String> + 'a;
+pub type VariableLookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// Why a substitution failed. Never contains the value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl SubstitutionError {
 }
 
 /// Replaces the variables in a text, or returns all errors.
-pub(crate) fn substitute(text: &str, environment: &Environment) -> Result<String, Vec<SubstitutionError>> {
+pub(crate) fn substitute(text: &str, environment: &VariableLookup) -> Result<String, Vec<SubstitutionError>> {
     let mut output = String::with_capacity(text.len());
     let mut problems = Vec::new();
     let mut rest = text;
@@ -74,7 +74,7 @@ pub(crate) fn substitute(text: &str, environment: &Environment) -> Result<String
 
 /// A `$NAME` without braces, which is plain text here but a variable in other programs. Only names in capitals count, or
 /// of variables that are set: any other may well be part of a password.
-pub(crate) fn bare_variable<'a>(text: &'a str, environment: &Environment) -> Option<&'a str> {
+pub(crate) fn bare_variable<'a>(text: &'a str, environment: &VariableLookup) -> Option<&'a str> {
     let mut rest = text;
     while let Some(dollar) = rest.find('$') {
         rest = &rest[dollar + 1..];
@@ -92,7 +92,7 @@ pub(crate) fn bare_variable<'a>(text: &'a str, environment: &Environment) -> Opt
     None
 }
 
-fn variable(expression: &str, environment: &Environment) -> Result<String, SubstitutionError> {
+fn variable(expression: &str, environment: &VariableLookup) -> Result<String, SubstitutionError> {
     if let Some(name) = expression.strip_prefix("input:") {
         return Err(SubstitutionError::Input(name.to_owned()));
     }

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::backend::{Listener, Subscriber};
+use crate::backend::{Subscriber, UpdateListener};
 use crate::gateway::surfaces::SurfaceHandle;
 use crate::json::RawRef;
 use crate::model::Owner;
@@ -32,7 +32,7 @@ pub struct NewFollower {
     pub surface: CurrentSurface,
     pub subscriber: Subscriber,
     /// Called when the resource has changed.
-    pub listener: Listener,
+    pub listener: UpdateListener,
 }
 
 impl NewFollower {
@@ -61,7 +61,7 @@ pub(super) struct ResourceFollower {
     pub(super) uri: Arc<str>,
     pub(super) surface: CurrentSurface,
     pub(super) subscriber: Subscriber,
-    pub(super) listener: Listener,
+    pub(super) listener: UpdateListener,
     /// The last refresh that was for this follower; `None` before the first.
     pub(super) seen: Option<Seen>,
     /// Whoever waits for the first result.

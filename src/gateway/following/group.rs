@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::follower::{CurrentSurface, FollowedKey, ResourceFollower, Seen};
-use crate::backend::{Listener, Subscriber};
+use crate::backend::{Subscriber, UpdateListener};
 use crate::model::Owner;
 use crate::surface::UpdateSource;
 use crate::watch::FileStamp;
@@ -154,7 +154,7 @@ impl FollowerGroup {
 
     /// Notes the outcome of a refresh, and tells those for whom it is news.
     pub(super) fn note(&self, ids: impl Iterator<Item = u64>, seen: &Seen) {
-        let told: Vec<(Listener, Arc<str>)> = {
+        let told: Vec<(UpdateListener, Arc<str>)> = {
             let mut state = self.state.lock();
             let mut told = Vec::new();
             for id in ids {

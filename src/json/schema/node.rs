@@ -129,7 +129,7 @@ impl MeteredNode<'_> {
 impl<'a> Object<'a, Metered> for MeteredNode<'a, Map<String, Value>> {
     type Node = MeteredNode<'a>;
     type MemberName = &'a str;
-    type MembersIter = Members<'a>;
+    type MembersIter = NodeMembers<'a>;
 
     fn len(&self) -> usize {
         self.value.len()
@@ -140,17 +140,17 @@ impl<'a> Object<'a, Metered> for MeteredNode<'a, Map<String, Value>> {
         self.value.get(key).map(|value| MeteredNode::new(value, self.meter))
     }
 
-    fn members(&self) -> Members<'a> {
-        Members { members: self.value.iter(), meter: self.meter }
+    fn members(&self) -> NodeMembers<'a> {
+        NodeMembers { members: self.value.iter(), meter: self.meter }
     }
 }
 
-pub(super) struct Members<'a> {
+pub(super) struct NodeMembers<'a> {
     members: serde_json::map::Iter<'a>,
     meter: &'a CheckMeter<'a>,
 }
 
-impl<'a> Iterator for Members<'a> {
+impl<'a> Iterator for NodeMembers<'a> {
     type Item = (&'a str, MeteredNode<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {

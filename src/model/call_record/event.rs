@@ -17,6 +17,8 @@ pub enum RecordedEventKind {
     RateLimited,
     /// `cached()` had the result.
     CacheHit,
+    /// A call of a server failed and is made again.
+    Retry,
     /// The script logged something.
     Logged { level: &'static str, message: String },
 }
@@ -28,6 +30,7 @@ impl RecordedEventKind {
             RecordedEventKind::Asked { .. } => "elicit",
             RecordedEventKind::RateLimited => "rate limited",
             RecordedEventKind::CacheHit => "cache hit",
+            RecordedEventKind::Retry => "retry",
             RecordedEventKind::Logged { .. } => "log",
         }
     }
@@ -36,7 +39,7 @@ impl RecordedEventKind {
     pub fn message(&self) -> Option<&str> {
         match self {
             RecordedEventKind::Asked { message } | RecordedEventKind::Logged { message, .. } => Some(message),
-            RecordedEventKind::RateLimited | RecordedEventKind::CacheHit => None,
+            RecordedEventKind::RateLimited | RecordedEventKind::CacheHit | RecordedEventKind::Retry => None,
         }
     }
 }

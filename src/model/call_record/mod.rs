@@ -16,5 +16,5 @@ pub use record::{
     ReplayFacts,
 };
 pub use refusal::{CallRefusal, RefusalReason};
-pub use server_call::ServerCallRecord;
+pub use server_call::{ServerAddress, ServerCallRecord};
 pub use trace_context::{RequestTrace, SpanId, TraceContext, TraceId};

@@ -7,6 +7,13 @@ use std::time::{Duration, SystemTime};
 use super::{CallOutcome, SpanId};
 use crate::json::Raw;
 
+/// The host of a server that is reached over HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerAddress {
+    pub host: String,
+    pub port: Option<u16>,
+}
+
 /// One call of a server or of a local tool.
 #[derive(Clone, Debug)]
 pub struct ServerCallRecord {
@@ -19,6 +26,8 @@ pub struct ServerCallRecord {
     pub outcome: CallOutcome,
     /// Whether it ran in this process.
     pub is_local: bool,
+    /// Where the server is; `None` if the proxy started it.
+    pub address: Option<Arc<ServerAddress>>,
     /// Its span, if the request is traced.
     pub span: Option<SpanId>,
 }

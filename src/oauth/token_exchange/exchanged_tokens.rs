@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use http::HeaderValue;
 use parking_lot::Mutex;
 
-use super::subject_tokens::TokenDigest;
+use super::subject_tokens::SubjectDigest;
 
 const MAX_TOKENS: usize = 10_000;
 
@@ -15,9 +15,9 @@ pub(super) struct ExchangedTokens(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    tokens: HashMap<TokenDigest, ExchangedToken>,
+    tokens: HashMap<SubjectDigest, ExchangedToken>,
     /// The oldest first.
-    order: VecDeque<TokenDigest>,
+    order: VecDeque<SubjectDigest>,
 }
 
 #[derive(Debug)]
@@ -27,12 +27,12 @@ struct ExchangedToken {
 }
 
 impl ExchangedTokens {
-    pub(super) fn get(&self, subject: &TokenDigest, now: SystemTime) -> Option<HeaderValue> {
+    pub(super) fn get(&self, subject: &SubjectDigest, now: SystemTime) -> Option<HeaderValue> {
         let kept = self.0.lock();
         kept.tokens.get(subject).filter(|token| now < token.until).map(|token| token.header.clone())
     }
 
-    pub(super) fn insert(&self, subject: TokenDigest, header: HeaderValue, until: SystemTime) {
+    pub(super) fn insert(&self, subject: SubjectDigest, header: HeaderValue, until: SystemTime) {
         let mut kept = self.0.lock();
         if kept.tokens.insert(subject, ExchangedToken { header, until }).is_none() {
             kept.order.push_back(subject);

@@ -17,13 +17,13 @@ const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 /// A token is not used in the last seconds of its life: it could end on the way.
 pub(super) const MARGIN: Duration = Duration::from_secs(15);
 
-pub(super) type TokenDigest = [u8; 32];
+pub(super) type SubjectDigest = [u8; 32];
 
 /// The token of a caller.
 #[derive(Debug)]
 pub(super) struct SubjectToken {
     pub(super) token: Secret,
-    pub(super) digest: TokenDigest,
+    pub(super) digest: SubjectDigest,
     pub(super) ends: SystemTime,
 }
 

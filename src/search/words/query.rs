@@ -22,7 +22,7 @@ const MAX_GUESSES: usize = 8;
 const CLEAR_TYPO_LENGTH: usize = 6;
 
 #[derive(Debug, Default)]
-pub(in crate::search) struct Query {
+pub(in crate::search) struct WordQuery {
     pub words: Vec<QueryWord>,
     /// For each sentence: its known words, as positions in `words`, with their weights.
     pub sentences: Vec<Vec<(usize, f32)>>,
@@ -43,7 +43,7 @@ pub(in crate::search) struct QueryWord {
     pub is_certain: bool,
 }
 
-impl Query {
+impl WordQuery {
     pub(in crate::search) fn new(text: &str, analyzer: &mut WordAnalyzer, vocabulary: &Vocabulary) -> Self {
         let mut builder = QueryBuilder::default();
         for (sentence, text) in sentences(cut(text)).enumerate() {
@@ -120,13 +120,13 @@ impl QueryBuilder {
         }
     }
 
-    fn finish(self, vocabulary: &Vocabulary) -> Query {
+    fn finish(self, vocabulary: &Vocabulary) -> WordQuery {
         let mut words: Vec<_> = self.words.into_iter().collect();
         words.sort_by(|(first, _), (second, _)| {
             vocabulary.rarity(*second).total_cmp(&vocabulary.rarity(*first)).then(first.cmp(second))
         });
         words.truncate(MAX_WORDS);
-        let mut query = Query { pairs: self.pairs, ..Query::default() };
+        let mut query = WordQuery { pairs: self.pairs, ..WordQuery::default() };
         let mut sentences: HashMap<usize, Vec<(usize, f32)>> = HashMap::new();
         for (position, (number, parsed)) in words.into_iter().enumerate() {
             query.words.push(QueryWord {

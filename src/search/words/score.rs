@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::indexed_tool::IndexedTool;
-use super::query::{Query, QueryWord};
+use super::query::{QueryWord, WordQuery};
 use super::vocabulary::Vocabulary;
 use crate::search::weights::{NAME_COVERAGE, PAIR_WEIGHT, SATURATION, SENTENCE_WEIGHT, SERVER_TOOLS, SERVER_WEIGHT};
 
@@ -19,7 +19,7 @@ pub(in crate::search) struct Scored {
 pub(in crate::search) fn score(
     candidates: Vec<u32>,
     documents: &[IndexedTool],
-    query: &Query,
+    query: &WordQuery,
     vocabulary: &Vocabulary,
 ) -> Vec<Scored> {
     let position = |number: u32| query.words.iter().position(|word| word.number == number);
@@ -53,7 +53,7 @@ struct Pair {
 fn own_score(
     tool: u32,
     document: &IndexedTool,
-    query: &Query,
+    query: &WordQuery,
     pairs: &[Pair],
     vocabulary: &Vocabulary,
     parts: &mut [f32],
@@ -94,7 +94,7 @@ fn own_score(
 }
 
 /// The words of the query that a tool contains, in the spelling of the query and by decreasing weight.
-pub(in crate::search) fn matched(document: &IndexedTool, query: &Query, vocabulary: &Vocabulary) -> Vec<String> {
+pub(in crate::search) fn matched(document: &IndexedTool, query: &WordQuery, vocabulary: &Vocabulary) -> Vec<String> {
     let worth = |word: &QueryWord| {
         let weight = document.weight(word.number);
         word.weight * vocabulary.rarity(word.number) * weight / (weight + SATURATION)

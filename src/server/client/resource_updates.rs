@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::backend::{CallError, Listener, Subscriber, Subscription};
+use crate::backend::{CallError, Subscriber, Subscription, UpdateListener};
 use crate::calls::{Dispatcher, Permit};
 use crate::gateway::{Gateway, SurfaceHandle};
 use crate::surface::{NoUpdates, UpdateSource};
@@ -80,7 +80,7 @@ impl ResourceUpdates {
     }
 
     /// Called with the URI of an updated resource, as its source names it.
-    pub(crate) fn listener(self: &Arc<Self>, uri: &str, source: &UpdateSource) -> Listener {
+    pub(crate) fn listener(self: &Arc<Self>, uri: &str, source: &UpdateSource) -> UpdateListener {
         // A weak reference, because the subscription owns the listener and would keep its own owner alive.
         let (updates, uri, source): (Weak<Self>, Arc<str>, _) = (Arc::downgrade(self), uri.into(), source.clone());
         Arc::new(move |updated| {

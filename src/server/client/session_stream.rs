@@ -19,8 +19,6 @@ use crate::wire::{Sender, sse, trace_client};
 /// The maximum size of a stream's replay buffer, in events and in bytes.
 const MAX_REPLAY_EVENTS: usize = 1024;
 const MAX_REPLAY_BYTES: usize = 4 << 20;
-/// The SSE `retry` value: how long a client waits before it reconnects.
-const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// A reader that reads nothing for this long is detached from the stream. It can resume the stream later.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of frames that are queued for a slow reader.
@@ -133,7 +131,7 @@ impl SessionStream {
         let (sender, frames) = mpsc::channel(missed.len() + QUEUE_CAPACITY);
         if priming {
             // Cannot fail: the queue is new and has capacity for the missed frames and more.
-            let priming = sse::priming(&format!("{}-{last_seen}", self.number), RETRY_DELAY);
+            let priming = sse::priming(&format!("{}-{last_seen}", self.number));
             let _ = sender.try_send(OutboundMessage::uncounted(priming));
         }
         let reader = Reader { frames: sender, outlet: outlet.clone() };

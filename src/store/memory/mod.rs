@@ -10,7 +10,7 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::bucket::Bucket;
-use super::clock::{Clock, after};
+use super::clock::{StoreClock, after};
 use super::driver::{Outcome, StoreDriver};
 use super::expiring_map::ExpiringMap;
 use super::{Limit, Space, StoreError, TokenDecision};
@@ -27,7 +27,7 @@ const MAX_CLAIMS_MIB: usize = 16;
 const ENTRY_OVERHEAD: usize = 160;
 
 pub(super) struct MemoryStore {
-    clock: Clock,
+    clock: StoreClock,
     state: Mutex<MemoryState>,
 }
 
@@ -44,7 +44,7 @@ struct MemoryState {
 }
 
 impl MemoryStore {
-    pub(super) fn new(clock: Clock) -> Self {
+    pub(super) fn new(clock: StoreClock) -> Self {
         MemoryStore { clock, state: Mutex::default() }
     }
 

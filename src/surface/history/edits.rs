@@ -22,11 +22,11 @@ pub(super) fn edits_of(members: &[String], entry: &PublishedItem) -> Vec<MemberE
     let last_edit = |member: &String| entry.edits.iter().rposition(|edit| edit.members.contains(&member.as_str()));
     let made = entry.edits.iter().enumerate().map(|(index, edit)| {
         let members = members.iter().filter(|member| last_edit(member) == Some(index)).cloned().collect();
-        MemberEdit { members, at: edit.site.clone() }
+        MemberEdit { members, at: edit.site.clone(), why: edit.why.as_deref().map(str::to_owned) }
     });
     let rest = entry.site.iter().map(|site| {
         let members = members.iter().filter(|member| last_edit(member).is_none()).cloned().collect();
-        MemberEdit { members, at: site.clone() }
+        MemberEdit { members, at: site.clone(), why: None }
     });
     made.chain(rest).filter(|edit: &MemberEdit| !edit.members.is_empty()).collect()
 }

@@ -46,6 +46,9 @@ pub struct ItemHistory {
 pub struct MemberEdit {
     pub members: Vec<String>,
     pub at: CallSite,
+    /// The reason, if the script says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -12,8 +12,8 @@ use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 
 use crate::json::Object;
 use crate::model::{
-    CallOutcome, CallPeer, CallRecord, CallSource, RecordedEvent, RecordedEventKind, RequestTrace, ServerCallRecord,
-    TraceContext,
+    CallOutcome, CallPeer, CallRecord, CallSource, RecordedEvent, RecordedEventKind, RequestTrace, ServerAddress,
+    ServerCallRecord, TraceContext,
 };
 
 /// The maximum length of a text that a client, a server or a script chooses, in characters.
@@ -104,6 +104,9 @@ fn call_span(record: &CallRecord, trace: &RequestTrace, call: &ServerCallRecord)
     let mut attributes = Attributes::default();
     attributes.operation(&call.method, target.as_deref());
     attributes.outcome(&call.outcome);
+    if !call.is_local {
+        attributes.network(call.address.as_deref());
+    }
     attributes.add("mcp.server.name", Some(&call.server));
     attributes.add("mcp.proxy.published_name", published_name(record));
     // A local tool gets no request.
@@ -195,6 +198,17 @@ impl Attributes {
         }
     }
 
+    /// How a server is reached: over HTTP, or through the pipes of a process.
+    fn network(&mut self, address: Option<&ServerAddress>) {
+        self.add("network.transport", Some(if address.is_some() { "tcp" } else { "pipe" }));
+        let Some(address) = address else { return };
+        self.add("network.protocol.name", Some("http"));
+        self.add("server.address", Some(&address.host));
+        let port = |port: u16| AnyValue { value: Some(Value::IntValue(port.into())) };
+        let port = address.port.map(|number| KeyValue { value: Some(port(number)), ..text("server.port", "") });
+        self.0.extend(port);
+    }
+
     fn outcome(&mut self, outcome: &CallOutcome) {
         self.add("error.type", outcome.error_type().as_deref());
         if let CallOutcome::Error { code, .. } = outcome {
@@ -270,6 +284,7 @@ pub(super) mod tests {
                 result: None,
                 outcome: CallOutcome::Error { code: -32602, message: "no title".to_owned() },
                 is_local: false,
+                address: Some(Arc::new(ServerAddress { host: "api.example".to_owned(), port: Some(443) })),
                 span: Some(SpanId([3; 8])),
             }],
             trace: Some(Arc::new(RequestTrace {
@@ -286,6 +301,7 @@ pub(super) mod tests {
     fn attributes(span: &Span) -> Vec<(&str, &str)> {
         let value = |pair: &KeyValue| match pair.value.as_ref().and_then(|value| value.value.as_ref()) {
             Some(Value::StringValue(text)) => text.clone().leak() as &str,
+            Some(Value::IntValue(number)) => number.to_string().leak(),
             other => panic!("{other:?}"),
         };
         span.attributes.iter().map(|pair| (pair.key.as_str(), value(pair))).collect()
@@ -329,6 +345,10 @@ pub(super) mod tests {
                 ("gen_ai.operation.name", "execute_tool"),
                 ("error.type", "-32602"),
                 ("rpc.response.status_code", "-32602"),
+                ("network.transport", "tcp"),
+                ("network.protocol.name", "http"),
+                ("server.address", "api.example"),
+                ("server.port", "443"),
                 ("mcp.server.name", "github"),
                 ("mcp.proxy.published_name", "new_issue"),
             ]

@@ -4,4 +4,4 @@ mod parser;
 mod writer;
 
 pub use parser::{Event, Overflow, Parser};
-pub use writer::{KEEP_ALIVE, event, priming};
+pub use writer::{KEEP_ALIVE, closing, event, priming};

@@ -10,7 +10,7 @@ use super::client::ClientSpec;
 use super::fake_backend::{FakeBackend, FakeBackendSpec};
 use super::following::FollowedResources;
 use super::overrides::SessionOverrides;
-use super::recording::Recording;
+use super::recording::RecordedValues;
 use super::test_session::TestSession;
 use crate::author::testing::world::TestWorld;
 use crate::backend::Backend;
@@ -50,7 +50,7 @@ pub(crate) struct SessionSpec {
 #[derive(Default)]
 struct SessionBackends {
     all: Vec<Arc<dyn Backend>>,
-    calls: Vec<(String, Recording)>,
+    calls: Vec<(String, RecordedValues)>,
 }
 
 impl SessionBackends {
@@ -164,7 +164,7 @@ impl SessionSpec {
         let surface_key = SurfaceKey { principal, client: info };
         let surface = script_source.build_for(&snapshot, surface_key.clone());
         let mut surface = Arc::new(surface.map_err(|error| as_script_error(error.diagnostic()))?);
-        let log = Recording::default();
+        let log = RecordedValues::default();
         let overrides = SessionOverrides { world: Arc::clone(&world), log: log.clone() };
         for line in &surface.log {
             overrides.log(line.level, &line.message, &line.fields);

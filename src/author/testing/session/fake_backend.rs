@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value as Json, json};
 
-use super::recording::Recording;
+use super::recording::RecordedValues;
 use crate::author::testing::world::TestWorld;
 use crate::backend::{Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend};
 use crate::json::{Object, Raw, Schema, raw};
@@ -36,7 +36,7 @@ pub(crate) struct FakeBackend {
     view: Arc<BackendView>,
     items: Vec<FakeItem>,
     world: Arc<TestWorld>,
-    calls: Recording,
+    calls: RecordedValues,
 }
 
 /// A server as the test describes it.
@@ -75,11 +75,16 @@ impl FakeBackend {
             last_known: None,
             variants: Arc::default(),
         };
-        FakeBackend { view: Arc::new(view), items: spec.items, world: Arc::clone(world), calls: Recording::default() }
+        FakeBackend {
+            view: Arc::new(view),
+            items: spec.items,
+            world: Arc::clone(world),
+            calls: RecordedValues::default(),
+        }
     }
 
     /// The calls so far; the record grows as more arrive.
-    pub(crate) fn calls(&self) -> Recording {
+    pub(crate) fn calls(&self) -> RecordedValues {
         self.calls.clone()
     }
 

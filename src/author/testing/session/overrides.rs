@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::recording::Recording;
+use super::recording::RecordedValues;
 use crate::author::testing::world::{TestWorld, format_log_line};
 use crate::calls::TestOverrides;
 use crate::json::{Raw, RawRef};
@@ -13,7 +13,7 @@ use crate::script::LogLevel;
 
 pub(crate) struct SessionOverrides {
     pub world: Arc<TestWorld>,
-    pub log: Recording,
+    pub log: RecordedValues,
 }
 
 impl TestOverrides for SessionOverrides {

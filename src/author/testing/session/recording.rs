@@ -6,9 +6,9 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recording(Arc<Mutex<Vec<Value>>>);
+pub(crate) struct RecordedValues(Arc<Mutex<Vec<Value>>>);
 
-impl Recording {
+impl RecordedValues {
     fn lock(&self) -> MutexGuard<'_, Vec<Value>> {
         self.0.lock()
     }

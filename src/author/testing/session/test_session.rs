@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use starlark::eval::Evaluator;
 
 use super::following::FollowedResources;
-use super::recording::Recording;
+use super::recording::RecordedValues;
 use crate::author::testing::world::{ScriptedUser, TestWorld};
 use crate::backend::CallError;
 use crate::calls::{Calls, ItemCall, OtherRequest, RequestContext};
@@ -22,8 +22,8 @@ pub(crate) struct TestSession {
     pub request: RequestContext,
     pub user: Arc<ScriptedUser>,
     /// The calls that reached each fake server, by its name.
-    pub backend_calls: Vec<(String, Recording)>,
-    pub log: Recording,
+    pub backend_calls: Vec<(String, RecordedValues)>,
+    pub log: RecordedValues,
     /// The resources that the client follows.
     pub followed: FollowedResources,
 }

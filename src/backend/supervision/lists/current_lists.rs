@@ -41,12 +41,12 @@ pub(crate) enum ListError {
 }
 
 /// The outcome of one listing.
-pub(crate) struct Listed {
+pub(crate) struct ListingOutcome {
     failed: Vec<ItemKind>,
     cache_hints: Vec<(ItemKind, Option<CacheHint>)>,
 }
 
-impl Listed {
+impl ListingOutcome {
     /// Whether everything that the server has could be listed.
     pub(crate) fn is_complete(&self) -> bool {
         self.failed.is_empty()
@@ -75,7 +75,7 @@ impl CurrentLists {
         connection: &Connection,
         kinds: &[ItemKind],
         timeout: Duration,
-    ) -> Result<Listed, ListError> {
+    ) -> Result<ListingOutcome, ListError> {
         let (mut failed, mut listed) = (Vec::new(), Vec::new());
         for kind in kinds {
             if connection.info().capabilities.get(kind.capability()).is_none() {
@@ -118,7 +118,7 @@ impl CurrentLists {
         }
         self.was_listed = true;
         connection.remember_param_headers(&self.lists.tools);
-        Ok(Listed { failed, cache_hints: listed })
+        Ok(ListingOutcome { failed, cache_hints: listed })
     }
 
     pub(crate) fn all_reports(&self) -> Vec<String> {

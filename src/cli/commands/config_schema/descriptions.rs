@@ -7,13 +7,13 @@ struct Row {
     text: String,
 }
 
-pub(super) struct Page {
+pub(super) struct DescribedKeys {
     rows: Vec<Row>,
     /// The first paragraph of each section.
     sections: Vec<(&'static str, String)>,
 }
 
-impl Page {
+impl DescribedKeys {
     pub(super) fn read() -> Self {
         Self::parse(include_str!("../../../../docs/config.md"))
     }
@@ -28,7 +28,7 @@ impl Page {
             }
             rows.extend(body.lines().filter_map(|line| row(title, line)));
         }
-        Page { rows, sections }
+        DescribedKeys { rows, sections }
     }
 
     /// The text about the key at this path, such as `serve`, `http`.
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn keys_have_the_text_of_their_row() {
-        let page = Page::read();
+        let page = DescribedKeys::read();
         let about = |keys: &[&str]| page.about(keys).unwrap_or_default();
         assert!(
             about(&["mcpServers", "command"]).starts_with("Program to run."),

@@ -18,7 +18,7 @@ pub(super) fn run(_args: &ConfigSchemaArgs) -> Result<(), CommandFailure> {
 
 /// The schema as text, with what the documentation says about each key.
 pub(super) fn text() -> String {
-    let pages = descriptions::Page::read();
+    let pages = descriptions::DescribedKeys::read();
     let schema = config::json_schema(&|keys| pages.about(keys));
     serde_json::to_string_pretty(&schema).unwrap_or_default()
 }

@@ -37,12 +37,13 @@ pub(super) fn paragraph(item: &ItemHistory) -> String {
     for edit in &item.edits {
         let (key, others): (Vec<&String>, Vec<&String>) =
             edit.members.iter().partition(|member| *member == item.kind.key_member());
+        let because = edit.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         if !key.is_empty() {
-            facts.push(format!("renamed at {}", edit.at));
+            facts.push(format!("renamed at {}{because}", edit.at));
         }
         if !others.is_empty() {
             let others: Vec<&str> = others.into_iter().map(String::as_str).collect();
-            facts.push(format!("rewritten: {} (at {})", others.join(", "), edit.at));
+            facts.push(format!("rewritten: {} (at {}{because})", others.join(", "), edit.at));
         }
     }
     match item.handler.as_deref() {

@@ -11,7 +11,7 @@ use crate::config::syntax::document::ConfigDocument;
 use crate::config::syntax::dotenv;
 use crate::config::syntax::mask::mask_all;
 use crate::config::syntax::reader::{Fields, ValueReader};
-use crate::config::syntax::substitute::{Environment, substitute};
+use crate::config::syntax::substitute::{VariableLookup, substitute};
 use crate::config::syntax::tree::Value;
 use crate::diagnostic::{Diagnostic, Location};
 use crate::model::Secret;
@@ -85,7 +85,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 
 /// The files of variables that the text of a config names, also if the config has errors: a file that is missing may be
 /// what has to change.
-pub(crate) fn env_files(path: &Path, text: &str, folder: &Path, environment: &Environment) -> Vec<PathBuf> {
+pub(crate) fn env_files(path: &Path, text: &str, folder: &Path, environment: &VariableLookup) -> Vec<PathBuf> {
     let Ok(document) = ConfigDocument::parse(path, text) else { return Vec::new() };
     let sections = ["mcpServers", "servers"].into_iter().filter_map(|key| document.root.get(key));
     let servers = sections.flat_map(|section| match &section.value {

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use tracing::level_filters::LevelFilter;
 
 use crate::diagnostic::Location;
-use crate::model::{MethodPattern, Secret};
+use crate::model::{MethodPattern, Secret, ServerAddress};
 
 pub(in crate::config) use auth::resolve_subject_issuers;
 pub use auth::{
@@ -138,6 +138,15 @@ pub enum TransportConfig {
         /// Whether the config demands the HTTP+SSE transport of 2024-11-05, so that no other is tried.
         sse: bool,
     },
+}
+
+impl TransportConfig {
+    /// The host of the URL; `None` for a process.
+    pub fn address(&self) -> Option<ServerAddress> {
+        let TransportConfig::Http { url, .. } = self else { return None };
+        let url = url::Url::parse(url).ok()?;
+        Some(ServerAddress { host: url.host_str()?.to_owned(), port: url.port_or_known_default() })
+    }
 }
 
 /// When calls to a failing server are suspended.

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use crate::diagnostic::{Diagnostic, Location};
 
 use super::document::ConfigDocument;
-use super::substitute::Environment;
+use super::substitute::VariableLookup;
 use super::tree::{Node, NodeKey, Span, Value, join};
 
 pub(crate) use fields::Fields;
@@ -19,19 +19,19 @@ pub use scalars::BlockPosition;
 /// The state that all readers of one file share.
 pub(crate) struct ReadContext<'a> {
     document: &'a ConfigDocument,
-    environment: &'a Environment<'a>,
+    environment: &'a VariableLookup<'a>,
     found: RefCell<Vec<Diagnostic>>,
     /// If set, nothing is read, and what is asked for is recorded.
     recording: Option<Recording>,
 }
 
 impl<'a> ReadContext<'a> {
-    pub(crate) fn new(document: &'a ConfigDocument, environment: &'a Environment<'a>) -> Self {
+    pub(crate) fn new(document: &'a ConfigDocument, environment: &'a VariableLookup<'a>) -> Self {
         ReadContext { document, environment, found: RefCell::new(document.repeated_keys().collect()), recording: None }
     }
 
     /// A context that records what is asked for.
-    pub(crate) fn recording(document: &'a ConfigDocument, environment: &'a Environment<'a>) -> Self {
+    pub(crate) fn recording(document: &'a ConfigDocument, environment: &'a VariableLookup<'a>) -> Self {
         ReadContext { recording: Some(Recording::default()), ..ReadContext::new(document, environment) }
     }
 

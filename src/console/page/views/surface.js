@@ -147,7 +147,7 @@ function Item({ row }) {
       history.edits.length > 0 &&
       html`<h3>Changes</h3><ul class="plain">${history.edits.map(
         (edit, at) =>
-          html`<li key=${at}><strong><${Text} value=${edit.members.join(', ')} /></strong> at <${Site} site=${edit.at} /></li>`,
+          html`<li key=${at}><strong><${Text} value=${edit.members.join(', ')} /></strong> at <${Site} site=${edit.at} />${edit.why && html`: <${Text} value=${edit.why} />`}</li>`,
       )}</ul>`
     }
     ${

@@ -29,6 +29,8 @@ type AnswerFuture = Pin<Box<dyn Future<Output = MethodOutcome> + Send>>;
 /// A request that is being answered. Dropping it cancels the request: the client has closed the connection.
 struct PendingAnswer {
     id: Id,
+    /// Whether it is `subscriptions/listen`, which ends only because the proxy stops.
+    listens: bool,
     answer: AnswerFuture,
     messages: mpsc::Receiver<OutboundMessage>,
     outlet: Outlet,
@@ -46,7 +48,7 @@ impl HttpFront {
         caller: Caller,
         outlet: &Outlet,
     ) -> HttpReply {
-        let id = request.id.clone();
+        let (id, listens) = (request.id.clone(), request.method == "subscriptions/listen");
         let refuse = |status, error: &RpcError| HttpReply::json(status, encode::error(Some(&id), error));
         let client = match admit(&request, Some(&headers), caller.principal.clone(), None) {
             Ok(client) => Arc::new(Client {
@@ -58,7 +60,7 @@ impl HttpFront {
             }),
             Err(refusal) => return refuse(refusal.status, &refusal.error),
         };
-        if request.method == "subscriptions/listen" && !accepts.events {
+        if listens && !accepts.events {
             let error = RpcError::invalid_request(
                 "the header `Accept` must include text/event-stream for `subscriptions/listen`",
             );
@@ -94,7 +96,7 @@ impl HttpFront {
                 surface = Some(now);
             }
             let answer = methods::answer(&self.server, &client, &sink, &request, cancel, surface);
-            if request.method != "subscriptions/listen" {
+            if !listens {
                 return answer.await;
             }
             // The only request without an end of its own: it must end when the client's token ends.
@@ -106,7 +108,7 @@ impl HttpFront {
             };
             Box::pin(listening).await
         });
-        let answering = PendingAnswer { id, answer, messages, outlet, overrun, _cancel: guard };
+        let answering = PendingAnswer { id, listens, answer, messages, outlet, overrun, _cancel: guard };
         if accepts.events { answering.reply(&delay).await } else { answering.single().await }
     }
 }
@@ -182,7 +184,11 @@ impl PendingAnswer {
             let response = encode::outcome(&self.id, &outcome);
             trace_client(Sender::Proxy, response.as_bytes());
             match self.outlet.reserve(response.len()).await {
-                Ok(reservation) => send(frames, OutboundMessage::new(response, reservation)).await,
+                Ok(reservation) => {
+                    let encode = |text: &[u8]| if self.listens { sse::closing(text) } else { sse::event(None, text) };
+                    // Fails only if the client has closed the stream.
+                    let _ = frames.send(OutboundMessage::new(response, reservation).map(encode)).await;
+                }
                 Err(NoRoom) => self.overrun.cancel(),
             }
         }
