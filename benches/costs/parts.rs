@@ -281,6 +281,7 @@ impl Bench {
     /// Calls that are counted, audited and followed.
     async fn watched(&self) {
         row_of("counting a call while nobody reads records (µs)", watched::unread(), 0.3);
+        row_of("what a call waits for while it is audited (µs)", watched::audited(&self.folder), 2.0);
         let server = format!("  b: {{ command: {}, args: [backend] }}\n", self.me());
         let (plain, plain_address) = self.serving(self.config("unwatched.yaml", &server, None)).await;
         let log = self.folder.join("audit.jsonl");
@@ -295,7 +296,8 @@ impl Bench {
             let without = http::cost(&plain_address, plain.id().unwrap(), 32, CALLS / 4).await;
             rounds.push(http::cost(&audited_address, audited.id().unwrap(), 32, CALLS / 4).await - without);
         }
-        row_of("metrics and audit, over a call without them (CPU µs)", watched::middle(rounds), 2.0);
+        let cost = watched::middle(rounds);
+        println!("{:<58} {cost:>10.2}", "  with the thread that writes the log (CPU µs)");
         let mut client = Client::connect(&plain_address).await;
         client.open_session().await;
         let time = Duration::from_secs(5);

@@ -195,6 +195,21 @@ pub(super) fn context(
     Context::from_pairs(pairs).ok()
 }
 
+/// The entities of the file and those of the actions, whose attribute `operation` ToolHive's policies may read.
+pub(super) fn with_actions(file: Entities, actions: &[EntityUid]) -> Entities {
+    let operation = |action: &EntityUid| {
+        let id: &str = action.id().as_ref();
+        merged(
+            action.clone(),
+            Attributes::from([("operation".to_owned(), values::text_value(id))]),
+            HashSet::new(),
+            &file,
+        )
+    };
+    let actions: Vec<Entity> = actions.iter().filter_map(operation).collect();
+    file.clone().upsert_entities(actions, None).unwrap_or(file)
+}
+
 /// An entity with the attributes and parents that the entity file gives it. What the proxy knows itself counts more.
 fn merged(uid: EntityUid, attributes: Attributes, parents: HashSet<EntityUid>, file: &Entities) -> Option<Entity> {
     let (mut all, mut above) = match file.get(&uid) {

@@ -16,6 +16,8 @@ mod stack;
 mod values;
 
 #[cfg(test)]
+mod differential_tests;
+#[cfg(test)]
 mod docs_tests;
 #[cfg(test)]
 mod tests;

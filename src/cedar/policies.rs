@@ -69,6 +69,7 @@ impl Policies {
         let (Ok(file), Ok(types), Ok(actions), true) = (file, types, actions, problems.is_empty()) else {
             return Err(problems);
         };
+        let file = entities::with_actions(file, &actions);
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Policies {
             number: NEXT.fetch_add(1, Ordering::Relaxed),

@@ -28,7 +28,7 @@ impl Drop for Folder {
     }
 }
 
-fn load(policies: &str, entities: Option<&str>) -> Result<Policies, Vec<String>> {
+pub(super) fn load(policies: &str, entities: Option<&str>) -> Result<Policies, Vec<String>> {
     let folder = Folder::new();
     std::fs::write(folder.0.join("a.cedar"), policies).unwrap();
     let place = Location::new("proxy.yaml", "", 0..0);
@@ -61,6 +61,10 @@ fn principal(sub: &str, groups: &[&str], claims: Value) -> Principal {
 pub(super) fn tool(name: &str, annotations: Value) -> Definition {
     let text = json!({"name": name, "title": "T", "inputSchema": {"type": "object"}, "annotations": annotations});
     Definition::parse(ItemKind::Tool, raw(&text)).unwrap()
+}
+
+pub(super) fn resource_or_prompt(kind: ItemKind, name: &str) -> Definition {
+    Definition::parse(kind, raw(&json!({"name": name, "uri": name}))).unwrap()
 }
 
 struct Use<'a> {
