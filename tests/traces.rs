@@ -9,6 +9,7 @@ use crate::support::http_request::HttpRequest;
 use crate::support::message::{self, Message};
 use crate::support::modern::{VERSION, meta_members};
 use crate::support::otlp_receiver::{Answer, OtlpReceiver, attribute};
+use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 
@@ -114,6 +115,39 @@ async fn a_traced_call_continues_the_trace_of_the_client_through_to_the_server()
     assert!(!log.text().contains("s3cret-key"), "{}", log.text());
     let audit = std::fs::read_to_string(proxy.world.directory.path().join("audit.jsonl")).expect("it was written");
     assert!(audit.contains(&format!(r#""trace":"{TRACE}""#)), "{audit}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_made_again_is_an_event_and_a_remote_server_has_an_address() {
+    let collector = OtlpReceiver::start().await;
+    let server = fake_backend(["--era", "legacy", "--only", "fail", "--http", "127.0.0.1:0"]);
+    let (_server, url) = Program::start_server(server).await;
+    let config = Config::new()
+        .remote("fake", &url)
+        .section("sessionInit: { scriptFile: policy.star }")
+        .section(&format!("telemetry: {{ otlp: {{ endpoint: '{}' }} }}", collector.url));
+    let policy = "load('@proxy//lib@1.star', 'with_retry')\n\
+        [(meta, call)] = backends()['fake'].tools()\n\
+        publish(meta, with_retry(call, attempts = 3, wait = 0))\n";
+    let mut proxy = Proxy::new(&config).file("policy.star", policy).stdio();
+    proxy.client.initialize("2025-11-25").await.result();
+    // When a handler tries a tool that fails three times,
+    proxy.client.request("tools/call", &params("fail", &parent(true))).await.result();
+    proxy.client.close_stdin();
+    let log = proxy.client.stderr().clone();
+    proxy.client.finish().await;
+    // then the two later tries are events of the request,
+    let spans = collector.spans(5, &log).await;
+    let of_kind = |kind: SpanKind| -> Vec<&Span> { spans.iter().filter(|span| span.kind() == kind).collect() };
+    let events: Vec<&str> = of_kind(SpanKind::Server)[0].events.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(events, ["retry", "retry"], "{spans:?}");
+    // and each of the three calls says where the server is.
+    let calls = of_kind(SpanKind::Client);
+    assert_eq!(calls.len(), 3, "{spans:?}");
+    for call in calls {
+        assert_eq!(attribute(&call.attributes, "network.transport"), Some("tcp"));
+        assert_eq!(attribute(&call.attributes, "server.address"), Some("127.0.0.1"));
+    }
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::counted::Telemetry;
 use super::operations::OperationStats;
+use crate::json::Object;
 use crate::model::{
     CallOutcome, CallRefusal, HandlerRecord, RecordedEvent, RecordedEventKind, RecordedItem, RefusalReason,
     ReplayFacts, RequestTrace, ServerCallRecord, SpanId,
@@ -244,10 +245,14 @@ impl std::fmt::Debug for CallRecording {
     }
 }
 
-/// Whether a call is the one before it again, which failed.
+/// Whether a call is the one before it again, which failed. `_meta` does not count: the span of each call is in it.
 fn is_retry(before: &ServerCallRecord, call: &ServerCallRecord) -> bool {
-    before.outcome.error_type().is_some()
-        && (&before.server, &before.method, before.params.get()) == (&call.server, &call.method, call.params.get())
+    if before.outcome.error_type().is_none() || (&before.server, &before.method) != (&call.server, &call.method) {
+        return false;
+    }
+    let (Ok(one), Ok(other)) = (Object::of(&before.params), Object::of(&call.params)) else { return false };
+    let is_same = |member| one.get(member).map(|value| value.get()) == other.get(member).map(|value| value.get());
+    ["name", "uri", "arguments"].into_iter().all(is_same)
 }
 
 /// The beginning of a long text.
@@ -270,7 +275,7 @@ mod tests {
             method: "tools/call".into(),
             began: SystemTime::UNIX_EPOCH,
             duration: Duration::ZERO,
-            params: valid(format!("\"{}\"", "x".repeat(bytes))).unwrap(),
+            params: valid(format!(r#"{{"name":"{}"}}"#, "x".repeat(bytes))).unwrap(),
             result: None,
             outcome: CallOutcome::Ok,
             is_local: false,
@@ -282,8 +287,11 @@ mod tests {
     #[test]
     fn a_call_that_failed_and_is_made_again_is_a_retry() {
         let failed = || ServerCallRecord { outcome: CallOutcome::ToolError, ..call(1) };
+        let with_span = r#"{"name":"x","_meta":{"traceparent":"00-1-2-01"}}"#;
+        let traced = || ServerCallRecord { params: valid(with_span.to_owned()).unwrap(), ..call(1) };
         for (calls, retries) in [
             (vec![failed(), failed(), call(1)], 2),
+            (vec![failed(), traced()], 1),
             (vec![call(1), call(1)], 0),
             (vec![failed(), call(2)], 0),
             (vec![failed(), ServerCallRecord { server: "t".into(), ..call(1) }], 0),
