@@ -57,7 +57,7 @@ pub mod bearer;
 pub mod backend;
 // Cedar policies: who may use what.
 pub mod cedar;
-// Logging in at servers: OAuth as a client, and where log-ins are kept.
+// Logging in to servers: OAuth as a client, and where log-ins are kept.
 pub mod oauth;
 // Code mode: scripts written by a model, each in a process of its own.
 pub mod sandbox;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::backend::{Cancellation, Peer};
 use crate::json::{Object, Raw, raw};
-use crate::model::{ClientInfo, ItemKind, Owner, Principal, RecordedItem, RequestInfo, ScopeRules};
+use crate::model::{ClientInfo, ItemKind, Owner, Principal, RecordedItem, RefusalReason, RequestInfo, ScopeRules};
 use crate::script::JournalSnapshot;
 use crate::surface::Surface;
 use crate::telemetry::CallRecording;
@@ -80,11 +80,15 @@ impl RequestContext {
         });
     }
 
-    /// Why the client may not use this item: it lacks scopes. The front has refused most such requests with a 403; this is for
-    /// names that only the surface knows, and for surfaces that changed meanwhile.
+    /// Why the client may not use this item: it lacks scopes. Notes the refusal. The front has refused most such requests with
+    /// a 403; this is for names that only the surface knows, and for surfaces that changed meanwhile.
     pub fn lacking_scopes(&self, kind: ItemKind, key: &str) -> Option<String> {
         let needed = self.scope_rules.lacking(&self.principal, kind, key)?;
-        Some(format!("this needs the scopes {}", needed.join(" ")))
+        let why = format!("this needs the scopes {}", needed.join(" "));
+        if let Some(recording) = &self.recording {
+            recording.refused(RefusalReason::Scope, || None, &why);
+        }
+        Some(why)
     }
 
     /// The id that the records of all rounds of this call share; `None` if nobody reads records.

@@ -15,7 +15,7 @@ impl Reads {
     /// Everything: what is assumed of a policy that cannot be analysed.
     const ALL: Self = Reads { arguments: true, via: true, client: true };
 
-    pub(super) fn and(self, other: Self) -> Self {
+    pub(super) fn union(self, other: Self) -> Self {
         Reads {
             arguments: self.arguments || other.arguments,
             via: self.via || other.via,
@@ -26,7 +26,7 @@ impl Reads {
     pub(super) fn of(policy: &Policy) -> Self {
         let Ok(json) = policy.to_json() else { return Reads::ALL };
         let mut reads = Reads::default();
-        visit(&json["conditions"], &mut |node| reads = reads.and(Reads::by(node)));
+        visit(&json["conditions"], &mut |node| reads = reads.union(Reads::by(node)));
         reads
     }
 

@@ -11,7 +11,7 @@ use super::access::{AccessCaller, AccessItem};
 use super::action::PolicyAction;
 use super::values::{self, Attributes, Converted};
 
-/// The type of the entities of callers.
+/// The type of the entities of callers: users, whom ToolHive's policies call clients.
 pub(super) const CLIENT: &str = "Client";
 /// The annotations of a tool that are attributes.
 const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];

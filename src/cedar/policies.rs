@@ -74,7 +74,7 @@ impl Policies {
         Ok(Policies {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             config: config.clone(),
-            reads: policies.iter().fold(Reads::default(), |all, policy| all.and(policy.reads)),
+            reads: policies.iter().fold(Reads::default(), |all, policy| all.union(policy.reads)),
             texts,
             types,
             actions,

@@ -3,7 +3,7 @@
 /// Every text is for a person: it says what happened and what to do, and has no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogInError {
-    /// Nobody logs in at this server: it has a `command`, a header `Authorization`, or another `auth.type`.
+    /// Nobody logs in to this server: it has a `command`, a header `Authorization`, or another `auth.type`.
     #[error("{0}")]
     NotApplicable(String),
     /// The records cannot be read or written.

@@ -1,4 +1,4 @@
-//! Logging in at servers: OAuth as a client. A person logs in once with a browser (`LogIns::begin`), or the proxy logs in
+//! Logging in to servers: OAuth as a client. A person logs in once with a browser (`LogIns::begin`), or the proxy logs in
 //! as itself, and from then on the transports of `backend` ask [`crate::model::Credentials`] what to show.
 //!
 //! The protocol is that of rmcp's `auth`. What its version does otherwise than MCP demands is done here, before or after

@@ -1,4 +1,4 @@
-//! The server that somebody logs in at, as the config describes it.
+//! The server that somebody logs in to, as the config describes it.
 
 use url::Url;
 
@@ -22,7 +22,7 @@ pub(crate) struct Subject {
 
 impl Subject {
     pub(super) fn of(name: &str, server: &ServerConfig) -> Result<Self, LogInError> {
-        let not = |why: &str| LogInError::NotApplicable(format!("nobody logs in at server `{name}`: {why}"));
+        let not = |why: &str| LogInError::NotApplicable(format!("nobody logs in to server `{name}`: {why}"));
         let Some(url) = url_of(server) else {
             return Err(not(match server.transport {
                 TransportConfig::Stdio { .. } => "it has a `command`",
@@ -47,7 +47,7 @@ impl Subject {
     }
 }
 
-/// The command to log in at a server.
+/// The command to log in to a server.
 pub(super) fn command(server: &str) -> String {
     if server.chars().all(|character| character.is_ascii_alphanumeric() || "-_.".contains(character)) {
         format!("`proxy login {server}`")
@@ -56,7 +56,7 @@ pub(super) fn command(server: &str) -> String {
     }
 }
 
-/// The URL of a server that the proxy has to log in at by itself; `None` if it is no HTTP server, or has its credentials
+/// The URL of a server that the proxy has to log in to by itself; `None` if it is no HTTP server, or has its credentials
 /// in the config.
 pub(super) fn url_of(server: &ServerConfig) -> Option<&str> {
     match &server.transport {
@@ -106,7 +106,7 @@ mod tests {
         let subject = Subject::of("a", &http(&[("X-Other", "1")])).unwrap();
         assert!(!subject.declared && subject.url == "https://h/mcp");
         let error = Subject::of("a", &http(&[("AUTHORIZATION", "s3cret")])).unwrap_err();
-        assert_eq!(error.to_string(), "nobody logs in at server `a`: the config has its header `Authorization`");
+        assert_eq!(error.to_string(), "nobody logs in to server `a`: the config has its header `Authorization`");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::server_stats::{ServerStats, StatsByServer};
 use super::traces::Tracer;
 use crate::model::{CallReader, CallRecord, RefusalReason};
 
-/// The counts of one process. They survive reloads.
+/// The counts of one process, and who gets its records. Survives reloads.
 pub struct Telemetry {
     operations: Operations,
     servers: StatsByServer,
@@ -76,7 +76,7 @@ impl Telemetry {
         RefusalReason::ALL.map(|reason| (reason, self.refused[reason as usize].load(Relaxed)))
     }
 
-    /// Whether records are made. Off is one relaxed load.
+    /// Whether somebody reads records. Off is one relaxed load.
     pub fn has_readers(&self) -> bool {
         self.has_readers.load(Relaxed)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 const BOUNDS: usize = 14;
 
 /// The upper bounds that the semantic conventions of MCP recommend, in nanoseconds: 10 ms to 300 s.
-pub const SECONDS_BOUNDS: [u64; BOUNDS] =
+pub const REQUEST_BOUNDS: [u64; BOUNDS] =
     milliseconds([10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000]);
 
 /// The upper bounds of what the proxy itself adds to a call, in nanoseconds: 5 µs to 1 s.
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_duration_counts_in_the_bucket_of_the_first_bound_that_is_not_below_it() {
-        let histogram = Histogram::new(&SECONDS_BOUNDS);
+        let histogram = Histogram::new(&REQUEST_BOUNDS);
         for milliseconds in [0, 10, 11, 301_000] {
             histogram.record(Duration::from_millis(milliseconds));
         }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_quantile_is_estimated_within_its_bucket() {
-        let histogram = Histogram::new(&SECONDS_BOUNDS);
+        let histogram = Histogram::new(&REQUEST_BOUNDS);
         assert_eq!(histogram.snapshot().quantile(0.5), None);
         for milliseconds in [15, 15, 15, 15] {
             histogram.record(Duration::from_millis(milliseconds));

@@ -1,5 +1,5 @@
-//! What is counted and recorded of every request. Counting is always on and costs atomics only. A whole record is made
-//! only while somebody reads records.
+//! What is counted and recorded of every request. Counting is always on, and a success costs a few atomics. A whole record is
+//! made only for a reader (audit log, followers), a trace, or the log at the level `debug`. `admin/metrics` renders the counts.
 
 pub mod audit;
 mod counted;
@@ -13,7 +13,7 @@ pub mod traces;
 
 pub use counted::{CallReaderGuard, Telemetry};
 pub use duration_summary::DurationSummary;
-pub use histogram::{Histogram, HistogramSnapshot, OVERHEAD_BOUNDS, SECONDS_BOUNDS};
+pub use histogram::{Histogram, HistogramSnapshot, OVERHEAD_BOUNDS, REQUEST_BOUNDS};
 pub use operations::{OTHER, Operation, OperationStats};
 pub use proxy_stats::{ProxyStats, QuestionAction, SessionTimer};
 pub use recording::CallRecording;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
-use super::histogram::{Histogram, HistogramSnapshot, SECONDS_BOUNDS};
+use super::histogram::{Histogram, HistogramSnapshot, REQUEST_BOUNDS};
 
 /// Stands for everything beyond the limit, and for names that only clients know.
 pub const OTHER: &str = "_OTHER";
@@ -36,7 +36,7 @@ pub struct OperationStats {
 impl Default for OperationStats {
     fn default() -> Self {
         OperationStats {
-            succeeded: Histogram::new(&SECONDS_BOUNDS),
+            succeeded: Histogram::new(&REQUEST_BOUNDS),
             failed: Mutex::default(),
             script_failures: AtomicU64::new(0),
         }
@@ -49,7 +49,7 @@ impl OperationStats {
         let mut failed = self.failed.lock();
         let known = failed.iter().find(|(known, _)| *known == error_type).map(|(_, histogram)| Arc::clone(histogram));
         let histogram = known.unwrap_or_else(|| {
-            let histogram = Arc::new(Histogram::new(&SECONDS_BOUNDS));
+            let histogram = Arc::new(Histogram::new(&REQUEST_BOUNDS));
             failed.push((error_type, Arc::clone(&histogram)));
             histogram
         });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use super::histogram::{Histogram, HistogramSnapshot, SECONDS_BOUNDS};
+use super::histogram::{Histogram, HistogramSnapshot, REQUEST_BOUNDS};
 
 /// How a question to a client was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +53,8 @@ pub struct ProxyStats {
 impl Default for ProxyStats {
     fn default() -> Self {
         ProxyStats {
-            sessions: Histogram::new(&SECONDS_BOUNDS),
-            surface_builds: Histogram::new(&SECONDS_BOUNDS),
+            sessions: Histogram::new(&REQUEST_BOUNDS),
+            surface_builds: Histogram::new(&REQUEST_BOUNDS),
             questions: Default::default(),
         }
     }

@@ -39,7 +39,7 @@ pub struct CallRecording {
     stats: OnceLock<Arc<OperationStats>>,
     /// `None` if the request is not traced.
     trace: Option<Arc<RequestTrace>>,
-    /// `None` if nobody reads records.
+    /// `None` unless a reader, a trace or the debug log wants a record.
     details: Option<Box<Details>>,
     /// The request that the call goes on in, after this one ended with a question.
     continued_in: OnceLock<Arc<CallRecording>>,

@@ -1,4 +1,4 @@
-//! Clients of other people log in at an authorization server of other people, and are let in.
+//! Clients of other people log in to an authorization server of other people, and are let in.
 
 use std::process::Command;
 use std::sync::Arc;

@@ -47,6 +47,27 @@ async fn a_tool_that_needs_scopes_names_all_of_them_at_once_in_both_eras() {
 }
 
 #[tokio::test]
+async fn a_missing_scope_is_a_refusal_in_the_audit_log() {
+    let issuer = Issuer::start().await;
+    let text = format!("{}audit: {{ file: audit.jsonl }}\n", config(&issuer, "", RULES).text());
+    let mut proxy = Proxy::with_config_text(&text).file("policy.star", super::SCRIPT).http().await;
+    // When somebody calls a tool without its scopes,
+    let ann = client(&proxy, &issuer.token_with("ann", json!({"scope": "mcp"})));
+    let call = HttpRequest::modern("1", "tools/call", &message::call("add_tool", r#"{"name":"x"}"#));
+    assert_eq!(ann.send(&call).await.status, 403);
+    // then an auditor sees who wanted what, and why it was refused.
+    proxy.program.terminate();
+    proxy.program.exit().await;
+    let log = std::fs::read_to_string(proxy.world.directory.path().join("audit.jsonl")).expect("it was written");
+    let lines: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    let denied = lines.iter().find(|line| line["type"] == "mcp_tool_call").expect("the call is in the log");
+    assert_eq!((&denied["outcome"], &denied["policy"]["by"]), (&json!("denied"), &json!("scope")), "{log}");
+    assert_eq!((&denied["subject"]["sub"], &denied["target"]["name"]), (&json!("ann"), &json!("add_tool")));
+    assert_eq!(denied["policy"]["why"], "this needs the scopes write add tools");
+}
+
+#[tokio::test]
 async fn a_tool_behind_another_needs_its_scopes_too() {
     let issuer = Issuer::start().await;
     let proxy = optimized(&issuer).await;

@@ -316,7 +316,7 @@ async fn a_log_out_says_what_it_did() {
     let server = ProtectedServer::start(&authorization).await;
     let world = world_with(&server.url, json!({"auth": {"type": "oauth"}}));
     let nobody = world.run(["logout", "cloud"]).await.expect(0);
-    assert_eq!(nobody.stdout, "nobody was logged in at `cloud`\n");
+    assert_eq!(nobody.stdout, "nobody was logged in to `cloud`\n");
     log_in(&world).await.expect(0);
     let done = world.run(["logout", "cloud"]).await.expect(0);
     assert!(done.stdout.starts_with("logged out of `cloud`; revoked: refresh token"), "{}", done.stdout);
@@ -355,8 +355,8 @@ async fn a_newcomer_at_a_terminal_reads_what_to_do_next_and_every_line_fits() {
     let Some(waits) = screen(&world, &plain(&["login", "--list"])).await else { return };
     assert!(waits.starts_with("SERVER") && words(&waits).contains("proxy login cloud"), "{waits}");
     let Some(login) = screen(&world, &plain(&["login", "cloud"])).await else { return };
-    assert!(login.contains("to log in at `cloud`, open this address in a browser:\n"), "{login}");
-    assert!(login.contains("logged in at `cloud`\n") && login.contains(&authorization.issuer()), "{login}");
+    assert!(login.contains("to log in to `cloud`, open this address in a browser:\n"), "{login}");
+    assert!(login.contains("logged in to `cloud`\n") && login.contains(&authorization.issuer()), "{login}");
     let Some(tools) = screen(&world, &plain(&["list-tools"])).await else { return };
     assert!(tools.contains("echo"), "{tools}");
     let Some(after) = screen(&world, &plain(&["login", "--list"])).await else { return };

@@ -1,4 +1,4 @@
-//! Logging in at what other people have written: the judges of the flow.
+//! Logging in to what other people have written: the judges of the flow.
 
 use futures::future::join_all;
 

@@ -1,4 +1,4 @@
-//! A person who logs in at servers with `proxy login`, and the files that are kept of it.
+//! A person who logs in to servers with `proxy login`, and the files that are kept of it.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Which policies can apply to a caller and an item, and which callers they do not tell apart.
+//! Which policies can apply to a caller and an item, and which callers they do not tell apart. The scope of a policy is its
+//! head, which names principal, action and resource; it is no scope of OAuth.
 
 mod caller_class;
 mod list_cache;

@@ -75,7 +75,7 @@ fn scoped<'a>(policies: impl Iterator<Item = &'a LoadedPolicy>) -> ScopedPolicie
     for policy in policies {
         // Ids are unique, and templates are refused when files are loaded.
         let _ = made.set.add(policy.policy.clone());
-        made.reads = made.reads.and(policy.reads);
+        made.reads = made.reads.union(policy.reads);
         if policy.is_forbid() && policy.reads.arguments {
             made.forbids_on_arguments.push(Arc::clone(&policy.id));
         }

@@ -49,7 +49,7 @@ pub(super) enum ProxyCommand {
     Restart(restart::RestartArgs),
     /// Check an audit log
     Audit(audit::AuditArgs),
-    /// Log in at a server, or show the log-ins
+    /// Log in to a server, or show the log-ins
     Login(login::LoginArgs),
     /// Revoke and delete a log-in
     Logout(login::LogoutArgs),

@@ -42,7 +42,7 @@ const REFUSED: [(&[&str], &str); 4] = [
     ),
     (
         &["oauth", "auth", "authProviderType", "scopes", "oauth_resource", "targetAudience", "targetServiceAccount"],
-        "`proxy login NAME` logs in at a server with a `url`; what else it needs is said in `auth`",
+        "`proxy login NAME` logs in to a server with a `url`; what else it needs is said in `auth`",
     ),
     (
         &["trust", "autoApprove", "alwaysAllow", "default_tools_approval_mode"],

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRefusal {
     pub reason: RefusalReason,
-    /// The line of the script that refused, such as `policy.star:41`.
+    /// The line of the script that refused, such as `policy.star:41`, or the policies of `cedar` that did.
     pub at: Option<String>,
     pub why: String,
 }
@@ -29,11 +29,21 @@ pub enum RefusalReason {
     Audit,
     /// A policy of `cedar` forbids it, or none permits it.
     Policy,
+    /// The token lacks a scope that the item needs.
+    Scope,
 }
 
 impl RefusalReason {
-    pub const ALL: [Self; 7] =
-        [Self::OnRequest, Self::Handler, Self::RateLimit, Self::Schema, Self::Unknown, Self::Audit, Self::Policy];
+    pub const ALL: [Self; 8] = [
+        Self::OnRequest,
+        Self::Handler,
+        Self::RateLimit,
+        Self::Schema,
+        Self::Unknown,
+        Self::Audit,
+        Self::Policy,
+        Self::Scope,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,6 +54,7 @@ impl RefusalReason {
             RefusalReason::Unknown => "unknown",
             RefusalReason::Audit => "audit",
             RefusalReason::Policy => "policy",
+            RefusalReason::Scope => "scope",
         }
     }
 }

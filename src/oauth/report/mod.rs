@@ -30,7 +30,7 @@ pub struct LogOutReport {
     pub forgot_client: bool,
 }
 
-/// How the proxy logs in at a server.
+/// How the proxy logs in to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogInKind {
     /// The config does not say, and nobody has logged in.

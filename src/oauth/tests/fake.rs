@@ -216,7 +216,7 @@ pub(in crate::oauth) fn tokens(number: u64, expires_in: u64) -> Value {
         "token_type": "Bearer", "expires_in": expires_in})
 }
 
-/// Logs in at a server that gives tokens for any code.
+/// Logs in to a server that gives tokens for any code.
 pub(in crate::oauth) async fn log_in(log_ins: &Arc<LogIns>, server: &ServerConfig) {
     let mut pending = log_ins.begin("a", server, request()).await.unwrap();
     let redirect = redirect(&pending, "code-1");

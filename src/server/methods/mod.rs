@@ -82,6 +82,14 @@ pub(super) async fn answer(
     cancel: Cancellation,
     surface: Option<Arc<Surface>>,
 ) -> MethodOutcome {
+    let recorded = record(server, client, message);
+    let outcome = respond(server, client, sink, message, cancel, surface, recorded.recording()).await;
+    recorded.end(outcome.as_ref());
+    outcome
+}
+
+/// Begins the record of a request.
+pub(super) fn record<'a>(server: &Server, client: &'a Client, message: &'a Request) -> RecordedRequest<'a> {
     let origin = RequestOrigin {
         method: &message.method,
         id: Some(&message.id),
@@ -94,10 +102,7 @@ pub(super) async fn answer(
         peer: client.peer.map(CallPeer::Address),
         ambient: client.trace_context,
     };
-    let recorded = RecordedRequest::begin(&server.telemetry, origin);
-    let outcome = respond(server, client, sink, message, cancel, surface, recorded.recording()).await;
-    recorded.end(outcome.as_ref());
-    outcome
+    RecordedRequest::begin(&server.telemetry, origin)
 }
 
 async fn respond(

@@ -203,7 +203,8 @@ fn outcome(record: &CallRecord) -> &'static str {
                 | RefusalReason::Handler
                 | RefusalReason::RateLimit
                 | RefusalReason::Audit
-                | RefusalReason::Policy,
+                | RefusalReason::Policy
+                | RefusalReason::Scope,
             ),
         ) => "denied",
         // The request itself is wrong.
@@ -323,7 +324,7 @@ mod tests {
 
     #[test]
     fn outcomes_have_the_words_of_toolhive() {
-        use RefusalReason::{Audit, Handler, OnRequest, RateLimit, Schema, Unknown};
+        use RefusalReason::{Audit, Handler, OnRequest, RateLimit, Schema, Scope, Unknown};
         for (outcome_of, refusal, expected) in [
             (CallOutcome::Ok, None, "success"),
             (CallOutcome::ToolError, None, "application_error"),
@@ -331,6 +332,7 @@ mod tests {
             (CallOutcome::ToolError, Some(Handler), "denied"),
             (CallOutcome::ToolError, Some(RateLimit), "denied"),
             (CallOutcome::ToolError, Some(Audit), "denied"),
+            (error(-32600), Some(Scope), "denied"),
             (CallOutcome::ToolError, Some(Schema), "failure"),
             (error(-32602), Some(Unknown), "failure"),
             (error(-32603), None, "error"),

@@ -153,7 +153,7 @@ impl Attempt<'_> {
             return Err(CommandFailure::failed(Diagnostic::error("the authorization request has no `state`")));
         };
         let mut callbacks = port.listen(redirect.clone());
-        say(&format!("to log in at `{}`, open this address in a browser:", self.name));
+        say(&format!("to log in to `{}`, open this address in a browser:", self.name));
         // Whole and on a line of its own, so that it can be copied.
         output::err(&output::one_line(&url));
         say("waiting for the browser; if it runs on another machine, paste here the address at which it ends");
@@ -179,7 +179,7 @@ impl Attempt<'_> {
     fn show(&self, report: &LogInReport) {
         let scopes = if report.scopes.is_empty() { "not named".to_owned() } else { report.scopes.join(", ") };
         let mut lines = vec![
-            format!("logged in at `{}`", self.name),
+            format!("logged in to `{}`", self.name),
             format!("  issuer: {}", report.issuer),
             format!("  scopes: {scopes}"),
         ];

@@ -43,7 +43,7 @@ fn line(name: &str, report: &LogOutReport) -> String {
     let client = if report.forgot_client { "; the client is forgotten" } else { "" };
     match report.was_logged_in {
         true => format!("logged out of `{name}`{revoked}{client}"),
-        false => format!("nobody was logged in at `{name}`{client}"),
+        false => format!("nobody was logged in to `{name}`{client}"),
     }
 }
 
@@ -59,8 +59,8 @@ mod tests {
             ..LogOutReport::default()
         };
         assert_eq!(line("a", &report), "logged out of `a`; revoked: refresh token, access token");
-        assert_eq!(line("a", &LogOutReport::default()), "nobody was logged in at `a`");
+        assert_eq!(line("a", &LogOutReport::default()), "nobody was logged in to `a`");
         let report = LogOutReport { forgot_client: true, ..LogOutReport::default() };
-        assert_eq!(line("a", &report), "nobody was logged in at `a`; the client is forgotten");
+        assert_eq!(line("a", &report), "nobody was logged in to `a`; the client is forgotten");
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn find<'a>(loaded: &'a LoadedConfig, name: &str) -> Result<&'a Serve
     }
 }
 
-/// Checks that it is a person who logs in at this server.
+/// Checks that it is a person who logs in to this server.
 pub(super) fn by_a_person(name: &str, server: &ServerConfig) -> Result<(), CommandFailure> {
     let kind = match &server.auth {
         None | Some(AuthConfig::OAuth(_)) => return Ok(()),
@@ -54,7 +54,7 @@ pub(super) fn by_a_person(name: &str, server: &ServerConfig) -> Result<(), Comma
         Some(AuthConfig::Enterprise(_)) => "enterprise",
         Some(AuthConfig::TokenExchange(_)) => "tokenExchange",
     };
-    let problem = format!("the proxy logs in at server `{name}` by itself: its `auth.type` is `{kind}`");
+    let problem = format!("the proxy logs in to server `{name}` by itself: its `auth.type` is `{kind}`");
     Err(refused(server, problem, "`proxy login --list` shows how that went"))
 }
 

@@ -2,13 +2,14 @@
 //! HTTP status to say it with.
 
 use crate::json::{Object, RawRef};
-use crate::model::{ItemKind, Principal, ScopeRules};
+use crate::model::{ItemKind, Principal, RecordedItem, RefusalReason, ScopeRules};
 use crate::server::client::state::Client;
 use crate::server::front::http::HttpFront;
 use crate::server::front::http::challenges::Challenges;
+use crate::server::methods;
 use crate::surface::Surface;
 use crate::wire::http::HttpReply;
-use crate::wire::{Id, Request};
+use crate::wire::{Id, Request, RpcError};
 use ::http::HeaderMap;
 
 impl HttpFront {
@@ -27,7 +28,12 @@ impl HttpFront {
         let surface = self.server.gateway.surface_now(&client.surface_handle);
         let mut needed: Vec<String> = Vec::new();
         for request in requests {
-            for scope in lacking(&rules, &client.principal, surface.as_deref(), request) {
+            let lacking = lacking(&rules, &client.principal, surface.as_deref(), request);
+            // Whoever is anonymous is asked to log in, which is no refusal.
+            if !lacking.is_empty() && !client.principal.is_anonymous() {
+                self.record_refusal(client, request, surface.as_deref(), &lacking);
+            }
+            for scope in lacking {
                 if !needed.contains(&scope) {
                     needed.push(scope);
                 }
@@ -41,6 +47,18 @@ impl HttpFront {
             true => challenges.anonymous(id, &needed),
             false => challenges.lacking_scopes(id, &needed),
         })
+    }
+
+    /// Records a request that is refused before its answer begins.
+    fn record_refusal(&self, client: &Client, request: &Request, surface: Option<&Surface>, needed: &[String]) {
+        let recorded = methods::record(&self.server, client, request);
+        let why = format!("this needs the scopes {}", needed.join(" "));
+        recorded.recording().refused(RefusalReason::Scope, || None, &why);
+        recorded.recording().note(|noted| {
+            let item = used_items(request, surface).into_iter().next();
+            noted.item = item.map(|(kind, name)| RecordedItem { kind, name, origin: None, definition: None });
+        });
+        recorded.end(Some(&Err(RpcError::invalid_request(&why))));
     }
 }
 

@@ -1,4 +1,4 @@
-//! `mcpServers.NAME.auth`: how the proxy logs in at a server.
+//! `mcpServers.NAME.auth`: how the proxy logs in to a server.
 
 mod account;
 mod own_keys;

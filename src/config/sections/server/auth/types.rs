@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::model::Secret;
 
-/// How the proxy logs in at a server.
+/// How the proxy logs in to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AuthConfig {
     /// A person logs in once, with a browser, for everybody who uses the proxy.
