@@ -78,7 +78,14 @@ impl SourceArgs {
         }
     }
 
+    /// Loads the config, and prints the warnings about it.
     pub(super) fn load(&self) -> Result<LoadedConfig, CommandFailure> {
+        let (loaded, warnings) = self.load_with_warnings()?;
+        output::diagnostics(&warnings);
+        Ok(loaded)
+    }
+
+    pub(super) fn load_with_warnings(&self) -> Result<(LoadedConfig, Vec<Diagnostic>), CommandFailure> {
         let folder = std::env::current_dir()?;
         let quick = !self.servers.is_empty() || !self.extensions.is_empty();
         // With servers or extensions on the command line, a config file is used only if `--config` names it.
@@ -87,15 +94,15 @@ impl SourceArgs {
         } else {
             find_config(self.config.as_deref(), &folder, user_config_folder().as_deref())?
         };
-        let mut config = match &path {
+        let (mut config, warnings) = match &path {
             // Messages show a file in the current folder by its relative name.
             Some(path) => load_file(path.strip_prefix(&folder).unwrap_or(path))?,
-            None => Config::default_for(&folder),
+            None => (Config::default_for(&folder), Vec::new()),
         };
         self.apply(&mut config, &folder)?;
         logging::hide_secrets(&config);
         let bundled = path.is_none() && !quick;
-        Ok(LoadedConfig { config, bundled, has_file: path.is_some() })
+        Ok((LoadedConfig { config, bundled, has_file: path.is_some() }, warnings))
     }
 
     fn apply(&self, config: &mut Config, folder: &Path) -> Result<(), CommandFailure> {
@@ -132,11 +139,9 @@ pub(super) fn find_config(
     }
 }
 
-fn load_file(path: &Path) -> Result<Config, CommandFailure> {
+fn load_file(path: &Path) -> Result<(Config, Vec<Diagnostic>), CommandFailure> {
     let environment = |name: &str| std::env::var(name).ok();
-    let (config, warnings) = config::load(path, &environment).map_err(CommandFailure::config)?;
-    output::diagnostics(&warnings);
-    Ok(config)
+    config::load(path, &environment).map_err(CommandFailure::config)
 }
 
 /// The absolute path of the folder that contains the file.

@@ -4,6 +4,7 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// A line that was read.
 #[derive(Debug, PartialEq, Eq)]
@@ -127,15 +128,24 @@ fn trimmed(buffer: &[u8], start: usize, end: usize, is_first: bool) -> std::ops:
 /// The queue of a [`line_writer`]. It is bounded, so that a peer that does not read blocks only its own senders.
 pub type LineSender = mpsc::Sender<String>;
 
-/// Writes lines until every sender is dropped or the stream fails. Queued lines are written together; a line is dropped
-/// when it is written.
+/// Writes lines until every sender is dropped, the queue is closed by the token, or the stream fails. What is in the queue
+/// by then is written. Queued lines are written together; a line is dropped when it is written.
 pub async fn line_writer<L: AsRef<[u8]>>(
     mut stream: impl AsyncWrite + Unpin,
     mut queue: mpsc::Receiver<L>,
+    close: CancellationToken,
 ) -> io::Result<()> {
     let mut lines = Vec::with_capacity(64);
     let mut buffer = Vec::with_capacity(16 * 1024);
-    while queue.recv_many(&mut lines, 64).await > 0 {
+    loop {
+        tokio::select! {
+            biased;
+            received = queue.recv_many(&mut lines, 64) => if received == 0 { break },
+            () = close.cancelled(), if !queue.is_closed() => {
+                queue.close();
+                continue;
+            }
+        }
         for line in &lines {
             let line = line.as_ref();
             if line.len() > MAX_COPIED {
@@ -158,6 +168,19 @@ pub async fn line_writer<L: AsRef<[u8]>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_queue_that_is_closed_is_written_to_its_end_although_a_sender_lives() {
+        let (sender, queue) = mpsc::channel(4);
+        let close = CancellationToken::new();
+        sender.send("one").await.unwrap();
+        sender.send("two").await.unwrap();
+        close.cancel();
+        let mut written = Vec::new();
+        line_writer(&mut written, queue, close).await.unwrap();
+        assert_eq!(written, b"one\ntwo\n");
+        assert!(sender.send("three").await.is_err());
+    }
 
     async fn lines(input: &[u8], max_length: usize) -> Vec<String> {
         let mut reader = LineReader::new(input, max_length);

@@ -2,6 +2,7 @@
 //! served.
 
 mod fixes;
+mod missing_programs;
 mod one_account;
 mod policies;
 pub mod scripts;
@@ -102,6 +103,11 @@ impl CheckReport {
     /// Adds a warning for each server at which all callers act as one account.
     pub fn add_accounts(&mut self, config: &Config) {
         self.add(one_account::warnings(config));
+    }
+
+    /// Adds a warning for each server whose program is not in `PATH`.
+    pub fn add_missing_programs(&mut self, config: &Config) {
+        self.add(missing_programs::warnings(config, &std::env::var_os("PATH").unwrap_or_default()));
     }
 
     /// Adds a warning for each name or glob of the config that matches nothing of its server.

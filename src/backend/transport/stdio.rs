@@ -52,7 +52,7 @@ impl StdioTransport {
         let process_id = child.id();
         let (writer, queue) = mpsc::channel(WRITE_QUEUE);
         let pending = PendingRequests::new(server, signals);
-        let write = tokio::spawn(line_writer(stdin, queue));
+        let write = tokio::spawn(line_writer(stdin, queue, CancellationToken::new()));
         let read = tokio::spawn(read(Arc::clone(&pending), stdout, max_message_bytes, writer.downgrade()));
         let stderr = tokio::spawn(log_stderr(Arc::clone(server), stderr, max_message_bytes, last_words));
         let (stop, stopped) = (CancellationToken::new(), CancellationToken::new());

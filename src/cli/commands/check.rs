@@ -82,7 +82,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CommandFailure> {
 }
 
 fn check_config(source: &SourceArgs, args: &CheckArgs, report: &mut CheckReport) -> Result<(), CommandFailure> {
-    let loaded = source.load()?;
+    let (loaded, warnings) = source.load_with_warnings()?;
+    report.add(warnings);
     let user = args.user.user(&loaded.config)?;
     report.add_scripts(&loaded.config);
     report.add_accounts(&loaded.config);
@@ -98,6 +99,7 @@ fn check_config(source: &SourceArgs, args: &CheckArgs, report: &mut CheckReport)
             add_published(report, &loaded, script.as_ref(), (&surface, is_named), &snapshot)
         });
     }
+    report.add_missing_programs(&loaded.config);
     let offline = Offline::look(&loaded.config, &setup::options(loaded.bundled)?).map_err(CommandFailure::config)?;
     report.add_servers(&offline.snapshot);
     report.add(offline.extension_problems.iter().cloned());

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::batch;
 use super::stateless::admit;
@@ -41,7 +42,8 @@ pub async fn serve_stdio(
     max_line_bytes: usize,
 ) {
     let (lines, queue) = mpsc::channel(QUEUE_CAPACITY);
-    let writer = tokio::spawn(line_writer(output, queue));
+    let close = CancellationToken::new();
+    let writer = tokio::spawn(line_writer(output, queue, close.clone()));
     // Nothing is dropped for the client that started this process: what does not fit waits.
     let outlet = OutboundBudget::default().connection().outlet(Owner::Process).patient();
     let front = Arc::new(StdioFront {
@@ -76,7 +78,16 @@ pub async fn serve_stdio(
     front.drain().await;
     notifier.abort();
     let _ = notifier.await;
+    // Tasks that still send a response hold the front. Others hold a sender for as long as the gateway lives.
+    let tasks = Arc::downgrade(&front);
     drop(front);
+    let finished = async {
+        while tasks.strong_count() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, finished).await;
+    close.cancel();
     // Flushes the queued responses.
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, writer).await;
 }

@@ -129,7 +129,7 @@ fn show_all(items: &[&ItemHistory]) {
                     item.server.clone(),
                     words::outcome(item),
                     line.map(ToString::to_string).unwrap_or_default(),
-                    words::reason(item).unwrap_or_default(),
+                    words::reason(item).or_else(|| words::rename_reason(item)).unwrap_or_default(),
                 ]
             })
             .collect();

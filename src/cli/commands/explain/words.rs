@@ -2,7 +2,7 @@
 
 use crate::cli::output::one_line;
 use crate::script::CallSite;
-use crate::surface::{Became, ItemHistory};
+use crate::surface::{Became, ItemHistory, MemberEdit};
 
 /// What became of an item, in a few words: `wrapped as say (changed: description)`.
 pub(in crate::cli::commands) fn outcome(item: &ItemHistory) -> String {
@@ -24,6 +24,12 @@ pub(super) fn reason(item: &ItemHistory) -> Option<String> {
         (Became::Searchable, None) => Some("a search index of the script has it".to_owned()),
         _ => None,
     }
+}
+
+/// Why an item has another name; `None` if it has not, or if the script does not say.
+pub(super) fn rename_reason(item: &ItemHistory) -> Option<String> {
+    let is_rename = |edit: &&MemberEdit| edit.members.iter().any(|member| member == item.kind.key_member());
+    item.edits.iter().rfind(is_rename)?.why.clone()
 }
 
 /// Everything that is known of an item, one fact a line, with the lines of the script.
