@@ -42,9 +42,7 @@ fn build(profile: &Path) {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["build", "--quiet", "--examples", "--target-dir"])
         .arg(target);
-    if profile.ends_with("release") {
-        command.arg("--release");
-    }
+    command.args(["--profile", if profile.ends_with("release") { "release" } else { "test" }]);
     let output = command.output().expect("cargo runs");
     assert!(output.status.success(), "cannot build the examples:\n{}", String::from_utf8_lossy(&output.stderr));
     // Cargo leaves a program alone whose inputs only look newer; the check must not ask again each time.

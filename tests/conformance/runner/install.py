@@ -31,7 +31,8 @@ def programs(build, python):
     target = target_directory()
     if build:
         examples = ["--bin", "proxy", "--example", "conformance-server"]
-        run(["cargo", "build", "--locked", "--quiet", *examples], cwd=ROOT)
+        # The profile of the tests, which have built them.
+        run(["cargo", "build", "--profile", "test", "--locked", "--quiet", *examples], cwd=ROOT)
     node = node_package()
     packages = [f"{SUITE}@{SUITE_VERSION}", f"{node}@{NODE_VERSION}"]
     npm = installed(target / "conformance" / "npm", packages, with_npm) / "node_modules"
