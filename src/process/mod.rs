@@ -7,6 +7,7 @@ mod child;
 mod descriptor_three;
 pub mod descriptors;
 mod environment;
+mod program;
 mod tree;
 pub mod watchdog;
 
@@ -14,3 +15,4 @@ pub use ancestors::{VARIABLE as ANCESTORS_VARIABLE, is_served_by_ancestor, with_
 pub use child::{Child, DESCENDANT_MARK, Launch};
 pub use descriptor_three::DescriptorThree;
 pub use environment::base_environment;
+pub use program::{is_executable, program_in};

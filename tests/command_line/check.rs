@@ -25,6 +25,24 @@ async fn a_good_config_is_checked_without_starting_a_server_and_with_it() {
 }
 
 #[tokio::test]
+async fn warnings_about_the_config_and_missing_programs_count() {
+    let proxy = Proxy::with_config_text(
+        "mcpServers:\n  a: {command: no-such-program}\n  b: {command: \"no-such-program -y\"}\n",
+    );
+    let checked = proxy.run(["check"]).await.expect(0);
+    assert!(checked.stdout.ends_with("\n0 tools published, 0 errors, 2 warnings\n"), "{}", checked.stdout);
+    assert!(
+        checked.stderr.contains("`mcpServers.a.command`: there is no program `no-such-program`"),
+        "{}",
+        checked.stderr
+    );
+    assert_eq!(checked.stderr.matches("`mcpServers.b.command`").count(), 1, "{}", checked.stderr);
+    let json = proxy.run(["check", "--json"]).await.expect(0).json();
+    assert_eq!(json["problems"].as_array().map(Vec::len), Some(2), "{json}");
+    proxy.run(["check", "--strict"]).await.expect(1);
+}
+
+#[tokio::test]
 async fn all_errors_of_a_config_are_told_at_once() {
     let proxy = Proxy::with_config_text(
         "mcpServers:\n  github:\n    comand: npx\n    url: https://h/mcp\nserve:\n  maxSessions: many\n",

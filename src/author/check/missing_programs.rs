@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::config::{Config, TransportConfig};
 use crate::diagnostic::Diagnostic;
+use crate::process::program_in;
 
 /// A warning for each server that would be started by a program which `PATH` does not have.
 pub(super) fn warnings(config: &Config, path: &OsStr) -> Vec<Diagnostic> {
@@ -34,7 +35,7 @@ fn is_there(command: &str, path: &OsStr) -> bool {
     command == "proxy"
         || command.starts_with('$')
         || (command.contains('/') && Path::new(command).is_file())
-        || (!command.contains('/') && std::env::split_paths(path).any(|folder| folder.join(command).is_file()))
+        || (!command.contains('/') && program_in(path, command).is_some())
 }
 
 #[cfg(test)]

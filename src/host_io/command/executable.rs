@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::capture::Capture;
 use super::progress_lines::CommandProgress;
 use super::running::{RunLimits, finish};
-use super::start::{find_in_path, is_executable, start};
+use super::start::{find_in_path, start};
 use super::{Command, check, outcome};
 use crate::host_io::{Folder, HostIo};
-use crate::process::DescriptorThree;
+use crate::process::{DescriptorThree, is_executable};
 
 /// Maximum size of the standard output in bytes. An executable that prints more is stopped.
 pub const MAX_EXECUTABLE_OUTPUT: usize = 8 << 20;

@@ -1,13 +1,13 @@
 //! Starts a command: which program, with which environment.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Command;
 use super::progress_lines::ProgressLines;
 use super::running::{CommandStreams, RunningCommand};
 use crate::host_io::HostIo;
-use crate::process::{Child, DESCENDANT_MARK, DescriptorThree, Launch, base_environment, watchdog};
+use crate::process::{Child, DESCENDANT_MARK, DescriptorThree, Launch, base_environment, program_in, watchdog};
 
 /// Starts a program with the arguments, the input and the variables of a command. `progress` becomes its descriptor 3.
 pub(super) fn start(
@@ -35,14 +35,6 @@ pub(super) fn start(
 
 /// Finds a program in the `PATH` of the proxy. A `PATH` that the script sets must not change which program runs.
 pub(super) fn find_in_path(command: &str, reach: &HostIo) -> Result<PathBuf, String> {
-    std::env::split_paths(reach.variable("PATH").unwrap_or_default())
-        .map(|entry| entry.join(command))
-        .find(|file| file.is_file() && is_executable(file))
+    program_in(reach.variable("PATH").unwrap_or_default().as_ref(), command)
         .ok_or_else(|| format!("command `{command}` not found"))
-}
-
-/// Whether anybody may execute this file.
-pub(super) fn is_executable(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    file.metadata().is_ok_and(|data| data.permissions().mode() & 0o111 != 0)
 }

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 
 use crate::diagnostic::Severity;
 use crate::model::Secret;
+use crate::process::program_in;
 
 use super::{TransportConfig, url_problem};
 use crate::config::syntax::reader::{Fields, ValueReader};
@@ -99,8 +100,7 @@ fn resolve_command(folder: &Path, command: String) -> String {
 fn warn_about_arguments(reader: &ValueReader, command: &str) {
     let Some((program, rest)) = command.split_once(char::is_whitespace) else { return };
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).any(|folder| folder.join(command).is_file());
-    if !found && !Path::new(command).is_file() {
+    if program_in(&path, command).is_none() && !Path::new(command).is_file() {
         let mut warning = reader.problem("there is no program with this name; `command` must not contain arguments");
         warning.severity = Severity::Warning;
         let rest: Vec<&str> = rest.split_whitespace().collect();
