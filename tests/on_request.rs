@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::questions::{Client, ERAS, EVERYTHING, one_server, text};
 use crate::support::config::Config;
-use crate::support::finished::Finished;
 use crate::support::http_request::HttpRequest;
 use crate::support::message;
 use crate::support::programs::fake_backend;
@@ -177,7 +176,7 @@ publish(metadata(\"any\", \"\", {}, {}), lambda args: None)
 
 #[tokio::test]
 async fn what_is_no_function_cannot_be_asked() {
-    let finished = Finished::run(world("on_request = True\n").serve_command()).await.expect(1);
+    let finished = world("on_request = True\n").refused().await;
     assert!(finished.stderr.contains("`on_request` must be a function, not a `bool`"), "{}", finished.stderr);
 }
 

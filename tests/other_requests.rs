@@ -4,7 +4,6 @@
 use serde_json::{Value, json};
 
 use crate::support::config::Config;
-use crate::support::finished::Finished;
 use crate::support::modern::{VERSION, meta_members, with_meta};
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
@@ -221,7 +220,7 @@ async fn a_key_twice_is_refused_before_anybody_reads_either() {
 
 #[tokio::test]
 async fn what_is_no_function_cannot_be_asked() {
-    let finished = Finished::run(world("on_other_request = 1\n", &[]).serve_command()).await.expect(1);
+    let finished = world("on_other_request = 1\n", &[]).refused().await;
     assert!(finished.stderr.contains("`on_other_request` must be a function, not a `int`"), "{}", finished.stderr);
 }
 

@@ -240,12 +240,12 @@ async fn a_script_for_people_with_tokens_is_tried_for_them_and_not_for_nobody() 
 async fn a_script_that_works_for_none_of_them_says_for_whom_it_was_tried() {
     let config = Config::new().section("sessionInit: { scriptFile: policy.star }");
     let world = |config: &Config| Proxy::new(config).file("policy.star", ONLY_KNOWN);
-    let failed = Finished::run(world(&config).serve_command()).await.expect(1).stderr;
+    let failed = world(&config).refused().await.stderr;
     assert!(failed.contains("error: nobody may come in without a name\n --> policy.star:4:5"), "{failed}");
     assert!(failed.contains("the script ran for an anonymous user"), "{failed}");
     assert!(failed.contains("because `auth.tokens` names nobody"), "{failed}");
     let only_ann = config.section("auth: {tokens: [{token: secret-token-of-a, sub: ann}]}");
-    let failed = Finished::run(world(&only_ann).serve_command()).await.expect(1).stderr;
+    let failed = world(&only_ann).refused().await.stderr;
     assert!(failed.contains("error: not for ann"), "{failed}");
     assert!(failed.contains("the script ran for the user `ann`"), "{failed}");
 }

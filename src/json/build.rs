@@ -30,7 +30,7 @@ pub fn object(members: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<Raw
     let mut out = String::from("{");
     for (key, value) in members {
         separate(&mut out);
-        out.push_str(&quote(key.as_ref()));
+        push_quoted(&mut out, key.as_ref());
         out.push(':');
         out.push_str(value.as_ref().get());
     }
@@ -46,15 +46,21 @@ fn separate(out: &mut String) {
 
 /// The text of a JSON string with this content.
 pub fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    push_quoted(&mut quoted, text);
+    quoted
+}
+
+/// Appends the text of a JSON string with this content.
+pub(super) fn push_quoted(out: &mut String, text: &str) {
     if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
-        return serde_json::Value::from(text).to_string();
+        out.push_str(&serde_json::Value::from(text).to_string());
+        return;
     }
     // Nearly all names and keys need no escapes.
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    quoted.push_str(text);
-    quoted.push('"');
-    quoted
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
 }
 
 #[cfg(test)]

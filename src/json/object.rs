@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::build::push_quoted;
 use super::duplicates::{key, repeated};
 use super::raw::owned;
 use super::scan::{end_of_value, skip_space, string};
-use super::{Raw, RawRef, quote};
+use super::{Raw, RawRef};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
@@ -150,7 +151,7 @@ impl Edit<'_> {
             if out.len() > empty {
                 out.push(',');
             }
-            out.push_str(&quote(key));
+            push_quoted(&mut out, key);
             out.push(':');
             out.push_str(&self.values[value.clone()]);
         }

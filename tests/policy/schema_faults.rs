@@ -11,7 +11,7 @@ const BROKEN: &str =
 async fn refusal(script: &str) -> (String, String) {
     let proxy = world(&[PLAIN, BROKEN], script);
     let checked = proxy.run(["check", "--live"]).await.expect(1);
-    let served = proxy.run(["serve"]).await.expect(1);
+    let served = proxy.refused().await;
     (format!("{}{}", checked.stdout, checked.stderr), served.stderr)
 }
 

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::started;
 use crate::support::config::Config;
-use crate::support::finished::Finished;
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
@@ -45,7 +44,7 @@ async fn priority_lets_the_first_ranked_server_win() {
 #[tokio::test]
 async fn manual_wants_every_collision_resolved() {
     let proxy = three("conflictResolution: manual");
-    let finished = Finished::run(proxy.serve_command()).await.expect(1);
+    let finished = proxy.refused().await;
     let expected = "these names are not unique: `search` (github.search, docs.search, web.search)";
     assert!(finished.stderr.contains(expected), "{}", finished.stderr);
     let names = tools(
@@ -252,7 +251,7 @@ async fn prompts_are_selected_and_overridden_like_tools() {
     assert_eq!(proxy.client.request("prompts/get", r#"{"name":"greet"}"#).await.error_code(), -32602);
 
     let proxy = twins("conflictResolution: manual, tools: [{ workload: two, excludeAll: true }]");
-    let finished = Finished::run(proxy.serve_command()).await.expect(1);
+    let finished = proxy.refused().await;
     let expected = "`greet` (one.greet, two.greet). Give them other names in aggregation.prompts[].overrides";
     assert!(finished.stderr.contains(expected), "{}", finished.stderr);
 }

@@ -1,7 +1,6 @@
 //! `load()`: what a script may read, and what not.
 
 use super::{refused, started, world};
-use crate::support::finished::Finished;
 
 #[tokio::test]
 async fn files_below_the_config_and_the_shipped_library_load() {
@@ -42,7 +41,7 @@ async fn a_link_out_of_the_folder_does_not_load() {
     let outside = proxy.directory.path().with_extension("star");
     std::fs::write(&outside, "x = 1\n").unwrap();
     std::os::unix::fs::symlink(&outside, proxy.directory.path().join("link.star")).unwrap();
-    let finished = Finished::run(proxy.serve_command()).await.expect(1);
+    let finished = proxy.refused().await;
     std::fs::remove_file(&outside).unwrap();
     let expected = "cannot load `//link.star`: it is outside of the folder that scripts may load from";
     assert!(finished.stderr.contains(expected), "{}", finished.stderr);
@@ -53,7 +52,7 @@ async fn a_circle_is_named() {
     let proxy = world("echo", "load('//a.star', 'x')\n")
         .file("a.star", "load('b.star', 'x')\n")
         .file("b.star", "load('a.star', 'x')\n");
-    let finished = Finished::run(proxy.serve_command()).await.expect(1);
+    let finished = proxy.refused().await;
     let expected = "load cycle: a.star -> b.star -> a.star";
     assert!(finished.stderr.contains(expected), "{}", finished.stderr);
 }

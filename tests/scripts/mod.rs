@@ -11,7 +11,6 @@ mod relay;
 mod selection;
 
 use crate::support::config::Config;
-use crate::support::finished::Finished;
 use crate::support::message::Message;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
@@ -38,7 +37,7 @@ async fn started(proxy: Proxy) -> StdioProxy {
 /// How `proxy serve` ends with a script that cannot run.
 async fn refused(script: &str) -> String {
     let proxy = world("echo", script);
-    let finished = Finished::run(proxy.serve_command()).await.expect(1);
+    let finished = proxy.refused().await;
     assert_eq!(finished.stdout, "", "stdout is the protocol's");
     // The log comes first; what is told to the person begins with `error:`.
     let start = finished

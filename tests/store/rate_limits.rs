@@ -1,7 +1,6 @@
 //! `check_rate_limit()`: what a script sees of a bucket.
 
 use super::world;
-use crate::support::finished::Finished;
 
 const LIMITED: &str = r#"
 def one(args):
@@ -62,7 +61,7 @@ async fn at_the_top_level_there_is_nobody_to_limit_and_nothing_to_remember() {
         ("state.set('k', 1)", "state.set"),
         ("shared_state.get('k')", "shared_state.get"),
     ] {
-        let finished = Finished::run(world("", line).serve_command()).await.expect(1);
+        let finished = world("", line).refused().await;
         let expected = format!("`{name}()` is possible only while a call is handled, not at the top level");
         assert!(finished.stderr.contains(&expected), "{}", finished.stderr);
         assert!(finished.stderr.contains("policy.star:1:1"), "{}", finished.stderr);

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::process::Command;
 
 use super::config::Config;
+use super::finished::Finished;
 use super::http_client::HttpClient;
 use super::program::Program;
 use super::programs;
@@ -75,6 +76,16 @@ impl Proxy {
         self.command(["serve", "--config", "proxy.yaml"])
     }
 
+    fn serve_http_command(&self) -> Command {
+        self.command(["serve", "--http", "127.0.0.1:0", "--config", "proxy.yaml"])
+    }
+
+    /// Serves on a free port and ends because something is wrong. On stdio the servers, and with them the first run of the
+    /// script, would wait for a client.
+    pub async fn refused(&self) -> Finished {
+        Finished::run(self.serve_http_command()).await.expect(1)
+    }
+
     /// Serves on stdio.
     pub fn stdio(self) -> StdioProxy {
         let client = StdioClient::start(self.serve_command());
@@ -83,8 +94,7 @@ impl Proxy {
 
     /// Serves on a free port.
     pub async fn http(self) -> HttpProxy {
-        let command = self.command(["serve", "--http", "127.0.0.1:0", "--config", "proxy.yaml"]);
-        let (program, url) = Program::start_server(command).await;
+        let (program, url) = Program::start_server(self.serve_http_command()).await;
         HttpProxy { program, url, world: self }
     }
 }

@@ -255,7 +255,7 @@ impl Connection {
             return;
         }
         let body = crate::json::raw(&json!({"level": level.as_str()}));
-        let answer = tokio::time::timeout(SET_LEVEL_TIMEOUT, self.request("logging/setLevel", &body)).await;
+        let answer = tokio::time::timeout(SET_LEVEL_TIMEOUT, Box::pin(self.request("logging/setLevel", &body))).await;
         if !matches!(answer, Ok(Ok(_))) {
             tracing::debug!(server = %self.server, ?answer, "cannot set the log level");
         }
@@ -300,7 +300,7 @@ impl Connection {
 
     async fn send(&self, call: &BackendCall, activity: &Arc<Activity>) -> Result<Raw, TransportError> {
         if self.declared.roots {
-            self.knows_roots.get_or_init(|| self.roots_known()).await;
+            Box::pin(self.knows_roots.get_or_init(|| self.roots_known())).await;
         }
         if let Some(peer) = &call.peer {
             self.set_log_level(peer.log_level()).await;
@@ -308,7 +308,7 @@ impl Connection {
         let outcome = self.send_once(call, activity).await;
         if let (Transport::Http(http), Err(error)) = (&self.transport, &outcome)
             && self.may_be_other_era(error)
-            && handshake::has_changed_era(http, self.revision).await
+            && Box::pin(handshake::has_changed_era(http, self.revision)).await
         {
             http.abandon("it now speaks another era of the protocol");
             return Err(TransportError::SessionExpired);
@@ -319,7 +319,7 @@ impl Connection {
         }
         // The known schemas are outdated: list the tools and send the call once more.
         let abilities = call.peer.as_deref().map_or(Abilities::NONE, |peer| peer.abilities().listed());
-        let listing = listing::list(self, ItemKind::Tool, abilities).await?;
+        let listing = Box::pin(listing::list(self, ItemKind::Tool, abilities)).await?;
         self.remember_param_headers(&listing.items);
         self.send_once(call, activity).await
     }

@@ -290,12 +290,12 @@ impl Surfaces {
             return Some(Arc::clone(&held.slot));
         }
         let is_personal = keyed_by != KeyedBy::Nothing;
-        let key = match keyed_by {
+        let key = || match keyed_by {
             KeyedBy::Nothing => SurfaceKey::anonymous(),
             KeyedBy::User => SurfaceKey { client: Arc::default(), ..handle.key.clone() },
             KeyedBy::UserAndClient => SurfaceKey { client: Arc::new(handle.key.client.seen()), ..handle.key.clone() },
         };
-        let person = is_personal.then(|| key.cache_key());
+        let person = is_personal.then(|| key().cache_key());
         let profile = by_profile.then_some(handle.profile);
         let own = by_profile.then(|| handle.person_key()).flatten();
         let slot_key = SlotKey { variant: variant.clone(), person, own: own.clone(), profile };
@@ -303,7 +303,7 @@ impl Surfaces {
         let slot = known.unwrap_or_else(|| {
             self.evict(1);
             let person = is_personal.then(|| handle.person());
-            let slot = SurfaceSlot::new(key, variant.clone(), person).of_person(own.as_ref(), handle.profile);
+            let slot = SurfaceSlot::new(key(), variant.clone(), person).of_person(own.as_ref(), handle.profile);
             let slot = Arc::new(slot);
             Arc::clone(self.slots.lock().entry(slot_key).or_insert(slot))
         });

@@ -177,7 +177,7 @@ impl HttpExchange {
             };
             resumes += 1;
             tokio::time::sleep(stream.retry().map_or(DEFAULT_RETRY, clamp_retry)).await;
-            stream = self.resume(&id).await?;
+            stream = Box::pin(self.resume(&id)).await?;
         }
     }
 

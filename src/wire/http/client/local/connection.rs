@@ -32,8 +32,8 @@ type ConnectionDriver = http1::Connection<TokioIo<EarlyResponseStream>, Full<Byt
 #[derive(Debug)]
 pub(super) struct LocalConnection {
     requests: SendRequest<Full<Bytes>>,
-    /// Does the I/O; `None` once the connection is closed.
-    driver: Option<ConnectionDriver>,
+    /// Does the I/O; `None` once the connection is closed. It is large, and each request passes the connection on many times.
+    driver: Option<Box<ConnectionDriver>>,
 }
 
 /// The result of sending a request.
@@ -58,7 +58,7 @@ impl LocalConnection {
         let stream = TokioIo::new(EarlyResponseStream::new(stream));
         let handshake = http1::Builder::new().max_header_size(MAX_HEAD).handshake(stream).await;
         let (requests, driver) = handshake.map_err(|error| HttpError::Connect(error.to_string()))?;
-        Ok(LocalConnection { requests, driver: Some(driver) })
+        Ok(LocalConnection { requests, driver: Some(Box::new(driver)) })
     }
 
     /// Whether the connection can carry another request: the last exchange is complete, the server has neither closed

@@ -75,7 +75,7 @@ impl LocalServer {
                 LocalExchange::Unsent(unsent) => request = unsent,
             }
         }
-        let mut connection = LocalConnection::open(&self.address).await?;
+        let mut connection = Box::pin(LocalConnection::open(&self.address)).await?;
         match connection.exchange(request).await? {
             LocalExchange::Response(response) => Ok(self.response(connection, response)),
             LocalExchange::Unsent(_) => Err(HttpError::Broken("the server closed the connection".to_owned())),
@@ -184,9 +184,10 @@ impl IdleConnections {
     fn drain(&mut self) {
         for (mut body, since) in std::mem::take(&mut self.ending) {
             match body.drain() {
-                Drained::Complete if body.connection.is_idle() => self.add(body.connection),
+                // Whoever takes it checks whether it is still open.
+                Drained::Complete => self.add(body.connection),
                 Drained::Open => self.ending.push((body, since)),
-                Drained::Complete | Drained::Lost => {}
+                Drained::Lost => {}
             }
         }
     }
