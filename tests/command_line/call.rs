@@ -53,7 +53,8 @@ async fn an_unknown_tool_gets_the_nearest_name() {
     let unknown = proxy.run(["call", "zebra", "--live"]).await.expect(1);
     assert_eq!(
         unknown.stderr,
-        "error: unknown tool `zebra`\n |\n = hint: `proxy list-tools` lists the published tools\n"
+        "error: unknown tool `zebra`\n |\n = hint: `proxy list-tools` lists the published tools; `proxy explain zebra` says why \
+         one is not published\n"
     );
 }
 

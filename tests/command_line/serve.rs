@@ -70,6 +70,16 @@ error: `0.0.0.0:0` is reachable from other machines without authentication
 }
 
 #[tokio::test]
+async fn an_address_in_use_says_how_to_find_out_by_whom() {
+    let other = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = other.local_addr().expect("it is bound").to_string();
+    let finished = empty().run(["serve", "--http", &address]).await.expect(2);
+    assert!(finished.stderr.starts_with(&format!("error: cannot listen on `{address}`: ")), "{}", finished.stderr);
+    let hint = " = hint: another program listens there; `proxy status` shows whether it is a proxy, and `--http` takes another port\n";
+    assert!(finished.stderr.ends_with(hint), "{}", finished.stderr);
+}
+
+#[tokio::test]
 async fn a_port_alone_is_one_of_this_machine_only() {
     let proxy = empty();
     for address in ["0", ":0"] {

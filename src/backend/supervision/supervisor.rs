@@ -312,7 +312,9 @@ impl Supervisor {
             state.error = reason.to_owned();
             state.settle(RestartOutcome::Failed);
         });
-        tracing::warn!(server = %self.server.name, said = self.last_words(reason), "cannot connect: {reason}");
+        // What the HTTP client says begins so, too.
+        let what = reason.strip_prefix("cannot connect: ").unwrap_or(reason);
+        tracing::warn!(server = %self.server.name, said = self.last_words(reason), "cannot connect: {what}");
     }
 
     /// What the published error has beyond the reason: what the server wrote last. On one line.

@@ -69,6 +69,9 @@ async fn unknown(kind: ItemKind, key: &str, report: &SurfaceReport, answers: &An
         kinds.iter().flat_map(|kind| report.of_kind(*kind)).map(|item| item.definition.key()).collect();
     CommandFailure::failed(match nearest(key, names) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint(format!("`proxy list-{0}s` lists the published {0}s", kind.noun())),
+        None => diagnostic.hint(format!(
+            "`proxy list-{0}s` lists the published {0}s; `proxy explain {key}` says why one is not published",
+            kind.noun()
+        )),
     })
 }

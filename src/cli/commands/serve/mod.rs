@@ -238,7 +238,16 @@ async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<
     let address = &with_host(address.unwrap_or(&config.serve.http));
     let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);
     let bound = Listener::bind(address, &config.serve.path, &config.serve.allowed_origins, cap).await;
-    let listener = bound.map_err(|error| CommandFailure::usage(format!("cannot listen on `{address}`: {error}")))?;
+    let listener = bound.map_err(|error| {
+        let message = format!("cannot listen on `{address}`: {error}");
+        match error.kind() {
+            std::io::ErrorKind::AddrInUse => CommandFailure::usage_with_hint(
+                message,
+                "another program listens there; `proxy status` shows whether it is a proxy, and `--http` takes another port",
+            ),
+            _ => CommandFailure::usage(message),
+        }
+    })?;
     let actual: SocketAddr = listener.address()?;
     if !actual.ip().is_loopback() && !config.auth.issuers.is_empty() && config.serve.public_url.is_none() {
         let diagnostic = Diagnostic::error("`auth.issuers` needs `serve.publicUrl`: tokens are checked against it")
