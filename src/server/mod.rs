@@ -14,8 +14,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use serde_json::Value;
 
+pub use front::authenticator::Authenticator;
 pub use front::http::HttpFront;
-pub use front::identity::Identity;
 pub use front::stdio::serve_stdio;
 
 use crate::bearer::TokenVerifier;

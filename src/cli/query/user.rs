@@ -8,7 +8,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::setup;
 use crate::config::Config;
 use crate::model::{NamedUser, Principal};
-use crate::server::Identity;
+use crate::server::Authenticator;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct UserArgs {
@@ -49,7 +49,7 @@ impl UserArgs {
 
 impl ActingUser {
     pub(in crate::cli) fn local() -> Self {
-        ActingUser { named: None, principal: Identity::local_user(&setup::variables()) }
+        ActingUser { named: None, principal: Authenticator::local_user(&setup::variables()) }
     }
 
     pub(in crate::cli) fn is_named(&self) -> bool {

@@ -1,10 +1,11 @@
 //! The fronts that receive requests: HTTP and stdio, with sessions, authentication and batches.
 
+pub(crate) mod authenticator;
 pub(crate) mod batch;
 pub(crate) mod connected_clients;
-pub(crate) mod http;
-pub(crate) mod identity;
 pub(crate) mod disconnect;
+pub(crate) mod http;
+mod refusal;
 pub(crate) mod session;
 pub(crate) mod session_id;
 pub(crate) mod sessions;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ::http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::json;
 
+use super::refusal::Refusal;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo, ClientProfile, Owner, Principal, is_protocol_method};
 use crate::server::client::log_level::ClientLogLevel;
@@ -30,19 +31,6 @@ const METHODS: [&str; 13] = [
     "tasks/cancel",
 ];
 
-/// Why a request is rejected: the JSON-RPC error and the HTTP status.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    pub(crate) status: StatusCode,
-    pub(crate) error: RpcError,
-}
-
-impl Refusal {
-    fn bad(code: i64, message: &str) -> Self {
-        Refusal { status: StatusCode::BAD_REQUEST, error: RpcError::new(code, message) }
-    }
-}
-
 /// The HTTP status for the outcome of a request. Used only if the response has not started yet.
 pub(crate) fn status(outcome: &Result<Raw, RpcError>) -> StatusCode {
     match outcome {
@@ -64,8 +52,8 @@ pub(super) fn admit(
     connection: Option<Owner>,
 ) -> Result<Client, Refusal> {
     let body = request.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
-    let object = Object::of(body).map_err(|error| Refusal::bad(code::INVALID_PARAMS, &error.to_string()))?;
-    let meta = ClientMeta::read(&object).map_err(|error| Refusal { status: StatusCode::BAD_REQUEST, error })?;
+    let object = Object::of(body).map_err(|error| bad(code::INVALID_PARAMS, &error.to_string()))?;
+    let meta = ClientMeta::read(&object).map_err(Refusal::bad_request)?;
     let text = meta.version.and_then(RawRef::text);
     let version = text.as_deref().ok_or_else(|| missing(key::PROTOCOL_VERSION, "a string"))?;
     match meta.capabilities {
@@ -88,7 +76,7 @@ pub(super) fn admit(
         None => None,
         Some(level) => {
             let level = level.text();
-            let unknown = || Refusal::bad(code::INVALID_PARAMS, &format!("`{}` is not a log level", key::LOG_LEVEL));
+            let unknown = || bad(code::INVALID_PARAMS, &format!("`{}` is not a log level", key::LOG_LEVEL));
             Some(level.as_deref().and_then(LoggingLevel::parse).ok_or_else(unknown)?)
         }
     };
@@ -99,7 +87,7 @@ pub(super) fn admit(
     };
     let info = ClientInfo::new(revision.as_str(), meta.client_info, meta.capabilities).map_err(|size| {
         let names = format!("`{}` and `{}`", key::CLIENT_INFO, key::CLIENT_CAPABILITIES);
-        Refusal { status: StatusCode::BAD_REQUEST, error: client_info_too_large(&names, size) }
+        Refusal::bad_request(client_info_too_large(&names, size))
     })?;
     let info = Arc::new(info);
     let abilities = abilities(info.capabilities.as_deref());
@@ -132,18 +120,22 @@ fn abilities(declared: Option<&RawRef>) -> Abilities {
     }
 }
 
+fn bad(code: i64, message: &str) -> Refusal {
+    Refusal::bad_request(RpcError::new(code, message))
+}
+
 fn missing(name: &str, kind: &str) -> Refusal {
     let message = format!(
         "`params._meta[\"{name}\"]` must be {kind}; protocol versions that use `initialize` instead: {}",
         Revision::supported_names()[1..].join(", ")
     );
-    Refusal::bad(code::INVALID_PARAMS, &message)
+    bad(code::INVALID_PARAMS, &message)
 }
 
 fn unsupported(version: &str) -> Refusal {
     let data = json!({"supported": Revision::supported_names(), "requested": version});
     let error = RpcError::with_data(code::UNSUPPORTED_VERSION, "unsupported protocol version", &data);
-    Refusal { status: StatusCode::BAD_REQUEST, error }
+    Refusal::bad_request(error)
 }
 
 /// The value of a header that may occur once. Duplicates are rejected, because intermediaries may read another value.
@@ -151,34 +143,34 @@ fn single<'a>(sent: &'a HeaderMap, name: &HeaderName, display_name: &str) -> Res
     let mut values = sent.get_all(name).iter();
     let first = values.next().map(|value| value.as_bytes());
     if values.next().is_some() {
-        return Err(Refusal::bad(code::HEADER_MISMATCH, &format!("the header `{display_name}` occurs more than once")));
+        return Err(bad(code::HEADER_MISMATCH, &format!("the header `{display_name}` occurs more than once")));
     }
     Ok(first)
 }
 
 fn check_version_header(sent: &HeaderMap, version: &str) -> Result<(), Refusal> {
     match single(sent, &headers::PROTOCOL_VERSION, "MCP-Protocol-Version")? {
-        None => Err(Refusal::bad(code::HEADER_MISMATCH, "the header `MCP-Protocol-Version` is missing")),
+        None => Err(bad(code::HEADER_MISMATCH, "the header `MCP-Protocol-Version` is missing")),
         Some(value) if value.trim_ascii() == version.as_bytes() => Ok(()),
-        Some(_) => Err(Refusal::bad(code::HEADER_MISMATCH, "the header `MCP-Protocol-Version` differs from `_meta`")),
+        Some(_) => Err(bad(code::HEADER_MISMATCH, "the header `MCP-Protocol-Version` differs from `_meta`")),
     }
 }
 
 fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'_>) -> Result<(), Refusal> {
     match single(sent, &headers::METHOD, "Mcp-Method")? {
-        None => return Err(Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Method` is missing")),
+        None => return Err(bad(code::HEADER_MISMATCH, "the header `Mcp-Method` is missing")),
         Some(value) if value.trim_ascii() != request.method.as_bytes() => {
-            return Err(Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Method` differs from `method`"));
+            return Err(bad(code::HEADER_MISMATCH, "the header `Mcp-Method` differs from `method`"));
         }
         Some(_) => {}
     }
     let Some(member) = headers::name_member(&request.method) else { return Ok(()) };
     let value = single(sent, &headers::NAME, "Mcp-Name")?
-        .ok_or_else(|| Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Name` is missing"))?;
+        .ok_or_else(|| bad(code::HEADER_MISMATCH, "the header `Mcp-Name` is missing"))?;
     if headers::decode(value) == object.get(member).and_then(RawRef::text) {
         return Ok(());
     }
-    Err(Refusal::bad(code::HEADER_MISMATCH, &format!("the header `Mcp-Name` differs from `params.{member}`")))
+    Err(bad(code::HEADER_MISMATCH, &format!("the header `Mcp-Name` differs from `params.{member}`")))
 }
 
 /// Compares the `Mcp-Param-*` headers with the arguments, according to the tool's input schema in this surface.
@@ -194,5 +186,5 @@ pub(super) fn check_param_headers(request: &Request, sent: &HeaderMap, surface: 
     params::check(entry.param_headers(), object.get("arguments"), |name| {
         sent.get_all(name).iter().map(|value| value.as_bytes()).collect()
     })
-    .map_err(|reason| Refusal::bad(code::HEADER_MISMATCH, &reason))
+    .map_err(|reason| bad(code::HEADER_MISMATCH, &reason))
 }

@@ -25,7 +25,7 @@ use crate::extension;
 use crate::gateway::{Endpoint, Gateway, GatewayOptions, Reread};
 use crate::model::Principal;
 use crate::process::descriptors;
-use crate::server::{Identity, Server, serve_stdio};
+use crate::server::{Authenticator, Server, serve_stdio};
 use crate::wire::http::Listener;
 use crate::wire::standard_streams;
 
@@ -106,7 +106,7 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(key_error)?;
     gateway.set_endpoint(endpoint(&config, listener.as_ref())?);
     let health = Arc::new(Health::default());
-    let _control = control(&gateway, &server, &config, Identity::local_user(&options.variables), &health);
+    let _control = control(&gateway, &server, &config, Authenticator::local_user(&options.variables), &health);
     diagnostics(&config, &gateway, &server, &health).await;
     let (starting, started_gateway) = (Arc::clone(&health), Arc::clone(&gateway));
     tokio::spawn(async move { starting.follow_start(&started_gateway).await });
@@ -119,7 +119,7 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
                     logging::status(WAITING);
                 }
                 let (input, output) = standard_streams();
-                let principal = Identity::local_user(&options.variables);
+                let principal = Authenticator::local_user(&options.variables);
                 let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);
                 serve_stdio(server, principal, input, output, cap).await;
                 first_run(&gateway).await

@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 
 use super::HttpFront;
 use super::challenges::{Challenges, host, too_many_failures};
-use super::failed_logins::Slowdown;
-use crate::server::front::identity::{AuthFailure, Caller, FirstLook};
+use super::refused_tokens::Slowdown;
+use crate::server::front::authenticator::{AuthFailure, Caller, FirstLook};
 use crate::wire::http::{Admission, Frames, HttpReply};
 
 /// The longest sleep at once: the clock by which tokens expire may be set meanwhile.
@@ -21,8 +21,8 @@ const MAX_SLEEP: Duration = Duration::from_secs(60);
 
 impl HttpFront {
     pub(super) fn admission(self: &Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Caller> {
-        let look = self.identity.borrow().look(headers);
-        let challenges = || Challenges::new(&self.identity.borrow().authentication, &self.resource, headers);
+        let look = self.authenticator.borrow().look(headers);
+        let challenges = || Challenges::new(&self.authenticator.borrow().authentication, &self.resource, headers);
         match look {
             FirstLook::Done(Ok(caller)) => Admission::Admitted(caller),
             FirstLook::Done(Err(failure)) => {
@@ -33,8 +33,9 @@ impl HttpFront {
                 let (front, challenges) = (Arc::clone(self), challenges());
                 let verification = async move {
                     let verified = verifier.verify(token.reveal()).await.map_err(AuthFailure::from);
-                    let caller = verified
-                        .and_then(|verified| front.identity.borrow().verified(&verifier, token.reveal(), &verified));
+                    let caller = verified.and_then(|verified| {
+                        front.authenticator.borrow().verified(&verifier, token.reveal(), &verified)
+                    });
                     match caller {
                         Ok(caller) => Ok(caller),
                         Err(failure) => Err(front.refused(&failure, &challenges, peer).await),
@@ -49,15 +50,15 @@ impl HttpFront {
     /// the only ones.
     async fn refused(&self, failure: &AuthFailure, challenges: &Challenges, peer: Option<IpAddr>) -> HttpReply {
         let is_failure = match failure {
-            AuthFailure::NoToken => self.identity.borrow().verifier.is_none(),
+            AuthFailure::NoToken => self.authenticator.borrow().verifier.is_none(),
             AuthFailure::Malformed(_) | AuthFailure::Invalid(_) => true,
             AuthFailure::LacksRequiredScope | AuthFailure::Unavailable(_) => false,
         };
         if is_failure {
-            let slowdown = self.failed_logins.count(peer);
+            let slowdown = self.refused_tokens.count(peer);
             // Nobody guesses a signed token, tokens expire every hour, and a client learns only from the challenge that it needs
             // a new one. Behind a reverse proxy all clients have one address.
-            let can_guess = self.identity.borrow().verifier.is_none();
+            let can_guess = self.authenticator.borrow().verifier.is_none();
             match slowdown {
                 Slowdown::TooMany(wait) if can_guess => return too_many_failures(wait),
                 Slowdown::Delay(delay) if can_guess && !delay.is_zero() => tokio::time::sleep(delay).await,
@@ -75,11 +76,11 @@ impl HttpFront {
         if !self.resource.is_metadata_path(path) {
             return None;
         }
-        let identity = self.identity.borrow();
-        identity.verifier.as_ref()?;
+        let authenticator = self.authenticator.borrow();
+        authenticator.verifier.as_ref()?;
         let reply = match *method {
             Method::GET => {
-                let document = self.resource.metadata(host(headers), &identity.authentication);
+                let document = self.resource.metadata(host(headers), &authenticator.authentication);
                 HttpReply::json(StatusCode::OK, document.to_string())
             }
             Method::OPTIONS => {
@@ -99,10 +100,10 @@ impl HttpFront {
 
     /// Waits until the caller's token has expired, or is judged by other rules.
     pub(super) async fn revoked(&self, caller: &Caller) {
-        let mut identity = self.identity.subscribe();
+        let mut authenticator = self.authenticator.subscribe();
         let changed = async {
             // Cannot fail: the front owns the sender.
-            let _ = identity.wait_for(|identity| !identity.still_accepts(caller)).await;
+            let _ = authenticator.wait_for(|authenticator| !authenticator.still_accepts(caller)).await;
         };
         tokio::select! {
             () = changed => {}

@@ -7,7 +7,7 @@ use ::http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::bearer::Resource;
 use crate::config::Authentication;
-use crate::server::front::identity::AuthFailure;
+use crate::server::front::authenticator::AuthFailure;
 use crate::wire::http::HttpReply;
 use crate::wire::{Id, RpcError, encode};
 

@@ -2,15 +2,16 @@
 
 use ::http::{HeaderMap, StatusCode};
 
-use super::{HttpFront, SessionRefusal, method_not_allowed, session_id};
+use super::{HttpFront, method_not_allowed, session_id};
 use crate::model::Principal;
+use crate::server::front::refusal::Refusal;
 use crate::wire::http::HttpReply;
 
 impl HttpFront {
     pub(super) fn delete(&self, headers: &HeaderMap, principal: &Principal) -> HttpReply {
         let Some(id) = session_id(headers) else { return method_not_allowed() };
         if self.sessions.find(id, principal).is_none() {
-            return SessionRefusal::unknown_session().reply(None);
+            return Refusal::unknown_session().reply(None);
         }
         self.end(self.sessions.remove(id));
         HttpReply::empty(StatusCode::NO_CONTENT)

@@ -6,7 +6,7 @@ use ::http::{HeaderMap, StatusCode};
 
 use super::negotiate::Accepts;
 use super::{HttpFront, method_not_allowed, session_id};
-use crate::server::front::identity::Caller;
+use crate::server::front::authenticator::Caller;
 use crate::wire::http::{Body, HttpReply, is_browser};
 use crate::wire::outbound::Outlet;
 use crate::wire::{RpcError, headers};

@@ -4,7 +4,7 @@ mod admission;
 mod batches;
 mod challenges;
 mod delete;
-mod failed_logins;
+mod refused_tokens;
 mod get;
 mod negotiate;
 mod post;
@@ -24,10 +24,10 @@ use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use futures::future::join_all;
 use tokio::sync::watch;
 
-use failed_logins::FailedLogins;
+use refused_tokens::RefusedTokens;
 use request_headers::RequestHeaders;
 
-use super::identity::{Caller, Identity};
+use super::authenticator::{Authenticator, Caller};
 use super::session::Session;
 use super::sessions::Sessions;
 use crate::bearer::Resource;
@@ -38,7 +38,7 @@ use crate::server::Server;
 use crate::server::client::list_changes::SurfaceChanges;
 use crate::server::client::replay_budget::ReplayBudget;
 use crate::wire::http::{Admission, Body, HttpReply, HttpRequest, HttpService};
-use crate::wire::{Id, RpcError, Sender, encode, headers, trace_client};
+use crate::wire::{Sender, headers, trace_client};
 
 /// How long the response is awaited before an event stream is opened. A response that arrives earlier, with nothing said
 /// before it, is one JSON body; for a stateless request it also determines the HTTP status.
@@ -51,13 +51,13 @@ pub struct HttpFront {
     server: Server,
     sessions: Sessions,
     /// Who is admitted. A config reload replaces it.
-    identity: watch::Sender<Identity>,
+    authenticator: watch::Sender<Authenticator>,
     /// What tokens are for.
     resource: Resource,
     request_headers: RequestHeaders,
     replay_budget: Arc<ReplayBudget>,
     stream_delay: CommonDelay,
-    failed_logins: FailedLogins,
+    refused_tokens: RefusedTokens,
 }
 
 impl HttpFront {
@@ -65,21 +65,21 @@ impl HttpFront {
     pub fn new(server: Server, serve: &Serve, resource: Resource) -> Arc<Self> {
         let server = Server { source: CallSource::Http, ..server };
         let mut authentication = server.gateway.authentication();
-        let identity =
-            Identity::new(&authentication.borrow_and_update(), &resource, server.gateway.subject_tokens(), None);
-        server.verifier.store(identity.verifier.clone());
+        let authenticator =
+            Authenticator::new(&authentication.borrow_and_update(), &resource, server.gateway.subject_tokens(), None);
+        server.verifier.store(authenticator.verifier.clone());
         let sessions = Sessions::new(serve.max_sessions, serve.session_idle_timeout);
-        let failed_logins = FailedLogins::new(&server.telemetry);
+        let refused_tokens = RefusedTokens::new(&server.telemetry);
         let is_traced = server.telemetry.tracer().is_some();
         let front = Arc::new(HttpFront {
             server,
             sessions,
-            identity: watch::channel(identity).0,
+            authenticator: watch::channel(authenticator).0,
             resource,
             request_headers: RequestHeaders::new(&serve.request_headers, is_traced),
             replay_budget: Arc::default(),
             stream_delay: CommonDelay::new(STREAM_DELAY),
-            failed_logins,
+            refused_tokens,
         });
         let weak = Arc::downgrade(&front);
         tokio::spawn(async move {
@@ -88,7 +88,7 @@ impl HttpFront {
                 ticks.tick().await;
                 let Some(front) = weak.upgrade() else { return };
                 front.end(front.sessions.sweep());
-                front.failed_logins.report();
+                front.refused_tokens.report();
             }
         });
         let weak = Arc::downgrade(&front);
@@ -97,8 +97,9 @@ impl HttpFront {
                 let Some(front) = weak.upgrade() else { return };
                 let now = authentication.borrow_and_update().clone();
                 let subject_tokens = front.server.gateway.subject_tokens();
-                let identity = Identity::new(&now, &front.resource, subject_tokens, Some(&front.identity.borrow()));
-                front.set_identity(identity);
+                let authenticator =
+                    Authenticator::new(&now, &front.resource, subject_tokens, Some(&front.authenticator.borrow()));
+                front.set_authenticator(authenticator);
             }
         });
         let weak = Arc::downgrade(&front);
@@ -113,11 +114,11 @@ impl HttpFront {
     }
 
     /// Replaces who is admitted, and ends the sessions of users who no longer are.
-    fn set_identity(&self, identity: Identity) {
-        self.server.verifier.store(identity.verifier.clone());
-        let removed = self.sessions.remove_where(|session| !identity.accepts(&session.client().principal.who));
-        let subject_tokens = Arc::clone(&identity.subject_tokens);
-        self.identity.send_replace(identity);
+    fn set_authenticator(&self, authenticator: Authenticator) {
+        self.server.verifier.store(authenticator.verifier.clone());
+        let removed = self.sessions.remove_where(|session| !authenticator.accepts(&session.client().principal.who));
+        let subject_tokens = Arc::clone(&authenticator.subject_tokens);
+        self.authenticator.send_replace(authenticator);
         // Until now, tokens were kept by the former rules.
         subject_tokens.forget_all();
         self.end(removed);
@@ -207,24 +208,6 @@ fn session_id(headers: &HeaderMap) -> Option<&str> {
     let first = values.next()?;
     // Intermediaries may read another one of several values. The empty id, which no session has, leads to a 404.
     if values.next().is_some() { Some("") } else { first.to_str().ok() }
-}
-
-/// Why a request of a session is rejected.
-struct SessionRefusal {
-    status: StatusCode,
-    error: RpcError,
-}
-
-impl SessionRefusal {
-    fn unknown_session() -> Self {
-        let error = RpcError::invalid_request("unknown session: send `initialize` again");
-        SessionRefusal { status: StatusCode::NOT_FOUND, error }
-    }
-
-    /// The error response. `id` is the id of the rejected request, if the message is a request.
-    fn reply(&self, id: Option<&Id>) -> HttpReply {
-        HttpReply::json(self.status, encode::error(id, &self.error))
-    }
 }
 
 fn method_not_allowed() -> HttpReply {

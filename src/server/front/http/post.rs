@@ -5,11 +5,12 @@ use std::sync::Arc;
 use ::http::{HeaderMap, StatusCode};
 
 use super::negotiate::{Accepts, is_json};
-use super::{HttpFront, SessionRefusal, session_id};
+use super::{HttpFront, session_id};
 use crate::model::{ClientProfile, Principal};
 use crate::server::client::state::surface_handle;
 use crate::server::era::detect;
-use crate::server::front::identity::Caller;
+use crate::server::front::authenticator::Caller;
+use crate::server::front::refusal::Refusal;
 use crate::server::front::session::Session;
 use crate::server::methods::vendor;
 use crate::wire::http::{HttpReply, HttpRequest};
@@ -91,20 +92,20 @@ impl HttpFront {
     }
 
     /// The session of a request. Also checks that the header `MCP-Protocol-Version`, if present, is a known version.
-    pub(super) fn session(&self, headers: &HeaderMap, principal: &Principal) -> Result<Arc<Session>, SessionRefusal> {
+    pub(super) fn session(&self, headers: &HeaderMap, principal: &Principal) -> Result<Arc<Session>, Refusal> {
         let Some(id) = session_id(headers) else {
             let error = RpcError::invalid_request(
                 "no session: send `initialize` and then its `Mcp-Session-Id` with each request, or use protocol version \
                  2026-07-28 with `_meta` in every request",
             );
-            return Err(SessionRefusal { status: StatusCode::BAD_REQUEST, error });
+            return Err(Refusal::bad_request(error));
         };
-        let session = self.sessions.find(id, principal).ok_or_else(SessionRefusal::unknown_session)?;
+        let session = self.sessions.find(id, principal).ok_or_else(Refusal::unknown_session)?;
         if let Some(version) = headers.get(&headers::PROTOCOL_VERSION)
             && !version.to_str().is_ok_and(|version| Revision::parse(version.trim()).is_some())
         {
             let error = RpcError::invalid_request("the header `MCP-Protocol-Version` is not a supported version");
-            return Err(SessionRefusal { status: StatusCode::BAD_REQUEST, error });
+            return Err(Refusal::bad_request(error));
         }
         self.follow(&session, principal);
         Ok(session)

@@ -14,7 +14,8 @@ use crate::backend::Cancellation;
 use crate::fiber::CommonDelay;
 use crate::server::client::sink::{MessageQueue, MessageSink};
 use crate::server::client::state::Client;
-use crate::server::front::identity::Caller;
+use crate::server::front::authenticator::Caller;
+use crate::server::front::refusal::Refusal;
 use crate::server::front::stateless::{admit, check_param_headers, status};
 use crate::server::methods::{self, Method, MethodOutcome};
 use crate::wire::http::HttpReply;
@@ -49,7 +50,6 @@ impl HttpFront {
         outlet: &Outlet,
     ) -> HttpReply {
         let (id, listens) = (request.id.clone(), request.method == "subscriptions/listen");
-        let refuse = |status, error: &RpcError| HttpReply::json(status, encode::error(Some(&id), error));
         let client = match admit(&request, Some(&headers), caller.principal.clone(), None) {
             Ok(client) => Arc::new(Client {
                 links: self.server.links.of(&client.principal),
@@ -58,13 +58,13 @@ impl HttpFront {
                 peer: outlet.peer(),
                 ..client
             }),
-            Err(refusal) => return refuse(refusal.status, &refusal.error),
+            Err(refusal) => return refusal.reply(Some(&id)),
         };
         if listens && !accepts.events {
             let error = RpcError::invalid_request(
                 "the header `Accept` must include text/event-stream for `subscriptions/listen`",
             );
-            return refuse(StatusCode::NOT_ACCEPTABLE, &error);
+            return Refusal { status: StatusCode::NOT_ACCEPTABLE, error }.reply(Some(&id));
         }
         if let Some(refusal) = self.scope_refusal(&client, std::iter::once(&request), Some(&id), &headers) {
             return refusal;

@@ -42,7 +42,7 @@ impl HttpFront {
         if needed.is_empty() {
             return None;
         }
-        let challenges = Challenges::new(&self.identity.borrow().authentication, &self.resource, headers);
+        let challenges = Challenges::new(&self.authenticator.borrow().authentication, &self.resource, headers);
         Some(match client.principal.is_anonymous() {
             true => challenges.anonymous(id, &needed),
             false => challenges.lacking_scopes(id, &needed),

@@ -14,7 +14,7 @@ use crate::oauth::SubjectTokens;
 
 /// The accepted tokens and their principals. Without tokens and issuers, every request is anonymous.
 #[derive(Clone, Debug)]
-pub struct Identity {
+pub struct Authenticator {
     pub(super) authentication: Authentication,
     tokens: Vec<(Secret, Principal)>,
     pub(super) verifier: Option<Arc<TokenVerifier>>,
@@ -55,16 +55,16 @@ pub(crate) enum FirstLook {
     Verify(Arc<TokenVerifier>, Secret),
 }
 
-impl Identity {
+impl Authenticator {
     /// `before` is what was accepted until now: the keys of its issuers are still good.
     pub(super) fn new(
         authentication: &Authentication,
         resource: &Resource,
         subject_tokens: &Arc<SubjectTokens>,
-        before: Option<&Identity>,
+        before: Option<&Authenticator>,
     ) -> Self {
         let before = before.and_then(|before| before.verifier.as_deref());
-        Identity {
+        Authenticator {
             tokens: authentication.tokens.iter().map(|token| (token.token.clone(), token.principal())).collect(),
             verifier: TokenVerifier::new(authentication, resource, before),
             authentication: authentication.clone(),
@@ -197,17 +197,17 @@ fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, AuthFailure> {
 mod tests {
     use super::*;
 
-    fn identity(config: &str) -> Identity {
+    fn authenticator(config: &str) -> Authenticator {
         let (config, _) = crate::config::load_text(std::path::Path::new("proxy.yaml"), config, &|_| None).unwrap();
-        Identity::new(&config.auth, &Resource::public("https://h/mcp"), &Arc::default(), None)
+        Authenticator::new(&config.auth, &Resource::public("https://h/mcp"), &Arc::default(), None)
     }
 
-    fn look(identity: &Identity, values: &[&str]) -> Result<String, AuthFailure> {
+    fn look(authenticator: &Authenticator, values: &[&str]) -> Result<String, AuthFailure> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(AUTHORIZATION, value.parse().unwrap());
         }
-        match identity.look(&headers) {
+        match authenticator.look(&headers) {
             FirstLook::Done(outcome) => outcome.map(|caller| caller.principal.sub().to_owned()),
             FirstLook::Verify(..) => panic!("no issuer"),
         }
@@ -217,28 +217,28 @@ mod tests {
 
     #[test]
     fn only_an_accepted_bearer_token_has_a_principal() {
-        let identity = identity(&format!("auth: {{{TOKENS}}}"));
-        assert_eq!(look(&identity, &["Bearer s3cret-s3cret-s3cret"]).as_deref(), Ok("ann"));
-        assert_eq!(look(&identity, &["bEARER  other-other-other "]).as_deref(), Ok("bob"));
-        assert!(matches!(look(&identity, &["Bearer wrong"]), Err(AuthFailure::Invalid(_))));
-        assert_eq!(look(&identity, &["Basic s3cret-s3cret-s3cret"]), Err(AuthFailure::NoToken));
-        assert_eq!(look(&identity, &[]), Err(AuthFailure::NoToken));
+        let authenticator = authenticator(&format!("auth: {{{TOKENS}}}"));
+        assert_eq!(look(&authenticator, &["Bearer s3cret-s3cret-s3cret"]).as_deref(), Ok("ann"));
+        assert_eq!(look(&authenticator, &["bEARER  other-other-other "]).as_deref(), Ok("bob"));
+        assert!(matches!(look(&authenticator, &["Bearer wrong"]), Err(AuthFailure::Invalid(_))));
+        assert_eq!(look(&authenticator, &["Basic s3cret-s3cret-s3cret"]), Err(AuthFailure::NoToken));
+        assert_eq!(look(&authenticator, &[]), Err(AuthFailure::NoToken));
         for malformed in ["Bearer", "Bearer a b", "bearer "] {
-            assert!(matches!(look(&identity, &[malformed]), Err(AuthFailure::Malformed(_))), "{malformed}");
+            assert!(matches!(look(&authenticator, &[malformed]), Err(AuthFailure::Malformed(_))), "{malformed}");
         }
         let twice = ["Bearer s3cret-s3cret-s3cret", "Bearer s3cret-s3cret-s3cret"];
-        assert!(matches!(look(&identity, &twice), Err(AuthFailure::Malformed(_))));
+        assert!(matches!(look(&authenticator, &twice), Err(AuthFailure::Malformed(_))));
     }
 
     #[test]
     fn who_shows_nothing_may_be_anonymous_and_who_shows_something_wrong_never_is() {
-        let open = identity(&format!("auth: {{allowAnonymous: true, {TOKENS}}}"));
+        let open = authenticator(&format!("auth: {{allowAnonymous: true, {TOKENS}}}"));
         assert_eq!(look(&open, &[]).as_deref(), Ok("anonymous"));
         assert!(matches!(look(&open, &["Bearer wrong"]), Err(AuthFailure::Invalid(_))));
-        let whom = |identity: &Identity, principal: &Principal| identity.accepts(&principal.who);
+        let whom = |authenticator: &Authenticator, principal: &Principal| authenticator.accepts(&principal.who);
         assert!(whom(&open, &Principal::anonymous()) && whom(&open, &Principal::named("ann")));
         assert!(!whom(&open, &Principal::named("eve")) && !whom(&open, &Principal::local("ann")));
-        assert!(!whom(&identity(&format!("auth: {{{TOKENS}}}")), &Principal::anonymous()));
-        assert!(whom(&identity(""), &Principal::anonymous()));
+        assert!(!whom(&authenticator(&format!("auth: {{{TOKENS}}}")), &Principal::anonymous()));
+        assert!(whom(&authenticator(""), &Principal::anonymous()));
     }
 }

@@ -36,7 +36,7 @@ pub(super) enum Slowdown {
 }
 
 #[derive(Debug)]
-pub(super) struct FailedLogins {
+pub(super) struct RefusedTokens {
     state: Mutex<State>,
     telemetry: Arc<Telemetry>,
 }
@@ -69,9 +69,9 @@ struct State {
     last_report: Option<Instant>,
 }
 
-impl FailedLogins {
+impl RefusedTokens {
     pub(super) fn new(telemetry: &Arc<Telemetry>) -> Self {
-        FailedLogins { state: Mutex::default(), telemetry: Arc::clone(telemetry) }
+        RefusedTokens { state: Mutex::default(), telemetry: Arc::clone(telemetry) }
     }
 
     /// Counts a refusal of this address.
