@@ -16,7 +16,7 @@ use crate::support::patience::LONG_PATIENCE;
 use crate::support::programs;
 use crate::support::proxy::{HttpProxy, Proxy};
 
-const SECONDS: u64 = 20;
+const SECONDS: u64 = 12;
 /// What all limits add up to, which a long attack reaches: queues, surfaces, schemas.
 const MAX_KILOBYTES: usize = 768 * 1024;
 

@@ -25,7 +25,7 @@ use tally::Tally;
 use world::World;
 
 /// What fits into an ordinary run of the tests.
-const CALLS: usize = 20_000;
+const CALLS: usize = 10_000;
 
 /// How much bigger a proxy may be at the end than after a fifth of the calls: more would be a leak. Connections that wait
 /// for their next call are files, too.
