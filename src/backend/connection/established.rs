@@ -298,6 +298,7 @@ impl Connection {
         outcome.map(|result| Answer { result }).map_err(|error| self.failure(error))
     }
 
+    /// What happens rarely is boxed: otherwise it would be a part of the future of every call, which is moved several times.
     async fn send(&self, call: &BackendCall, activity: &Arc<Activity>) -> Result<Raw, TransportError> {
         if self.declared.roots {
             Box::pin(self.knows_roots.get_or_init(|| self.roots_known())).await;
