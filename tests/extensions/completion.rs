@@ -106,7 +106,9 @@ async fn a_client_of_either_era_gets_what_the_function_returns() {
 #[tokio::test]
 async fn another_implementation_completes_arguments() {
     for lifecycle in [legacy(), modern()] {
-        let client = RmcpClient::stdio(world(&[("travel.star", TRAVEL)]).serve_command(), lifecycle).await;
+        // The folder must outlive the client: the proxy notices when its extensions are removed.
+        let world = world(&[("travel.star", TRAVEL)]);
+        let client = RmcpClient::stdio(world.serve_command(), lifecycle).await;
         let peer = client.service.peer();
         let values = peer.complete_prompt_simple("trip", "city", "Bo").await.expect("rmcp reads the completion");
         assert_eq!(values, ["Bonn"]);

@@ -99,12 +99,14 @@ async fn a_change_is_told_in_both_eras_over_both_transports() {
 
 #[tokio::test]
 async fn another_implementation_follows_an_extension() {
-    let client = RmcpClient::stdio(board().serve_command(), legacy()).await;
+    // The folder must outlive the client: the proxy notices when its extensions are removed.
+    let world = board();
+    let client = RmcpClient::stdio(world.serve_command(), legacy()).await;
     client.subscribe(ALL).await;
     client.call("put", json!({"text": "one"})).await;
     assert!(matches!(client.told().await, Told::Updated(uri) if uri == ALL));
     client.finish().await;
-    let client = RmcpClient::stdio(board().serve_command(), modern()).await;
+    let client = RmcpClient::stdio(world.serve_command(), modern()).await;
     let mut subscription = client.listen_to(ALL).await;
     client.call("put", json!({"text": "one"})).await;
     assert_eq!(client.updated(&mut subscription).await, ALL);
