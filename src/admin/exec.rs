@@ -56,7 +56,11 @@ fn serve<'a>(run: &'a ScriptRun, branch: String, limits: &'a CodeMode, operator:
                 }
                 WorkerRequest::Call { tool, arguments } => {
                     let timeout = limits.tool_call_timeout.min(run.time_left());
-                    call(operator, &tool, &arguments, timeout).await
+                    tokio::select! {
+                        value = call(operator, &tool, &arguments, timeout) => value,
+                        // The next event says why.
+                        () = run.lost().cancelled() => continue,
+                    }
                 }
                 WorkerRequest::Search { query, limit } => search(&operator.surface, query, limit).await,
             };

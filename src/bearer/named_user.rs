@@ -73,7 +73,10 @@ fn without_issuer(sub: &str, claims: &Claims) -> Principal {
         .filter(|(name, _)| !OWN_FIELDS.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
-    Principal { who: Principal::named(sub).who, claims: canonical(&Value::Object(rest)).into(), ..read }
+    read.with(|user| {
+        user.who = Principal::named(sub).who.clone();
+        user.claims = canonical(&Value::Object(rest)).into();
+    })
 }
 
 #[cfg(test)]

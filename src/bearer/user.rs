@@ -9,7 +9,7 @@ use super::claims::client;
 use super::notices::Notices;
 use crate::config::IssuerConfig;
 use crate::json::{canonical, digest};
-use crate::model::{Principal, Realm, Who};
+use crate::model::{Principal, PrincipalData, Realm, Who};
 
 /// The user of checked claims. Lists are sorted, because an issuer may send them in any order.
 pub(super) fn user(claims: &Claims, issuer: &IssuerConfig, notices: &Notices) -> Principal {
@@ -40,7 +40,7 @@ pub(super) fn user(claims: &Claims, issuer: &IssuerConfig, notices: &Notices) ->
     };
     let listed: Map<String, Value> =
         issuer.claims.iter().filter_map(|name| Some((name.clone(), find(claims, name)?.clone()))).collect();
-    Principal {
+    Principal::from(PrincipalData {
         who: Who { realm: Realm::Issuer(issuer.issuer.as_str().into()), sub },
         email: text(&issuer.email_claim),
         name: text(&issuer.name_claim),
@@ -49,7 +49,7 @@ pub(super) fn user(claims: &Claims, issuer: &IssuerConfig, notices: &Notices) ->
         scopes: sorted(scopes(claims)).into(),
         client_id: client(claims).unwrap_or_default().into(),
         rights: rights(claims).into(),
-    }
+    })
 }
 
 /// Claims that say what the holder of a token may do, and how they have logged in. Other servers may decide by them, so two

@@ -1,7 +1,7 @@
 //! Results and errors as outcomes that are counted and recorded.
 
 use crate::backend::{CallError, wants_more};
-use crate::json::{Needle, Object, Raw, RawRef};
+use crate::json::{Needle, Raw, RawRef};
 use crate::model::CallOutcome;
 
 /// The outcome of a result: `isError` and questions are not successes.
@@ -34,7 +34,7 @@ pub(super) fn of_call(outcome: Result<&Raw, &CallError>) -> CallOutcome {
 }
 
 fn is_error(result: &RawRef) -> bool {
-    Object::of(result).is_ok_and(|result| result.get("isError").is_some_and(|value| value.get() == "true"))
+    result.member("isError").is_some_and(|value| value.get() == "true")
 }
 
 #[cfg(test)]

@@ -42,12 +42,11 @@ impl RecordedUse {
     fn principal(&self) -> Principal {
         let claim = |name: &str| self.claims[name].as_array().cloned();
         let groups = claim("groups").or_else(|| claim("roles")).unwrap_or_default();
-        Principal {
-            groups: groups.iter().filter_map(|group| group.as_str().map(str::to_owned)).collect(),
-            name: self.claims["name"].as_str().unwrap_or_default().into(),
-            claims: self.claims.to_string().into(),
-            ..Principal::named(self.claims["sub"].as_str().unwrap())
-        }
+        Principal::named(self.claims["sub"].as_str().unwrap()).with(|user| {
+            user.groups = groups.iter().filter_map(|group| group.as_str().map(str::to_owned)).collect();
+            user.name = self.claims["name"].as_str().unwrap_or_default().into();
+            user.claims = self.claims.to_string().into();
+        })
     }
 
     fn is_allowed(&self, policies: &Policies) -> bool {

@@ -26,8 +26,8 @@ fn caller(text: &str) -> Principal {
     let (sub, rest) = text.split_once(' ').unwrap_or((text, ""));
     let named = if rest == "locally" { Principal::local(sub) } else { Principal::named(sub) };
     match rest.split_once(' ') {
-        Some(("of", group)) => Principal { groups: [group.to_owned()].into(), ..named },
-        Some(("with", claims)) => Principal { claims: claims.into(), ..named },
+        Some(("of", group)) => named.with(|user| user.groups = [group.to_owned()].into()),
+        Some(("with", claims)) => named.with(|user| user.claims = claims.into()),
         _ => named,
     }
 }

@@ -51,11 +51,10 @@ pub(super) fn policies(text: &str) -> Policies {
 }
 
 fn principal(sub: &str, groups: &[&str], claims: Value) -> Principal {
-    Principal {
-        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
-        claims: claims.to_string().into(),
-        ..Principal::named(sub)
-    }
+    Principal::named(sub).with(|user| {
+        user.groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        user.claims = claims.to_string().into();
+    })
 }
 
 pub(super) fn tool(name: &str, annotations: Value) -> Definition {
@@ -134,7 +133,7 @@ fn toolhive_s_documented_policies_decide_as_documented() {
     assert!(allowed(Use { principal: admin, ..call("", "anything", json!({})) }));
     assert!(allowed(call("ann", "calculator", json!({"operation": "add"}))));
     assert!(!allowed(call("ann", "calculator", json!({"operation": "divide"}))));
-    let john = Principal { name: "John Doe".into(), ..Principal::named("john") };
+    let john = Principal::named("john").with(|user| user.name = "John Doe".into());
     assert!(allowed(Use { principal: john, ..call("", "named", json!({})) }));
     let analyst = || principal("ann", &[], json!({"roles": ["data_analyst"], "clearance_level": 3}));
     assert!(allowed(Use { principal: analyst(), ..call("", "sensitive_data", json!({"data_level": 3})) }));

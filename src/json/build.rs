@@ -52,7 +52,7 @@ pub fn quote(text: &str) -> String {
 }
 
 /// Appends the text of a JSON string with this content.
-pub(super) fn push_quoted(out: &mut String, text: &str) {
+pub fn push_quoted(out: &mut String, text: &str) {
     if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
         out.push_str(&serde_json::Value::from(text).to_string());
         return;

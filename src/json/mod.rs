@@ -12,7 +12,7 @@ mod scan;
 mod schema;
 mod text;
 
-pub use build::{array, object, quote, raw, valid};
+pub use build::{array, object, push_quoted, quote, raw, valid};
 pub use canonical::{canonical, digest};
 pub use differences::differences;
 pub use duplicates::check_unique_keys;

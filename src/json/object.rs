@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::build::push_quoted;
 use super::duplicates::{key, repeated};
 use super::raw::owned;
@@ -25,8 +27,10 @@ pub enum ObjectError {
 #[derive(Debug)]
 pub struct Object<'a> {
     text: &'a str,
-    members: Vec<(Cow<'a, str>, &'a RawRef)>,
+    members: Members<'a>,
 }
+
+type Members<'a> = Vec<(Cow<'a, str>, &'a RawRef)>;
 
 impl<'a> Object<'a> {
     /// Validates text and reads the members of the object in it.
@@ -73,7 +77,7 @@ impl<'a> Object<'a> {
     }
 
     pub fn edit(&'a self) -> Edit<'a> {
-        Edit { object: self, changes: Vec::new(), additions: Vec::new(), values: String::new() }
+        Edit { object: self, changes: SmallVec::new(), additions: SmallVec::new(), new: String::new() }
     }
 
     fn position(&self, key: &str) -> Option<usize> {
@@ -91,26 +95,33 @@ impl<'a> Object<'a> {
 pub struct Edit<'a> {
     object: &'a Object<'a>,
     /// By the index of the member; `None` removes it. The last change of a member counts.
-    changes: Vec<(usize, Option<Range<usize>>)>,
-    additions: Vec<(String, Range<usize>)>,
-    /// The new values, one after the other.
-    values: String,
+    changes: SmallVec<[(usize, Option<Range<usize>>); 4]>,
+    /// Names and values, as ranges of `new`.
+    additions: SmallVec<[(Range<usize>, Range<usize>); 4]>,
+    /// The text of what is new, one part after the other.
+    new: String,
 }
 
 impl Edit<'_> {
     /// Replaces the member, or adds it at the end.
     pub fn set(&mut self, key: &str, value: &RawRef) -> &mut Self {
-        let start = self.values.len();
-        self.values.push_str(value.get());
-        let value = start..self.values.len();
+        let value = self.push(value.get());
         match self.object.position(key) {
             Some(index) => self.changes.push((index, Some(value))),
             None => {
-                self.additions.retain(|(name, _)| name != key);
-                self.additions.push((key.to_owned(), value));
+                let (additions, new) = (&mut self.additions, &self.new);
+                additions.retain(|(name, _)| new[name.clone()] != *key);
+                let name = self.push(key);
+                self.additions.push((name, value));
             }
         }
         self
+    }
+
+    fn push(&mut self, text: &str) -> Range<usize> {
+        let start = self.new.len();
+        self.new.push_str(text);
+        start..self.new.len()
     }
 
     pub fn remove(&mut self, key: &str) -> &mut Self {
@@ -127,7 +138,7 @@ impl Edit<'_> {
     /// The text of the changed object. Every byte that is not part of a change stays, white space included.
     pub fn finish(&self) -> String {
         let text = self.object.text;
-        let mut out = String::with_capacity(text.len() + self.values.len() + 64);
+        let mut out = String::with_capacity(text.len() + self.new.len() + 64);
         let mut done = text.find('{').map_or(0, |brace| brace + 1);
         out.push_str(&text[..done]);
         let empty = out.len();
@@ -137,7 +148,7 @@ impl Edit<'_> {
             done = range.end;
             let new = match self.changes.iter().rev().find(|(changed, _)| *changed == index) {
                 Some((_, None)) => continue,
-                Some((_, Some(new))) => &self.values[new.clone()],
+                Some((_, Some(new))) => &self.new[new.clone()],
                 None => value.get(),
             };
             if out.len() == empty {
@@ -151,9 +162,9 @@ impl Edit<'_> {
             if out.len() > empty {
                 out.push(',');
             }
-            push_quoted(&mut out, key);
+            push_quoted(&mut out, &self.new[key.clone()]);
             out.push(':');
-            out.push_str(&self.values[value.clone()]);
+            out.push_str(&self.new[value.clone()]);
         }
         out.push_str(&text[done..]);
         out
@@ -165,26 +176,54 @@ impl Edit<'_> {
     }
 }
 
-type Members<'a> = Vec<(Cow<'a, str>, &'a RawRef)>;
+impl RawRef {
+    /// The first member of an object with this name; `None` if there is none, and for any other value. Only where nothing
+    /// depends on which of two duplicates counts.
+    pub fn member(&self, name: &str) -> Option<&RawRef> {
+        MemberScan::of(self.get())?
+            .find_map(|member| member.ok().filter(|(key, _)| key == name))
+            .map(|(_, value)| value)
+    }
+}
 
 fn members(text: &str) -> Result<Members<'_>, ObjectError> {
-    let bytes = text.as_bytes();
-    if bytes.first() != Some(&b'{') {
-        return Err(ObjectError::NotAnObject);
-    }
     let mut members = Vec::with_capacity(8);
-    let mut at = skip_space(bytes, 1);
-    while bytes.get(at) == Some(&b'"') {
+    for member in MemberScan::of(text).ok_or(ObjectError::NotAnObject)? {
+        members.push(member?);
+    }
+    Ok(members)
+}
+
+/// Reads one member of an object after the other.
+struct MemberScan<'a> {
+    text: &'a str,
+    /// Where the next member begins.
+    at: usize,
+}
+
+impl<'a> MemberScan<'a> {
+    fn of(text: &'a str) -> Option<Self> {
+        let bytes = text.as_bytes();
+        (bytes.first() == Some(&b'{')).then(|| MemberScan { text, at: skip_space(bytes, 1) })
+    }
+}
+
+impl<'a> Iterator for MemberScan<'a> {
+    type Item = Result<(Cow<'a, str>, &'a RawRef), ObjectError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (text, bytes, at) = (self.text, self.text.as_bytes(), self.at);
+        if bytes.get(at) != Some(&b'"') {
+            return None;
+        }
         let (behind, escaped) = string(bytes, at + 1);
-        let key = key(text, at, behind, escaped)?;
         let colon = skip_space(bytes, behind);
         let start = skip_space(bytes, colon + 1);
         let end = end_of_value(bytes, start);
-        members.push((key, RawRef::of(&text[start..end])));
         let comma = skip_space(bytes, end);
-        at = skip_space(bytes, comma + 1);
+        self.at = skip_space(bytes, comma + 1);
+        Some(key(text, at, behind, escaped).map(|key| (key, RawRef::of(&text[start..end]))))
     }
-    Ok(members)
 }
 
 #[cfg(test)]
@@ -224,6 +263,15 @@ mod tests {
         for text in ["{\"a\":}", "{\"a\":1,}", "{\"a\":1", "{\"\\ud800\":1}"] {
             assert!(matches!(Object::parse(text), Err(ObjectError::Invalid(_))), "{text}");
         }
+    }
+
+    #[test]
+    fn a_single_member_is_found_without_the_others() {
+        let value = crate::json::valid(r#"{"\ud800":0,"a":[1,{"b":2}],"\u0062":"x","b":3}"#.to_owned()).unwrap();
+        assert_eq!(value.member("a").map(RawRef::get), Some(r#"[1,{"b":2}]"#));
+        assert_eq!(value.member("b").map(RawRef::get), Some("\"x\""), "the first one");
+        assert_eq!(value.member("c"), None);
+        assert_eq!(value.member("a").unwrap().member("b"), None, "no object");
     }
 
     #[test]

@@ -29,8 +29,8 @@ pub use call_record::{
     ServerAddress, ServerCallRecord, SpanId, TraceContext, TraceId,
 };
 pub use caller::{
-    Abilities, ClientInfo, ClientProfile, Era, NamedUser, Owner, PersonKey, Principal, Realm, RequestInfo, ScopeRule,
-    ScopeRules, SurfaceCacheKey, SurfaceKey, Who,
+    Abilities, ClientInfo, ClientProfile, Era, NamedUser, Owner, PersonKey, Principal, PrincipalData, Realm,
+    RequestInfo, ScopeRule, ScopeRules, SurfaceCacheKey, SurfaceKey, Who,
 };
 pub use catalog::{Snapshot, SnapshotVariant};
 pub use completion::{MAX_COMPLETIONS, no_completion, shaped_completion};

@@ -33,3 +33,4 @@ pub use run::meter::StopReason;
 pub use run::operators::{is_operator, register_operators};
 pub use run::prompt::{Prompt, converse};
 pub use run::single_function::{Found, look, try_function};
+pub use run::time_limit::SectionLimits;

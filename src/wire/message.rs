@@ -186,16 +186,26 @@ pub fn batch(bytes: &[u8]) -> Option<Result<Vec<Raw>, MessageError>> {
 
 /// Encodes messages, each on one line, with their bodies unchanged.
 pub mod encode {
-    use super::{Id, RawRef, RpcError};
-    use crate::json::{one_line, quote};
+    use std::fmt::{Display, Write};
 
-    pub fn request(id: &Id, method: &str, params: Option<&str>) -> String {
+    use super::{Id, RawRef, RpcError};
+    use crate::json::{one_line, push_quoted, quote};
+
+    /// The id of a request: a number or any [`Id`].
+    pub trait RequestId: Display {}
+
+    impl RequestId for u64 {}
+
+    impl RequestId for &Id {}
+
+    pub fn request(id: impl RequestId, method: &str, params: Option<&str>) -> String {
         let params = params.unwrap_or("{}");
         let mut out = String::with_capacity(params.len() + method.len() + 64);
         out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
-        out.push_str(id.as_str());
+        // Writing to a `String` does not fail.
+        let _ = write!(out, "{id}");
         out.push_str(",\"method\":");
-        out.push_str(&quote(method));
+        push_quoted(&mut out, method);
         out.push_str(",\"params\":");
         out.push_str(&one_line(params));
         out.push('}');

@@ -1,5 +1,6 @@
 //! The revisions of the protocol. Those before 2026-07-28 have sessions; later ones are stateless.
 
+use crate::json::RawRef;
 use crate::model::Era;
 
 /// A revision of the protocol, oldest first, so that they compare by age.
@@ -26,12 +27,18 @@ impl Revision {
     pub const LATEST_SESSION: Revision = Revision::V2025_11_25;
 
     pub fn as_str(self) -> &'static str {
+        let quoted = self.as_raw().get();
+        &quoted[1..quoted.len() - 1]
+    }
+
+    /// The revision as a JSON string.
+    pub fn as_raw(self) -> &'static RawRef {
         match self {
-            Revision::V2024_11_05 => "2024-11-05",
-            Revision::V2025_03_26 => "2025-03-26",
-            Revision::V2025_06_18 => "2025-06-18",
-            Revision::V2025_11_25 => "2025-11-25",
-            Revision::V2026_07_28 => "2026-07-28",
+            Revision::V2024_11_05 => const { RawRef::string_literal("\"2024-11-05\"") },
+            Revision::V2025_03_26 => const { RawRef::string_literal("\"2025-03-26\"") },
+            Revision::V2025_06_18 => const { RawRef::string_literal("\"2025-06-18\"") },
+            Revision::V2025_11_25 => const { RawRef::string_literal("\"2025-11-25\"") },
+            Revision::V2026_07_28 => const { RawRef::string_literal("\"2026-07-28\"") },
         }
     }
 

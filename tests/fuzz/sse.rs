@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -7,11 +9,11 @@ use super::damage::damaged;
 use super::{chunks, fuzz};
 
 fn events(parts: &[Vec<u8>]) -> (Vec<Event>, Option<String>) {
-    let (mut parser, mut found) = (Parser::cutting(64 * 1024), Vec::new());
+    let (mut parser, mut found) = (Parser::cutting(64 * 1024), VecDeque::new());
     for part in parts {
         parser.push(part, &mut found).expect("a cutting parser refuses nothing");
     }
-    (found, parser.last_id().map(str::to_owned))
+    (found.into(), parser.last_id().map(str::to_owned))
 }
 
 /// How a stream is split into packets changes nothing.

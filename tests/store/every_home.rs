@@ -61,7 +61,7 @@ async fn take(store: &Store, limits: &[Limit]) -> (bool, u64) {
 }
 
 fn ann() -> Space {
-    Space::new(Owner::Person(Principal::named("ann").who), "policy")
+    Space::new(Owner::Person(Principal::named("ann").who.clone()), "policy")
 }
 
 /// Waits until the store says what it should: its clock is its own.
@@ -191,14 +191,14 @@ async fn a_value_is_there_until_it_is_replaced_or_deleted(store: &Store) {
 async fn owners_and_namespaces_are_apart(store: &Store) {
     let spaces = [
         ann(),
-        Space::new(Owner::Person(Principal::named("bob").who), "policy"),
-        Space::new(Owner::Person(Principal::named("ann").who), "other"),
-        Space::new(Owner::Person(Principal::named("ann").who), "policy:k"),
+        Space::new(Owner::Person(Principal::named("bob").who.clone()), "policy"),
+        Space::new(Owner::Person(Principal::named("ann").who.clone()), "other"),
+        Space::new(Owner::Person(Principal::named("ann").who.clone()), "policy:k"),
         Space::new(Owner::Session(1), "policy"),
         Space::new(Owner::Session(2), "policy"),
         Space::new(Owner::Request(1), "policy"),
         Space::new(Owner::Everybody, "policy"),
-        Space::new(Owner::Person(Principal::named("shared").who), "policy"),
+        Space::new(Owner::Person(Principal::named("shared").who.clone()), "policy"),
     ];
     for (number, space) in spaces.iter().enumerate() {
         store.set(space, "k", number.to_string().into_bytes(), None).await.expect("the store answers");
@@ -268,11 +268,11 @@ async fn an_owner_has_16_mib(store: &Store) {
         error.to_string(),
         "no space left for `one more`: the values of one owner are limited to 16 MiB in total"
     );
-    let elsewhere = Space::new(Owner::Person(Principal::named("ann").who), "other");
+    let elsewhere = Space::new(Owner::Person(Principal::named("ann").who.clone()), "other");
     assert!(store.set(&elsewhere, "k", value.clone(), None).await.is_err(), "whatever the script");
     store.set(&ann(), "3", value.clone(), None).await.expect("the store answers");
     store
-        .set(&Space::new(Owner::Person(Principal::named("bob").who), "policy"), "k", value.clone(), None)
+        .set(&Space::new(Owner::Person(Principal::named("bob").who.clone()), "policy"), "k", value.clone(), None)
         .await
         .expect("the store answers");
     store.delete(&ann(), "3").await.expect("the store answers");

@@ -94,7 +94,7 @@ async fn nothing_stays_behind_in_redis() {
     let store = Store::redis(&redis.url()).unwrap();
     let short = Some(Duration::from_millis(20));
     store.set(&space(), "k", b"1".to_vec(), short).await.unwrap();
-    store.incr(&Space::new(Owner::Person(Principal::named("ann").who), "policy"), "n", 1, short).await.unwrap();
+    store.incr(&Space::new(Owner::Person(Principal::named("ann").who.clone()), "policy"), "n", 1, short).await.unwrap();
     store.take_tokens(&[Limit::new("k", 1, Duration::from_millis(20)).unwrap()]).await.unwrap();
     store.put_journal("id", b"1".to_vec(), Duration::from_millis(20)).await.unwrap();
     store.set(&space(), "deleted", b"1".to_vec(), None).await.unwrap();

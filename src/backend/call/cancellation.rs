@@ -32,6 +32,19 @@ impl Cancellation {
         self.token.cancelled()
     }
 
+    /// Cancelled with this one, and by itself without it.
+    pub fn child(&self) -> Cancellation {
+        Cancellation { token: self.token.child_token(), reason: Arc::clone(&self.reason) }
+    }
+
+    /// Cancels this one when the other is cancelled.
+    pub async fn cancelled_with(self, other: CancellationToken) {
+        tokio::select! {
+            () = other.cancelled() => self.cancel(None),
+            () = self.cancelled() => {}
+        }
+    }
+
     /// The token alone, for what needs no reason.
     pub fn token(&self) -> &CancellationToken {
         &self.token

@@ -1,8 +1,10 @@
 //! Adds the `_meta` members that the server's revision requires to the params of a request.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use serde_json::json;
+use smallvec::SmallVec;
 
 use crate::json::{Needle, Object, Raw, RawRef, raw};
 use crate::wire::{LoggingLevel, Revision, key};
@@ -29,20 +31,18 @@ pub(super) static CLIENT_INFO: LazyLock<Raw> =
 
 /// The params to send. They are unchanged, byte for byte, if nothing has to be added or removed.
 pub(super) fn with_meta(body: &RawRef, additions: &MetaAdditions) -> String {
-    let mut members: Vec<(&str, Raw)> = Vec::new();
+    let mut members: SmallVec<[(&str, Cow<'_, RawRef>); 5]> = SmallVec::new();
     if let Some(stateless) = &additions.stateless {
-        members.push((key::PROTOCOL_VERSION, raw(stateless.revision.as_str())));
-        members.push((key::CLIENT_INFO, Raw::clone(&CLIENT_INFO)));
-        members.push((
-            key::CLIENT_CAPABILITIES,
-            stateless.capabilities.clone().unwrap_or_else(|| RawRef::EMPTY_OBJECT.to_owned()),
-        ));
+        members.push((key::PROTOCOL_VERSION, Cow::Borrowed(stateless.revision.as_raw())));
+        members.push((key::CLIENT_INFO, Cow::Borrowed(&**CLIENT_INFO)));
+        let capabilities = stateless.capabilities.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
+        members.push((key::CLIENT_CAPABILITIES, Cow::Borrowed(capabilities)));
         if let Some(level) = stateless.log_level {
-            members.push((key::LOG_LEVEL, raw(level.as_str())));
+            members.push((key::LOG_LEVEL, Cow::Owned(raw(level.as_str()))));
         }
     }
     if let Some(token) = additions.progress_token {
-        members.push((key::PROGRESS_TOKEN, raw(&token)));
+        members.push((key::PROGRESS_TOKEN, Cow::Owned(raw(&token))));
     }
     if members.is_empty() {
         return without_input_responses(body);

@@ -80,9 +80,12 @@ pub(super) async fn choose(
         Some(connection) => connection,
         None => Box::pin(server.connection(request.cancel, request.limits, request.stale)).await?,
     };
-    match request.requester.side_key(server, request.method, &main)? {
-        None => Ok(ChosenConnection { main, side: None }),
-        Some(key) => Box::pin(choose_side(server, request, main, key)).await,
+    let Some(key) = request.requester.side_key(server, request.method, &main)? else {
+        return Ok(ChosenConnection { main, side: None });
+    };
+    match server.side_connections.opened(&key) {
+        Some(connection) => Ok(ChosenConnection { main, side: Some((key, connection)) }),
+        None => Box::pin(choose_side(server, request, main, key)).await,
     }
 }
 

@@ -125,6 +125,15 @@ impl SideConnections {
         self.connections.lock()
     }
 
+    /// The connection for this key, if it is open.
+    pub(crate) fn opened(&self, key: &SideKey) -> Option<Arc<Connection>> {
+        let connections = self.lock();
+        let side = connections.get(key)?;
+        let connection = side.connection().filter(|connection| !connection.is_closed())?;
+        side.touch();
+        Some(connection)
+    }
+
     /// The connection for this key, opened if there is none. Concurrent callers wait for the same attempt, which goes on if
     /// a caller stops waiting.
     pub(crate) async fn get(

@@ -1,15 +1,16 @@
 //! The HTTP client of one server: shows the log-in with each request, and sends a request again if the log-in had to be
 //! renewed for it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::error::TransportError;
 use super::log_in::{AfterRefusal, LogIn};
-use crate::wire::http::{HttpAnswer, HttpClient, HttpError};
+use crate::wire::http::{HttpAnswer, HttpClient, HttpError, SentHeaders};
 
 #[derive(Clone, Debug)]
 pub(crate) struct ServerClient {
@@ -40,11 +41,6 @@ impl From<SendError> for TransportError {
     }
 }
 
-/// Makes the headers of an attempt: a request that is not repeated needs no copy of them.
-pub(crate) trait MakeHeaders: Fn() -> Result<HeaderMap, TransportError> {}
-
-impl<F: Fn() -> Result<HeaderMap, TransportError>> MakeHeaders for F {}
-
 enum HttpMessage {
     Post(Bytes),
     Get,
@@ -61,31 +57,33 @@ impl ServerClient {
     }
 
     /// The headers every request to this server starts from.
-    pub(crate) fn headers(&self) -> HeaderMap {
+    pub(crate) fn headers(&self) -> &HeaderMap {
         self.client.headers()
     }
 
-    /// Posts a message. `headers` makes those of one attempt. A response with status 401 or 403 is an error.
-    pub(crate) async fn post(&self, headers: impl MakeHeaders, body: String) -> Result<HttpAnswer, SendError> {
+    /// Posts a message. A response with status 401 or 403 is an error.
+    pub(crate) async fn post(&self, headers: SentHeaders<'_>, body: String) -> Result<HttpAnswer, SendError> {
         self.send(headers, HttpMessage::Post(body.into())).await
     }
 
-    /// Opens an event stream. `headers` makes those of one attempt. A response with status 401 or 403 is an error.
-    pub(crate) async fn get(&self, headers: impl MakeHeaders) -> Result<HttpAnswer, SendError> {
+    /// Opens an event stream. A response with status 401 or 403 is an error.
+    pub(crate) async fn get(&self, headers: SentHeaders<'_>) -> Result<HttpAnswer, SendError> {
         self.send(headers, HttpMessage::Get).await
     }
 
     /// Ends a session. A refusal is of no interest: the server ends the session by itself some day.
-    pub(crate) async fn delete(&self, headers: HeaderMap) -> Result<HttpAnswer, SendError> {
+    pub(crate) async fn delete(&self, headers: SentHeaders<'_>) -> Result<HttpAnswer, SendError> {
         let shown = self.log_in.authorization().await.map_err(SendError::Refused)?;
-        Ok(self.client.delete(with(headers, shown)).await?)
+        let added = with_log_in(headers.added, shown);
+        Ok(self.client.delete(SentHeaders { added: &added, ..headers }).await?)
     }
 
-    async fn send(&self, headers: impl MakeHeaders, message: HttpMessage) -> Result<HttpAnswer, SendError> {
+    async fn send(&self, headers: SentHeaders<'_>, message: HttpMessage) -> Result<HttpAnswer, SendError> {
         let mut repetitions = 0;
         loop {
             let shown = self.log_in.authorization().await.map_err(SendError::Refused)?;
-            let sent = with(headers().map_err(SendError::Refused)?, shown.clone());
+            let added = with_log_in(headers.added, shown.clone());
+            let sent = SentHeaders { added: &added, ..headers };
             let answer = match &message {
                 HttpMessage::Post(body) => self.client.post(sent, Bytes::clone(body)).await?,
                 HttpMessage::Get => self.client.get(sent).await?,
@@ -105,11 +103,15 @@ fn is_refusal(answer: &HttpAnswer) -> bool {
     matches!(answer.status().as_u16(), 401 | 403)
 }
 
-fn with(mut headers: HeaderMap, authorization: Option<HeaderValue>) -> HeaderMap {
-    if let Some(value) = authorization {
-        headers.insert(AUTHORIZATION, value);
+/// The headers of a request with the log-in that is shown.
+fn with_log_in(
+    added: &[(HeaderName, HeaderValue)],
+    shown: Option<HeaderValue>,
+) -> Cow<'_, [(HeaderName, HeaderValue)]> {
+    match shown {
+        None => added.into(),
+        Some(value) => added.iter().cloned().chain([(AUTHORIZATION, value)]).collect(),
     }
-    headers
 }
 
 #[cfg(test)]
@@ -191,7 +193,7 @@ mod tests {
     }
 
     async fn post(client: &ServerClient) -> Result<u16, TransportError> {
-        let answer = client.post(|| Ok(client.headers()), "{\"a\":1}".to_owned()).await?;
+        let answer = client.post(client.headers().into(), "{\"a\":1}".to_owned()).await?;
         Ok(answer.status().as_u16())
     }
 

@@ -19,7 +19,7 @@ use super::signals::Signals;
 use crate::json::Raw;
 use crate::wire::http::{EventStream, HttpError};
 use crate::wire::sse::Event;
-use crate::wire::{Id, Revision, Sender, encode, headers, trace_server};
+use crate::wire::{Revision, Sender, encode, headers, trace_server};
 
 /// How long the server may take to accept a message for which no caller is waiting.
 const BACKGROUND_POST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -82,7 +82,7 @@ impl SseTransport {
     pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, TransportError> {
         let id = outgoing.id;
         let response = self.poster.pending.add(&outgoing)?;
-        let body = encode::request(&Id::number(id), outgoing.method, Some(&outgoing.params));
+        let body = encode::request(id, outgoing.method, Some(&outgoing.params));
         let posting = Posting::start(&self.poster, body, id);
         let (poster, posted) = (Arc::clone(&self.poster), posting.finished.clone());
         let cancel = move |message| {
@@ -155,7 +155,7 @@ impl Poster {
     /// Posts a message. If that fails, fails the request `id` first, and then all others if the connection is lost.
     async fn post(&self, body: String, id: Option<u64>) -> Result<(), TransportError> {
         trace_server(&self.pending.server, Sender::Proxy, body.as_bytes());
-        let (error, is_lost) = match self.client.post(|| Ok(self.headers()), body).await {
+        let (error, is_lost) = match self.client.post((&self.headers()).into(), body).await {
             Ok(answer) if answer.status().is_success() => return Ok(()),
             // The server no longer knows the event stream, so it has not acted on the message either.
             Ok(answer) if answer.status().as_u16() == 404 => (TransportError::SessionExpired, true),
@@ -175,7 +175,7 @@ impl Poster {
     }
 
     fn headers(&self) -> HeaderMap {
-        let mut sent = self.client.headers();
+        let mut sent = self.client.headers().clone();
         if let Some(revision) = self.revision.get().filter(|revision| **revision >= Revision::V2025_06_18) {
             let version = HeaderValue::from_static(revision.as_str());
             sent.insert(headers::PROTOCOL_VERSION.clone(), version);
@@ -212,7 +212,7 @@ impl Poster {
 
 /// Opens the event stream and reads the URL that its `endpoint` event names.
 async fn open_stream(client: &ServerClient) -> Result<(EventStream, String), TransportError> {
-    let answer = client.get(|| Ok(client.headers())).await?;
+    let answer = client.get(client.headers().into()).await?;
     if !answer.status().is_success() || !answer.is_events() {
         return Err(TransportError::unexpected(&answer));
     }

@@ -19,7 +19,7 @@ use super::signals::Signals;
 use crate::fiber::run_on_runtime;
 use crate::json::Raw;
 use crate::process::{Child, Launch};
-use crate::wire::{Id, InputLine, LineReader, LineSender, Sender, encode, line_writer, trace_server};
+use crate::wire::{InputLine, LineReader, LineSender, Sender, encode, line_writer, trace_server};
 
 /// How long a child may take to exit after its stdin was closed, and again after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -82,7 +82,7 @@ impl StdioTransport {
     pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, TransportError> {
         let response = self.pending.add(&outgoing)?;
         let mut guard = CancelOnDrop::new(Some(&self.pending), &outgoing, None);
-        let line = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
+        let line = encode::request(outgoing.id, outgoing.method, Some(&outgoing.params));
         trace_server(&self.pending.server, Sender::Proxy, line.as_bytes());
         let Ok(permit) = self.writer.clone().reserve_owned().await else { return Err(self.closed_error()) };
         run_on_runtime(move || drop(permit.send(line)));

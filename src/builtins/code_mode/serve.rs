@@ -2,7 +2,6 @@
 //! its main flow is the branch with the empty path.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use starlark::eval::Evaluator;
 
@@ -14,7 +13,7 @@ use crate::config::CodeMode;
 use crate::json::{Raw, RawRef};
 use crate::model::error_result;
 use crate::sandbox::{ExitReason, ScriptEvent, ScriptResult, ScriptRun, WorkerRequest};
-use crate::script::{Context, Relay, convert, error_message};
+use crate::script::{Context, Relay, SectionLimits, convert, error_message};
 
 /// Upper bound of the results of `search_tools()`.
 const MAX_RESULTS: usize = 50;
@@ -63,7 +62,8 @@ pub(crate) fn serve<'v>(
             }
             WorkerRequest::Call { tool, arguments } => {
                 let timeout = limits.tool_call_timeout.min(run.time_left());
-                call_for_script(&tool, &arguments, timeout, tools, eval)?
+                let section = SectionLimits { timeout, relay: Relay::Progress, until: Some(run.lost().clone()) };
+                call_for_script(&tool, &arguments, section, tools, eval)?
             }
             WorkerRequest::Search { query, limit } => search_for_script(&query, limit, tools, eval)?,
         };
@@ -71,20 +71,20 @@ pub(crate) fn serve<'v>(
     }
 }
 
-/// Calls a tool for the script, with a time limit that covers everything its handler does. Progress of servers reaches the
+/// Calls a tool for the script, within limits that cover everything its handler does. Progress of servers reaches the
 /// client; their log messages do not, because the client did not choose these calls. Failures become error results unless
 /// they end the run.
 fn call_for_script<'v>(
     name: &str,
     arguments: &RawRef,
-    timeout: Duration,
+    limits: SectionLimits,
     tools: &CodeTools<'v>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Raw> {
     let Some(tool) = tools.get(name) else { return Ok(error_result(&tools.unknown(name))) };
-    let context = Context::of(eval)?;
+    let (context, timeout) = (Context::of(eval)?, limits.timeout);
     let result = context.nested_function("call_tool", &[name, arguments.get()], eval, |eval| {
-        let outcome = Context::of(eval)?.with_timeout(timeout, Relay::Progress, eval, |eval| {
+        let outcome = Context::of(eval)?.with_limits(limits, eval, |eval| {
             let heap = eval.heap();
             let arguments = convert::text_to_starlark(arguments.get(), heap)?;
             let unknown = |eval: &mut Evaluator<'v, '_, '_>| {

@@ -118,6 +118,15 @@ impl RequestHost {
             observer.note_personal();
         }
         let progress = self.progress.begin(options.relay != Relay::Nothing);
+        let (cancel, _watching) = match options.until {
+            None => (self.cancel.clone(), None),
+            Some(until) => {
+                let cancel = self.cancel.child();
+                self.runtime.spawn(cancel.clone().cancelled_with(until));
+                let watching = cancel.token().clone().drop_guard();
+                (cancel, Some(watching))
+            }
+        };
         let handler_peer = |peer| HandlerPeer {
             peer,
             question_count: Arc::clone(&self.question_count),
@@ -128,7 +137,7 @@ impl RequestHost {
             method: target.kind.use_method().into(),
             params,
             timeout: options.timeout,
-            cancel: self.cancel.clone(),
+            cancel: cancel.clone(),
             peer: self.peer.clone().map(|peer| Arc::new(handler_peer(peer)) as Arc<dyn Peer>),
             forwards_input_requests: false,
             accepts_tasks: false,
@@ -136,7 +145,8 @@ impl RequestHost {
             host: is_in_process.then(|| {
                 let extension_call = Some(Arc::clone(&progress));
                 let relay = options.relay.min(self.relay);
-                Arc::new(RequestHost { cursor, extension_call, relay, ..self.clone() }).host()
+                let cancel = cancel.clone();
+                Arc::new(RequestHost { cursor, extension_call, relay, cancel, ..self.clone() }).host()
             }),
         };
         let recording = self.recording.as_deref();
@@ -179,6 +189,8 @@ impl Effects for RequestHost {
         };
         match self.dispatch(target, params, options, cursor) {
             Ok(answer) => Ok(final_result(answer.result)),
+            // Only this call was given up.
+            Err(CallError::Cancelled) if !self.cancel.is_cancelled() => Ok(error_result("the call was cancelled")),
             Err(CallError::Cancelled) => Err(Stop::Cancelled),
             Err(CallError::Asks(_)) => Err(Stop::Input),
             Err(CallError::Rpc(error)) => Ok(error_result(&error.message())),

@@ -14,7 +14,7 @@ pub use abilities::Abilities;
 pub use named_user::NamedUser;
 pub use owner::Owner;
 pub use person_key::PersonKey;
-pub use principal::{Principal, Realm, Who};
+pub use principal::{Principal, PrincipalData, Realm, Who};
 pub use profile::{ClientProfile, Era};
 pub use request::{ClientInfo, RequestInfo};
 pub use scope_rules::{ScopeRule, ScopeRules};

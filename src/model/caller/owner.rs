@@ -83,7 +83,7 @@ mod tests {
     fn values_belong_to_the_person_else_to_the_connection() {
         let connection = Owner::Session(7);
         let of = |principal: &Principal| Owner::of_values(principal, Some(&connection));
-        assert_eq!(of(&Principal::named("ann")), Owner::Person(Principal::named("ann").who));
+        assert_eq!(of(&Principal::named("ann")), Owner::Person(Principal::named("ann").who.clone()));
         assert_eq!(of(&Principal::anonymous()), connection);
         assert_eq!(of(&Principal::local("ann")), Owner::Process);
         assert_eq!(Owner::of_values(&Principal::anonymous(), None), Owner::Process);
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn anonymous_clients_have_one_share_and_every_person_has_their_own() {
-        assert_eq!(Owner::of_share(&Principal::named("ann")), Owner::Person(Principal::named("ann").who));
+        assert_eq!(Owner::of_share(&Principal::named("ann")), Owner::Person(Principal::named("ann").who.clone()));
         assert_eq!(Owner::of_share(&Principal::anonymous()), Owner::Everybody);
         assert_eq!(Owner::of_share(&Principal::local("ann")), Owner::Process);
     }
@@ -117,6 +117,6 @@ mod tests {
     }
 
     fn person(realm: Realm, sub: &str) -> Owner {
-        Owner::Person(Principal::of(realm, sub).who)
+        Owner::Person(Principal::of(realm, sub).who.clone())
     }
 }

@@ -1,5 +1,6 @@
 //! The user who makes a request: who it is, and what is known about them.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// Where a user is known from. Two realms may use the same `sub` for different people.
@@ -25,9 +26,27 @@ pub struct Who {
 }
 
 /// A user as a request shows them. Equal principals see the same surface; requests with equal [`Who`] come from the same
-/// user. It holds no claim that differs from token to token, such as the time of expiry.
+/// user. Shared, because every step of a request has it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Principal {
+pub struct Principal(Arc<PrincipalData>);
+
+impl Deref for Principal {
+    type Target = PrincipalData;
+
+    fn deref(&self) -> &PrincipalData {
+        &self.0
+    }
+}
+
+impl From<PrincipalData> for Principal {
+    fn from(data: PrincipalData) -> Self {
+        Principal(Arc::new(data))
+    }
+}
+
+/// What is known of a user. It holds no claim that differs from token to token, such as the time of expiry.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PrincipalData {
     pub who: Who,
     pub email: Arc<str>,
     /// Display name; empty if unknown.
@@ -60,7 +79,7 @@ impl Principal {
 
     /// A user of whom nothing else is known.
     pub fn of(realm: Realm, sub: &str) -> Self {
-        Principal {
+        Principal::from(PrincipalData {
             who: Who { realm, sub: sub.into() },
             email: "".into(),
             name: "".into(),
@@ -69,7 +88,13 @@ impl Principal {
             scopes: Arc::new([]),
             client_id: "".into(),
             rights: "".into(),
-        }
+        })
+    }
+
+    /// The principal with these changes.
+    pub fn with(mut self, change: impl FnOnce(&mut PrincipalData)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
     }
 
     pub fn sub(&self) -> &str {

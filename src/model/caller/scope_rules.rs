@@ -73,9 +73,9 @@ mod tests {
         assert_eq!(rules.needed(ItemKind::Tool, "delete_repo"), ["write", "delete", "repo"]);
         assert_eq!(rules.needed(ItemKind::Prompt, "delete_repo"), [""; 0]);
         assert_eq!(rules.needed(ItemKind::ResourceTemplate, "file:///a/b"), ["files"]);
-        let with = |scopes: &[&str]| Principal {
-            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
-            ..Principal::named("ann")
+        let with = |scopes: &[&str]| {
+            let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+            Principal::named("ann").with(|user| user.scopes = scopes)
         };
         let lacking = |who: &Principal| rules.lacking(who, ItemKind::Tool, "delete_repo");
         assert_eq!(lacking(&with(&["write", "repo"])).map(|all| all.len()), Some(3), "all of them at once");

@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(first, cache_key(ann(), r#"{ "sampling": {}, "roots": {} }"#));
         assert_ne!(first, cache_key(ann(), r#"{"roots":{}}"#));
         assert_ne!(first, cache_key(Principal::named("bob"), r#"{"roots":{},"sampling":{}}"#));
-        let moved = Principal { groups: Arc::new(["ops".to_owned()]), ..ann() };
+        let moved = ann().with(|user| user.groups = Arc::new(["ops".to_owned()]));
         assert_ne!(first, cache_key(moved, r#"{"roots":{},"sampling":{}}"#));
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use super::exit_reason::ExitReason;
 use crate::sandbox::protocol::{ScriptResult, WorkerRequest};
@@ -25,6 +26,8 @@ pub enum ScriptEvent {
 pub(super) struct Mailbox {
     contents: Mutex<MailboxContents>,
     changed: Notify,
+    /// Cancelled when the worker has ended before the script was done.
+    lost: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -57,6 +60,11 @@ impl Mailbox {
     pub(super) fn close(&self, reason: ExitReason) {
         self.lock().exit_reason.get_or_insert(reason);
         self.changed.notify_waiters();
+        self.lost.cancel();
+    }
+
+    pub(super) fn lost(&self) -> &CancellationToken {
+        &self.lost
     }
 
     /// Waits for the next event of a branch; fails if the worker has ended and there is none.

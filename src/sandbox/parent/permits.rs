@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_person_at_the_limit_waits_and_no_other_does() {
         let permits = ScriptPermits::new();
-        let (one, other) = (Owner::Person(Principal::named("ann").who), Owner::Everybody);
+        let (one, other) = (Owner::Person(Principal::named("ann").who.clone()), Owner::Everybody);
         let mut acquired = Vec::new();
         for _ in 0..MAX_SCRIPTS_PER_PERSON {
             acquired.push(permits.acquire(Some(&one)).now_or_never().flatten().expect("there is a permit"));

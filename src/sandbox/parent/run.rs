@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::exit_reason::ExitReason;
 use super::mailbox::{Mailbox, ScriptEvent};
@@ -71,6 +72,11 @@ impl ScriptRun {
             Ok(Err(error)) => result::failure(error.render(), &printed),
             Err(reason) => result::failure(reason.message(limits), &printed),
         }
+    }
+
+    /// Cancelled when the worker has ended before the script was done: nobody waits for answers any more.
+    pub fn lost(&self) -> &CancellationToken {
+        self.mailbox.lost()
     }
 
     /// Why the worker ended, if it did so before the script was done.

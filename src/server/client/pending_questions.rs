@@ -54,7 +54,7 @@ impl PendingQuestions {
         let (sender, answer) = oneshot::channel();
         self.lock().insert(id, sender);
         let mut open = SentQuestion { questions: &self, sink: &sink, id, sent: false };
-        sink.send(encode::request(&Id::number(id), &method, Some(params.get()))).await;
+        sink.send(encode::request(id, &method, Some(params.get()))).await;
         open.sent = true;
         let answer = answer.await;
         open.sent = false;

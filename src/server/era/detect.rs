@@ -2,7 +2,7 @@
 
 use ::http::HeaderMap;
 
-use crate::json::Object;
+use crate::json::{Needle, Object};
 use crate::wire::{Request, Revision, headers, key};
 
 /// A request is stateless if its `_meta` contains the protocol version, its headers name a stateless version, or its
@@ -12,7 +12,12 @@ pub(crate) fn is_stateless(request: &Request, headers: Option<&HeaderMap>) -> bo
 }
 
 fn has_modern_meta(request: &Request) -> bool {
+    static VERSION: Needle = Needle::new(key::PROTOCOL_VERSION);
     let Some(params) = &request.params else { return false };
+    // A key may be written with escapes.
+    if !VERSION.is_in(params.get()) && memchr::memchr(b'\\', params.get().as_bytes()).is_none() {
+        return false;
+    }
     let Ok(params) = Object::of(params) else { return false };
     let Some(meta) = params.get(key::META) else { return false };
     Object::of(meta).is_ok_and(|meta| meta.get(key::PROTOCOL_VERSION).is_some())

@@ -53,7 +53,7 @@ pub(super) struct Collector {
 impl Collector {
     pub(super) fn new(settings: &TraceSettings, pool: &HttpPool) -> Result<Self, HttpError> {
         let client = HttpClient::new(pool, settings.url.as_str(), &settings.headers, MAX_RESPONSE_BYTES)?;
-        let mut headers = client.headers();
+        let mut headers = client.headers().clone();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROTOBUF));
         headers.insert(ACCEPT, HeaderValue::from_static(PROTOBUF));
         let attributes = settings.resource.iter().map(|(key, value)| text(key, value)).collect();
@@ -79,7 +79,7 @@ impl Collector {
     }
 
     async fn post(&self, body: Vec<u8>) -> Result<u64, ExportError> {
-        let mut response = self.client.post(self.headers.clone(), body).await?;
+        let mut response = self.client.post((&self.headers).into(), body).await?;
         let status = response.status();
         let body = response.body().await?;
         if !status.is_success() {

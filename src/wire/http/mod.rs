@@ -13,7 +13,7 @@ mod text_port;
 mod watched_stream;
 mod web_port;
 
-pub use client::{EventStream, HttpAnswer, HttpClient, HttpError, HttpPool};
+pub use client::{EventStream, HttpAnswer, HttpClient, HttpError, HttpPool, SentHeaders};
 pub use fetch::{FetchError, Fetcher, Reach, is_same_issuer, issuer_metadata_urls};
 pub use guard::{Guard, GuardError};
 pub use listener::{Admission, Body, Frames, HttpReply, HttpRequest, HttpService, Listener, is_browser};

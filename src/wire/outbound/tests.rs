@@ -15,7 +15,7 @@ fn limits(connection: usize, person: usize, all: usize) -> OutboundBudget {
 }
 
 fn person(name: &str) -> Owner {
-    Owner::Person(Principal::named(name).who)
+    Owner::Person(Principal::named(name).who.clone())
 }
 
 #[test]

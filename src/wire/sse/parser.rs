@@ -1,11 +1,16 @@
 //! An incremental parser of event streams.
 
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::time::Duration;
+
+/// The type of an event for which the stream names none.
+const MESSAGE: &str = "message";
 
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Event {
     /// The event type; `message` if the stream does not name one.
-    pub kind: String,
+    pub kind: Cow<'static, str>,
     pub data: String,
     /// For an event over the size limit: the end of its data. `data` has the beginning, and the middle is lost.
     pub cut_end: Option<String>,
@@ -22,10 +27,11 @@ pub struct Overflow;
 /// at its end is never returned.
 #[derive(Debug)]
 pub struct Parser {
+    /// The beginning of a line that goes on in the next chunk.
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
-    kind: String,
+    kind: Cow<'static, str>,
     /// The id of the current event. It becomes `last_id` once the event is complete: resuming after an event that broke
     /// off would lose that event.
     pending_id: Option<String>,
@@ -46,7 +52,7 @@ impl Parser {
             line: Vec::new(),
             data: Vec::new(),
             has_data: false,
-            kind: String::new(),
+            kind: MESSAGE.into(),
             pending_id: None,
             last_id: None,
             retry: None,
@@ -74,7 +80,7 @@ impl Parser {
     }
 
     /// Parses the next chunk and appends the events that it completes.
-    pub fn push(&mut self, chunk: &[u8], events: &mut Vec<Event>) -> Result<(), Overflow> {
+    pub fn push(&mut self, chunk: &[u8], events: &mut VecDeque<Event>) -> Result<(), Overflow> {
         let mut rest = chunk;
         if self.after_cr && rest.first() == Some(&b'\n') {
             rest = &rest[1..];
@@ -83,8 +89,7 @@ impl Parser {
             self.after_cr = false;
         }
         while let Some(end) = memchr::memchr2(b'\n', b'\r', rest) {
-            self.line.extend_from_slice(&rest[..end]);
-            let was_cr = rest[end] == b'\r';
+            let (line, was_cr) = (&rest[..end], rest[end] == b'\r');
             rest = &rest[end + 1..];
             if was_cr {
                 match rest.first() {
@@ -93,7 +98,13 @@ impl Parser {
                     Some(_) => {}
                 }
             }
-            self.end_of_line(events);
+            if self.line.is_empty() {
+                self.end_of_line(line, events);
+            } else {
+                let mut whole = std::mem::take(&mut self.line);
+                whole.extend_from_slice(line);
+                self.end_of_line(&whole, events);
+            }
             self.check()?;
         }
         self.line.extend_from_slice(rest);
@@ -115,21 +126,17 @@ impl Parser {
         Ok(())
     }
 
-    fn end_of_line(&mut self, events: &mut Vec<Event>) {
-        let line = std::mem::take(&mut self.line);
-        let line = if std::mem::take(&mut self.first_line) {
-            line.strip_prefix(b"\xEF\xBB\xBF").map(<[u8]>::to_vec).unwrap_or(line)
-        } else {
-            line
-        };
+    fn end_of_line(&mut self, line: &[u8], events: &mut VecDeque<Event>) {
+        let is_first = std::mem::take(&mut self.first_line);
+        let line = line.strip_prefix(b"\xEF\xBB\xBF").filter(|_| is_first).unwrap_or(line);
         if line.is_empty() {
             self.dispatch(events);
             return;
         }
-        let (field, value) = match memchr::memchr(b':', &line) {
+        let (field, value) = match memchr::memchr(b':', line) {
             Some(0) => return,
             Some(colon) => (&line[..colon], line[colon + 1..].strip_prefix(b" ").unwrap_or(&line[colon + 1..])),
-            None => (line.as_slice(), &b""[..]),
+            None => (line, &b""[..]),
         };
         let text = || String::from_utf8_lossy(value).into_owned();
         match field {
@@ -140,7 +147,8 @@ impl Parser {
                 self.has_data = true;
                 self.data.extend_from_slice(value);
             }
-            b"event" => self.kind = text(),
+            b"event" if value.is_empty() || value == MESSAGE.as_bytes() => self.kind = MESSAGE.into(),
+            b"event" => self.kind = text().into(),
             b"id" if !value.contains(&0) => self.pending_id = Some(text()),
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
                 self.retry = text().parse().ok().map(Duration::from_millis);
@@ -149,9 +157,9 @@ impl Parser {
         }
     }
 
-    fn dispatch(&mut self, events: &mut Vec<Event>) {
+    fn dispatch(&mut self, events: &mut VecDeque<Event>) {
         let data = std::mem::take(&mut self.data);
-        let kind = std::mem::take(&mut self.kind);
+        let kind = std::mem::replace(&mut self.kind, MESSAGE.into());
         let is_cut = std::mem::take(&mut self.is_cut);
         self.has_data = false;
         if let Some(id) = self.pending_id.take() {
@@ -160,10 +168,14 @@ impl Parser {
         if data.is_empty() {
             return;
         }
-        let kind = if kind.is_empty() { "message".to_owned() } else { kind };
-        let (data, end) = if is_cut { data.split_at(data.len().min(KEPT_BYTES)) } else { (&data[..], &[][..]) };
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        events.push(Event { kind, data: text(data), cut_end: is_cut.then(|| text(end)) });
+        let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        events.push_back(if is_cut {
+            let (data, end) = data.split_at(data.len().min(KEPT_BYTES));
+            Event { kind, data: lossy(data), cut_end: Some(lossy(end)) }
+        } else {
+            let data = String::from_utf8(data).unwrap_or_else(|invalid| lossy(invalid.as_bytes()));
+            Event { kind, data, cut_end: None }
+        });
     }
 }
 
@@ -178,9 +190,9 @@ fn cut(bytes: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn parse(chunks: &[&[u8]]) -> (Parser, Vec<Event>) {
+    fn parse(chunks: &[&[u8]]) -> (Parser, VecDeque<Event>) {
         let mut parser = Parser::new(1024);
-        let mut events = Vec::new();
+        let mut events = VecDeque::new();
         for chunk in chunks {
             parser.push(chunk, &mut events).unwrap();
         }
@@ -231,13 +243,15 @@ mod tests {
 
     #[test]
     fn other_event_types_are_named() {
-        assert_eq!(parse(&[b"event: ping\ndata: 1\n\n"]).1[0].kind, "ping");
+        let kinds = |stream: &[u8]| parse(&[stream]).1.into_iter().map(|event| event.kind).collect::<Vec<_>>();
+        assert_eq!(kinds(b"event: ping\ndata: 1\n\ndata: 2\n\n"), ["ping", "message"]);
+        assert_eq!(kinds(b"event: ping\nevent:\ndata: 1\n\nevent: x\nevent: message\ndata: 2\n\n"), ["message"; 2]);
     }
 
     #[test]
     fn an_event_over_the_limit_is_an_overflow() {
         let mut parser = Parser::new(64);
-        assert_eq!(parser.push(&[b'x'; 100], &mut Vec::new()), Err(Overflow));
+        assert_eq!(parser.push(&[b'x'; 100], &mut VecDeque::new()), Err(Overflow));
     }
 
     #[test]
@@ -245,7 +259,7 @@ mod tests {
         let event = |length: usize| format!("data: begin {} end\n\n", "x".repeat(length)).into_bytes();
         let stream = [event(10), event(100_000), b"data: next\n\n".to_vec(), vec![b':'; 90_000], event(4)].concat();
         for size in [1, 1000, 1 << 20] {
-            let (mut parser, mut events) = (Parser::cutting(20_000), Vec::new());
+            let (mut parser, mut events) = (Parser::cutting(20_000), VecDeque::new());
             stream.chunks(size).for_each(|chunk| parser.push(chunk, &mut events).unwrap());
             assert_eq!(events.len(), 3, "what the long comment swallowed is gone");
             let ends = events[1].cut_end.as_deref().unwrap();
@@ -259,7 +273,7 @@ mod tests {
     fn a_flood_of_comments_is_no_overflow() {
         let mut parser = Parser::new(64);
         for _ in 0..1000 {
-            parser.push(b": comment\n", &mut Vec::new()).unwrap();
+            parser.push(b": comment\n", &mut VecDeque::new()).unwrap();
         }
     }
 }

@@ -171,14 +171,13 @@ impl UserLine {
             "" => Realm::Static,
             issuer => Realm::Issuer(issuer.into()),
         };
-        Principal {
-            email: self.email.as_str().into(),
-            name: self.name.as_str().into(),
-            groups: self.groups.clone().into(),
-            claims: self.claims.get().into(),
-            scopes: self.scopes.clone().into(),
-            ..Principal::of(realm, &self.sub)
-        }
+        Principal::of(realm, &self.sub).with(|user| {
+            user.email = self.email.as_str().into();
+            user.name = self.name.as_str().into();
+            user.groups = self.groups.clone().into();
+            user.claims = self.claims.get().into();
+            user.scopes = self.scopes.clone().into();
+        })
     }
 }
 

@@ -116,14 +116,12 @@ fn principal(user: &Map<String, Json>) -> Result<Principal, ScriptError> {
         Some(claims @ Json::Object(_)) => claims.clone(),
         Some(_) => return Err(ScriptError::new("`claims` of `user` must be a dict")),
     };
-    Ok(Principal {
-        email: text("user", user, "email")?.into(),
-        name: text("user", user, "name")?.into(),
-        groups: texts(user, "groups")?.into(),
-        claims: claims.to_string().into(),
-        scopes: texts(user, "scopes")?.into(),
-        ..Principal::of(realm, &sub)
-    })
+    let (email, name) = (text("user", user, "email")?.into(), text("user", user, "name")?.into());
+    let (groups, scopes) = (texts(user, "groups")?.into(), texts(user, "scopes")?.into());
+    Ok(Principal::of(realm, &sub).with(|known| {
+        (known.email, known.name, known.groups, known.scopes) = (email, name, groups, scopes);
+        known.claims = claims.to_string().into();
+    }))
 }
 
 /// The headers of every request. A script sees only headers that the config allows.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue};
+use smallvec::SmallVec;
 use tokio::sync::watch;
 
 use super::negotiated::Negotiated;
@@ -15,8 +16,8 @@ use crate::backend::transport::pending::{PendingRequests, ReplyAction};
 use crate::backend::transport::server_client::{SendError, ServerClient};
 use crate::backend::transport::signals::Signals;
 use crate::json::{Raw, RawRef};
-use crate::wire::http::{EventStream, HttpAnswer, HttpError};
-use crate::wire::{Id, Response, Revision, Sender, batch, encode, headers, trace_server};
+use crate::wire::http::{EventStream, HttpAnswer, HttpError, SentHeaders};
+use crate::wire::{Id, Response, Revision, Sender, batch, code, encode, headers, trace_server};
 
 /// The delay before a stream is resumed if the server does not send `retry`.
 pub(crate) const DEFAULT_RETRY: Duration = Duration::from_secs(1);
@@ -85,16 +86,14 @@ impl HttpExchange {
     ) -> Result<HttpAnswer, TransportError> {
         trace_server(&self.server, Sender::Proxy, body.as_bytes());
         let negotiated = self.negotiated();
-        let sent = || -> Result<HeaderMap, TransportError> {
-            let mut sent = negotiated.headers.clone();
-            if negotiated.is_stateless() {
-                insert_header(&mut sent, &headers::METHOD, method)?;
-                for (name, value) in extra {
-                    insert_header(&mut sent, name, value)?;
-                }
+        let mut added = SmallVec::<[_; 2]>::new();
+        if negotiated.is_stateless() {
+            added.push(added_header(&headers::METHOD, method)?);
+            for (name, value) in extra {
+                added.push(added_header(name, value)?);
             }
-            Ok(sent)
-        };
+        }
+        let sent = SentHeaders { common: &negotiated.headers, added: &added };
         let answer = match self.client.post(sent, body).await {
             Ok(answer) => answer,
             Err(error) => {
@@ -121,7 +120,7 @@ impl HttpExchange {
     }
 
     pub(crate) async fn request(self: &Arc<Self>, outgoing: &Outgoing<'_>) -> Result<Raw, TransportError> {
-        let body = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
+        let body = encode::request(outgoing.id, outgoing.method, Some(&outgoing.params));
         let mut answer = self.post(outgoing.method, &outgoing.headers, body).await?;
         if outgoing.method == "initialize"
             && let Some(session) = answer.header(&headers::SESSION_ID)
@@ -183,12 +182,8 @@ impl HttpExchange {
 
     async fn resume(&self, last_id: &str) -> Result<EventStream, TransportError> {
         let negotiated = self.negotiated();
-        let sent = || -> Result<HeaderMap, TransportError> {
-            let mut sent = negotiated.headers.clone();
-            insert_header(&mut sent, &headers::LAST_EVENT_ID, last_id)?;
-            Ok(sent)
-        };
-        let answer = self.client.get(sent).await?;
+        let added = [added_header(&headers::LAST_EVENT_ID, last_id)?];
+        let answer = self.client.get(SentHeaders { common: &negotiated.headers, added: &added }).await?;
         if answer.status().is_success() && answer.is_events() {
             Ok(answer.events())
         } else {
@@ -208,26 +203,31 @@ impl HttpExchange {
             "endpoint" => return Some(Err(TransportError::OlderTransport)),
             _ => return None,
         }
-        let items = match batch(data.as_bytes()) {
-            Some(Ok(items)) => items,
-            _ => vec![crate::json::valid(data.to_owned()).ok()?],
-        };
-        for item in items {
-            match inbound::parse(&self.server, &self.pending.signals, item.get().as_bytes()) {
-                Ok(Inbound::Response(response)) if is_response_to(response.id.as_ref(), outgoing.id) => {
-                    return Some(response.outcome.map_err(TransportError::Rpc));
+        match batch(data.as_bytes()) {
+            Some(Ok(items)) => items.iter().find_map(|item| self.receive_one(outgoing, item.get().as_bytes())),
+            _ => self.receive_one(outgoing, data.as_bytes()),
+        }
+    }
+
+    fn receive_one(self: &Arc<Self>, outgoing: &Outgoing<'_>, text: &[u8]) -> Option<Result<Raw, TransportError>> {
+        match inbound::parse(&self.server, &self.pending.signals, text) {
+            Ok(Inbound::Response(response)) if is_response_to(response.id.as_ref(), outgoing.id) => {
+                return Some(response.outcome.map_err(TransportError::Rpc));
+            }
+            Ok(Inbound::Response(_)) => {}
+            Ok(inbound) if self.negotiated().is_stateless() => forward(outgoing, inbound),
+            Ok(Inbound::Progress(token, params)) if token == outgoing.id => forward_progress(outgoing, &params),
+            Ok(inbound) => {
+                if let Some(reply) = self.pending.dispatch(inbound, Some(outgoing.id)) {
+                    self.reply(reply);
                 }
-                Ok(Inbound::Response(_)) => {}
-                Ok(inbound) if self.negotiated().is_stateless() => forward(outgoing, inbound),
-                Ok(Inbound::Progress(token, params)) if token == outgoing.id => forward_progress(outgoing, &params),
-                Ok(inbound) => {
-                    if let Some(reply) = self.pending.dispatch(inbound, Some(outgoing.id)) {
-                        self.reply(reply);
-                    }
-                }
-                Err(fault) => {
-                    tracing::warn!(server = %self.server, error = fault.error.message(), "sent an invalid message")
-                }
+            }
+            // Text that is no JSON at all is what some servers keep the stream alive with.
+            Err(fault) if fault.error.code() == code::PARSE => {
+                tracing::debug!(server = %self.server, error = fault.error.message(), "sent an event that is no message")
+            }
+            Err(fault) => {
+                tracing::warn!(server = %self.server, error = fault.error.message(), "sent an invalid message")
             }
         }
         None
@@ -284,8 +284,7 @@ pub(crate) fn clamp_retry(retry: Duration) -> Duration {
     retry.clamp(Duration::from_millis(100), Duration::from_secs(60))
 }
 
-pub(crate) fn insert_header(headers: &mut HeaderMap, name: &HeaderName, value: &str) -> Result<(), TransportError> {
+pub(crate) fn added_header(name: &HeaderName, value: &str) -> Result<(HeaderName, HeaderValue), TransportError> {
     let invalid = |_| TransportError::Protocol(format!("the value of the header `{name}` is invalid"));
-    headers.insert(name.clone(), HeaderValue::from_str(value).map_err(invalid)?);
-    Ok(())
+    Ok((name.clone(), HeaderValue::from_str(value).map_err(invalid)?))
 }

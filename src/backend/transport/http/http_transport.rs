@@ -113,7 +113,7 @@ impl HttpTransport {
         self.exchange.close("it was stopped by the proxy");
         let negotiated = self.exchange.negotiated();
         if negotiated.session.is_some() {
-            let delete = self.exchange.client.delete(negotiated.headers.clone());
+            let delete = self.exchange.client.delete((&negotiated.headers).into());
             if tokio::time::timeout(END_SESSION_TIMEOUT, delete).await.is_err() {
                 tracing::debug!(server = %self.exchange.server, "the session was not ended in time");
             }

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use tokio::sync::oneshot;
 
-use super::exchange::{DEFAULT_RETRY, HttpExchange, clamp_retry, insert_header};
+use super::exchange::{DEFAULT_RETRY, HttpExchange, added_header, clamp_retry};
 use crate::backend::transport::error::TransportError;
 use crate::backend::transport::server_client::SendError;
 use crate::backoff::Backoff;
 use crate::wire::headers;
-use crate::wire::http::{EventStream, HttpError};
+use crate::wire::http::{EventStream, HttpError, SentHeaders};
 
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
@@ -64,13 +63,10 @@ pub(crate) async fn listen(exchange: &Arc<HttpExchange>, opened: oneshot::Sender
 
 async fn open(exchange: &HttpExchange, last_id: Option<&str>) -> StreamAttempt {
     let negotiated = exchange.negotiated();
-    let sent = || -> Result<HeaderMap, TransportError> {
-        let mut sent = negotiated.headers.clone();
-        if let Some(id) = last_id {
-            insert_header(&mut sent, &headers::LAST_EVENT_ID, id)?;
-        }
-        Ok(sent)
-    };
+    let last_id = last_id.map(|id| added_header(&headers::LAST_EVENT_ID, id)).transpose();
+    // An id that cannot be sent: the stream cannot be resumed.
+    let Ok(last_id) = last_id else { return StreamAttempt::GiveUp };
+    let sent = SentHeaders { common: &negotiated.headers, added: last_id.as_slice() };
     match exchange.client.get(sent).await {
         Ok(answer) if answer.status().is_success() && answer.is_events() => {
             StreamAttempt::Open(Box::new(answer.events()))
@@ -93,8 +89,6 @@ async fn open(exchange: &HttpExchange, last_id: Option<&str>) -> StreamAttempt {
             StreamAttempt::GiveUp
         }
         Err(SendError::Refused(TransportError::Unexpected(answer))) => StreamAttempt::Refused(answer.status),
-        // The last ID cannot be sent.
-        Err(SendError::Refused(TransportError::Protocol(_))) => StreamAttempt::GiveUp,
         // Whoever supervises the server learns by itself that a log-in is needed.
         Err(SendError::Refused(TransportError::LoginNeeded(_) | TransportError::Forbidden(_))) => StreamAttempt::GiveUp,
         Err(SendError::Refused(_) | SendError::Http(_)) => StreamAttempt::Retry,

@@ -15,7 +15,7 @@ pub(crate) struct Negotiated {
 
 impl Negotiated {
     pub(crate) fn new(client: &ServerClient, revision: Option<Revision>, session: Option<HeaderValue>) -> Self {
-        let mut headers = client.headers();
+        let mut headers = client.headers().clone();
         if let Some(session) = &session {
             headers.insert(headers::SESSION_ID.clone(), session.clone());
         }

@@ -39,14 +39,13 @@ impl PartialEq for Token {
 impl Token {
     /// The user who has this token.
     pub fn principal(&self) -> Principal {
-        Principal {
-            email: self.email.as_str().into(),
-            name: self.name.as_str().into(),
-            groups: self.groups.clone().into(),
-            claims: canonical(&Value::Object(self.claims.clone())).into(),
-            scopes: self.scopes.clone().into(),
-            ..Principal::named(&self.sub)
-        }
+        Principal::named(&self.sub).with(|user| {
+            user.email = self.email.as_str().into();
+            user.name = self.name.as_str().into();
+            user.groups = self.groups.clone().into();
+            user.claims = canonical(&Value::Object(self.claims.clone())).into();
+            user.scopes = self.scopes.clone().into();
+        })
     }
 }
 

@@ -69,7 +69,7 @@ impl EmbeddingClient {
     async fn post(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String> {
         let unreachable = |error: HttpError| format!("the embedding server cannot be reached: {error}");
         let body = provider::request(&self.server, texts).to_string();
-        let mut response = self.client.post(self.client.headers(), body).await.map_err(unreachable)?;
+        let mut response = self.client.post(self.client.headers().into(), body).await.map_err(unreachable)?;
         let status = response.status();
         if !status.is_success() {
             return Err(format!("the embedding server responded with HTTP {status}"));

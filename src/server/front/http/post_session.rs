@@ -1,9 +1,12 @@
 //! HTTP POST with a session-based request.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use ::http::{HeaderMap, HeaderValue, StatusCode};
-use tokio::sync::oneshot;
+use tokio::runtime::Handle;
 
 use super::HttpFront;
 use super::negotiate::Accepts;
@@ -70,32 +73,26 @@ impl HttpFront {
             matches!(request.method.as_str(), "tools/call" | "resources/read" | "prompts/get" | "tasks/result")
                 || !is_protocol_method(&request.method);
         let stream = (may_stream && accepts.events).then(|| session.new_stream());
-        let (answer, answered) = oneshot::channel();
-        // In session-based revisions a closed connection does not cancel the request, so it runs in its own task.
-        let answering = {
+        let future = {
             let (session, stream) = (Arc::clone(&session), stream.clone());
             async move {
-                let sink = stream.clone().map_or(MessageSink::Discard, MessageSink::SessionStream);
+                let sink = stream.map_or(MessageSink::Discard, MessageSink::SessionStream);
                 let cancel = running.cancel.clone();
                 let outcome = methods::answer(&server, &client, &sink, &request, cancel, None).await;
                 session.touch();
                 // Before the response is sent: from then on the client may reuse the id.
                 drop(running);
-                let outcome = outcome.map(|outcome| encode::outcome(&request.id, &outcome));
-                let Some(stream) = stream else { return drop(answer.send(outcome)) };
-                // What was said before must reach the client before the response.
-                let unsent = if stream.is_silent() { answer.send(outcome).err() } else { Some(outcome) };
-                if let Some(Some(response)) = unsent {
-                    stream.push(&response).await;
-                }
-                stream.finish();
+                outcome.map(|outcome| encode::outcome(&request.id, &outcome))
             }
         };
-        tokio::spawn(answering);
+        let answering = Answering { future: Some(Box::pin(future)), stream: stream.clone() };
         match stream {
-            None => single(answered.await),
-            Some(stream) if !accepts.json => HttpReply::events(session.open(&stream, outlet)),
-            Some(stream) => json_or_events(&session, &stream, answered, &self.stream_delay, outlet).await,
+            None => single(answering.finished().await),
+            Some(stream) if !accepts.json => {
+                answering.detach();
+                HttpReply::events(session.open(&stream, outlet))
+            }
+            Some(stream) => json_or_events(&session, &stream, answering, &self.stream_delay, outlet).await,
         }
     }
 }
@@ -103,10 +100,72 @@ impl HttpFront {
 /// The response to a request, encoded; `None` if the client cancelled it.
 type Answer = Option<String>;
 
-fn single(answer: Result<Answer, oneshot::error::RecvError>) -> HttpReply {
+/// A request that is being answered. In session-based revisions a closed connection does not cancel it: dropped, it goes on
+/// in a task of its own, and its response goes to its stream.
+struct Answering {
+    /// `None` once there is an answer.
+    future: Option<Pin<Box<dyn Future<Output = Answer> + Send>>>,
+    stream: Option<Arc<SessionStream>>,
+}
+
+impl Answering {
+    /// Not polled again once there is an answer.
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
+        // One that panics is not polled again when this is dropped.
+        let Some(mut future) = self.future.take() else { return Poll::Pending };
+        let answer = future.as_mut().poll(context);
+        if answer.is_pending() {
+            self.future = Some(future);
+        }
+        answer
+    }
+
+    async fn finished(mut self) -> Answer {
+        poll_fn(|context| self.poll_answer(context)).await
+    }
+
+    /// Goes on in a task.
+    fn detach(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let (future, stream) = (self.future.take(), self.stream.take());
+        // Without a runtime the proxy has ended.
+        if let (Some(future), Ok(runtime)) = (future, Handle::try_current()) {
+            runtime.spawn(async move {
+                let stream = stream.map(FinishedOnDrop);
+                let answer = future.await;
+                if let Some(stream) = stream {
+                    end_with(stream, answer).await;
+                }
+            });
+        }
+    }
+}
+
+/// Finishes its stream, whatever happens to the task that has it.
+struct FinishedOnDrop(Arc<SessionStream>);
+
+impl Drop for FinishedOnDrop {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
+/// Ends a stream with the response.
+async fn end_with(stream: FinishedOnDrop, answer: Answer) {
+    if let Some(response) = answer {
+        stream.0.push(&response).await;
+    }
+}
+
+fn single(answer: Answer) -> HttpReply {
     match answer {
-        Ok(Some(text)) => HttpReply::json(StatusCode::OK, text),
-        _ => HttpReply::empty(StatusCode::ACCEPTED),
+        Some(text) => HttpReply::json(StatusCode::OK, text),
+        None => HttpReply::empty(StatusCode::ACCEPTED),
     }
 }
 
@@ -115,21 +174,24 @@ fn single(answer: Result<Answer, oneshot::error::RecvError>) -> HttpReply {
 async fn json_or_events(
     session: &Session,
     stream: &Arc<SessionStream>,
-    mut answered: oneshot::Receiver<Answer>,
+    mut answering: Answering,
     delay: &CommonDelay,
     outlet: &Outlet,
 ) -> HttpReply {
     tokio::select! {
+        // An answer that is there comes first; the other two need not even be looked at.
         biased;
-        // The sender is dropped without an answer if something was said.
-        Ok(answer) = &mut answered => return single(Ok(answer)),
+        answer = poll_fn(|context| answering.poll_answer(context)) => {
+            if stream.is_silent() {
+                stream.finish();
+                return single(answer);
+            }
+            // What was said before must reach the client before the response.
+            tokio::spawn(end_with(FinishedOnDrop(Arc::clone(stream)), answer));
+        }
         () = stream.wanted() => {}
         () = delay.elapsed() => {}
     }
-    // From here on the response goes to the stream, unless it came in this very moment.
-    answered.close();
-    match answered.try_recv() {
-        Ok(answer) => single(Ok(answer)),
-        Err(_) => HttpReply::events(session.open(stream, outlet)),
-    }
+    answering.detach();
+    HttpReply::events(session.open(stream, outlet))
 }

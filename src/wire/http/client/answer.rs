@@ -16,6 +16,8 @@ use super::local::LocalResponse;
 use super::{DRAIN_TIMEOUT, HttpError, MAX_DRAINED};
 use crate::wire::sse;
 
+const EVENTS: &[u8] = b"text/event-stream";
+
 /// A response of either client.
 #[derive(Debug)]
 pub(super) enum HttpResponse {
@@ -140,7 +142,8 @@ impl HttpAnswer {
     }
 
     pub fn is_events(&self) -> bool {
-        self.content_type().trim_start().to_ascii_lowercase().starts_with("text/event-stream")
+        let start = self.content_type().trim_start().as_bytes().get(..EVENTS.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(EVENTS))
     }
 
     /// The whole body, up to the size limit.
@@ -179,9 +182,9 @@ impl HttpAnswer {
         EventStream {
             response: self.response,
             parser,
-            parsed: Vec::new(),
             queue: VecDeque::new(),
             max_bytes: self.max_bytes,
+            is_too_large: false,
         }
     }
 }
@@ -191,10 +194,9 @@ impl HttpAnswer {
 pub struct EventStream {
     response: HttpResponse,
     parser: sse::Parser,
-    /// Where the parser puts events; empty between two calls.
-    parsed: Vec<sse::Event>,
     queue: VecDeque<sse::Event>,
     max_bytes: usize,
+    is_too_large: bool,
 }
 
 impl EventStream {
@@ -204,9 +206,12 @@ impl EventStream {
             if let Some(event) = self.queue.pop_front() {
                 return Ok(Some(event));
             }
+            if self.is_too_large {
+                return Err(HttpError::TooLarge(self.max_bytes));
+            }
             let Some(chunk) = self.response.chunk().await? else { return Ok(None) };
-            self.parser.push(&chunk, &mut self.parsed).map_err(|_| HttpError::TooLarge(self.max_bytes))?;
-            self.queue.extend(self.parsed.drain(..));
+            // Events before the one that is too large are whole.
+            self.is_too_large = self.parser.push(&chunk, &mut self.queue).is_err();
         }
     }
 
@@ -242,7 +247,7 @@ mod tests {
 
     /// Sends a request, reads its first event and finishes the stream.
     async fn first_event(client: &HttpClient) -> String {
-        let mut events = client.post(client.headers(), "{}".to_owned()).await.unwrap().events();
+        let mut events = client.post(client.headers().into(), "{}".to_owned()).await.unwrap().events();
         let event = events.next().await.unwrap().unwrap();
         events.finish();
         event.data
@@ -281,6 +286,25 @@ mod tests {
             };
             tokio::join!(server, asking);
         }
+    }
+
+    #[tokio::test]
+    async fn events_before_one_that_is_too_large_are_read() {
+        let (listener, client) = server(HOSTS[0]).await;
+        let client = HttpClient { max_bytes: 100, ..client };
+        let server = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert!(stream.read(&mut [0; 1024]).await.unwrap() > 0);
+            let events = format!("data: 1\n\ndata: {}\n\n", "x".repeat(200));
+            let response = format!("{HEAD}{:x}\r\n{events}\r\n{END}", events.len());
+            stream.write_all(response.as_bytes()).await.unwrap();
+        };
+        let asking = async {
+            let mut events = client.post(client.headers().into(), "{}".to_owned()).await.unwrap().events();
+            assert_eq!(events.next().await.unwrap().unwrap().data, "1");
+            assert!(matches!(events.next().await, Err(HttpError::TooLarge(100))));
+        };
+        tokio::join!(server, asking);
     }
 
     #[tokio::test]

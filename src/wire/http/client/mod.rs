@@ -4,6 +4,7 @@ mod answer;
 mod error;
 mod local;
 mod pool;
+mod sent_headers;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ pub use answer::{EventStream, HttpAnswer};
 pub use error::HttpError;
 pub use pool::HttpPool;
 use pool::Route;
+pub use sent_headers::SentHeaders;
 
 use crate::model::Secret;
 
@@ -58,29 +60,31 @@ impl HttpClient {
     }
 
     /// The headers every request to this server starts from.
-    pub fn headers(&self) -> HeaderMap {
-        self.headers.clone()
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
     }
 
     /// Posts a message. `headers` are those of [`HttpClient::headers`] and what the request adds to them.
-    pub async fn post(&self, headers: HeaderMap, body: impl Into<Bytes>) -> Result<HttpAnswer, HttpError> {
+    pub async fn post(&self, headers: SentHeaders<'_>, body: impl Into<Bytes>) -> Result<HttpAnswer, HttpError> {
         self.send(Method::POST, headers, body.into()).await
     }
 
     /// Opens an event stream.
-    pub async fn get(&self, mut headers: HeaderMap) -> Result<HttpAnswer, HttpError> {
+    pub async fn get(&self, headers: SentHeaders<'_>) -> Result<HttpAnswer, HttpError> {
+        let mut headers = headers.to_map();
         headers.remove(CONTENT_TYPE);
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        self.send(Method::GET, headers, Bytes::new()).await
+        self.send(Method::GET, (&headers).into(), Bytes::new()).await
     }
 
     /// Ends a session.
-    pub async fn delete(&self, mut headers: HeaderMap) -> Result<HttpAnswer, HttpError> {
+    pub async fn delete(&self, headers: SentHeaders<'_>) -> Result<HttpAnswer, HttpError> {
+        let mut headers = headers.to_map();
         headers.remove(CONTENT_TYPE);
-        self.send(Method::DELETE, headers, Bytes::new()).await
+        self.send(Method::DELETE, (&headers).into(), Bytes::new()).await
     }
 
-    async fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Result<HttpAnswer, HttpError> {
+    async fn send(&self, method: Method, headers: SentHeaders<'_>, body: Bytes) -> Result<HttpAnswer, HttpError> {
         self.route.send(method, headers, body).await.map(|response| HttpAnswer::new(response, self.max_bytes))
     }
 }

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use http::header::{HOST, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 
-use super::HttpError;
 use super::answer::HttpResponse;
 use super::local::{LocalResponse, LocalServer};
+use super::{HttpError, SentHeaders};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const PRODUCT: &str = concat!("starlark-mcp-proxy/", env!("CARGO_PKG_VERSION"));
@@ -92,13 +92,13 @@ impl Route {
     pub(super) async fn send(
         &self,
         method: Method,
-        headers: HeaderMap,
+        headers: SentHeaders<'_>,
         body: Bytes,
     ) -> Result<HttpResponse, HttpError> {
         match self {
             Route::Remote(client, url) => {
                 let mut request = reqwest::Request::new(method, url.clone());
-                *request.headers_mut() = headers;
+                *request.headers_mut() = headers.to_map();
                 *request.body_mut() = Some(body.into());
                 Ok(HttpResponse::Remote(client.execute(request).await?))
             }
@@ -121,12 +121,12 @@ async fn send_local(
     server: &Arc<LocalServer>,
     uri: &Uri,
     method: Method,
-    headers: HeaderMap,
+    headers: SentHeaders<'_>,
     body: Bytes,
 ) -> Result<HttpResponse, HttpError> {
     let mut target = target(uri);
     for _ in 0..MAX_REDIRECTS {
-        let response = server.send(method.clone(), target, headers.clone(), body.clone()).await?;
+        let response = server.send(method.clone(), target, headers.to_map(), body.clone()).await?;
         match redirect(&response, uri) {
             Some(next) => target = self::target(&next),
             None => return Ok(HttpResponse::Local(Box::new(response))),
