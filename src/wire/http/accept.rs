@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt;
 use http::{Request, Response, Version};
 use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
@@ -125,8 +126,10 @@ async fn connection<R, B>(
         if !seen.swap(true, Ordering::Relaxed) && request.version() == Version::HTTP_2 {
             outlet.set_multiplexed();
         }
-        let (response, running) = (respond(request, Arc::clone(&outlet)), slot.begin());
-        async move { Ok::<_, Infallible>(response.await.map(|body| RunningBody { body, _running: running })) }
+        let running = slot.begin();
+        let response = respond(request, Arc::clone(&outlet));
+        // An async block would have room for the future twice, and hyper moves it.
+        response.map(move |response| Ok::<_, Infallible>(response.map(|body| RunningBody { body, _running: running })))
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     // hyper's own timeout begins once the first bytes have shown which HTTP version the client speaks.

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -113,11 +113,7 @@ pub trait HttpService: Send + Sync + 'static {
     /// connection, if it is still known.
     fn admit(self: Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Self::Caller>;
 
-    fn handle(
-        self: Arc<Self>,
-        request: HttpRequest,
-        caller: Self::Caller,
-    ) -> Pin<Box<dyn Future<Output = HttpReply> + Send>>;
+    fn handle(self: Arc<Self>, request: HttpRequest, caller: Self::Caller) -> impl Future<Output = HttpReply> + Send;
 
     /// A document at another path, which everybody may read, from any page. `None` if there is none.
     fn document(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpReply>;
@@ -163,16 +159,17 @@ impl Listener {
         let (path, guard, max_body) = (self.path, self.guard, self.max_body);
         let endpoint = Arc::new(Endpoint { service, path, guard, max_body });
         // There is one path, which `reply` compares: a router would only add to every request.
-        let respond = move |request, connection| {
-            let endpoint = Arc::clone(&endpoint);
-            async move { endpoint.respond(request, connection).await }
-        };
+        let respond = move |request, connection| Arc::clone(&endpoint).respond(request, connection);
         accept::serve(self.socket, accept::ConnectionLimits::default(), OutboundBudget::default(), stop, respond).await;
     }
 }
 
 impl<S: HttpService> Endpoint<S> {
-    async fn respond(&self, request: Request<Incoming>, connection: Arc<OutboundConnection>) -> Response<ReplyBody> {
+    async fn respond(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        connection: Arc<OutboundConnection>,
+    ) -> Response<ReplyBody> {
         let (parts, body) = request.into_parts();
         let origin = self.guard.allowed_origin(&parts.headers).cloned();
         let reply = self.reply(parts, body, &connection).await;

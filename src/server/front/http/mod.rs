@@ -13,9 +13,7 @@ mod post_stateless;
 mod request_headers;
 mod scope_check;
 
-use std::future::Future;
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -166,20 +164,6 @@ impl HttpFront {
         let clients: Vec<_> = sessions.iter().map(|session| session.client()).collect();
         join_all(clients.iter().map(|client| self.server.forget_values_of(&client.principal, &client.owner))).await;
     }
-
-    async fn answer(self: Arc<Self>, request: HttpRequest, caller: Caller) -> HttpReply {
-        let outlet = request.connection.outlet(Owner::of_handles(&caller.principal));
-        let reply = match request.method {
-            Method::POST => self.post(request, caller, &outlet).await,
-            Method::GET => self.get(&request.headers, &caller, &outlet).await,
-            Method::DELETE => self.delete(&request.headers, &caller.principal),
-            _ => method_not_allowed(),
-        };
-        if let Body::Json(message) = &reply.body {
-            trace_client(Sender::Proxy, message.as_ref());
-        }
-        reply.within(&outlet).await
-    }
 }
 
 impl HttpService for HttpFront {
@@ -189,12 +173,18 @@ impl HttpService for HttpFront {
         self.admission(headers, peer)
     }
 
-    fn handle(
-        self: Arc<Self>,
-        request: HttpRequest,
-        caller: Caller,
-    ) -> Pin<Box<dyn Future<Output = HttpReply> + Send>> {
-        Box::pin(self.answer(request, caller))
+    async fn handle(self: Arc<Self>, request: HttpRequest, caller: Caller) -> HttpReply {
+        let outlet = request.connection.outlet(Owner::of_handles(&caller.principal));
+        let reply = match request.method {
+            Method::POST => self.post(request, caller, &outlet).await,
+            Method::GET => Box::pin(self.get(&request.headers, &caller, &outlet)).await,
+            Method::DELETE => self.delete(&request.headers, &caller.principal),
+            _ => method_not_allowed(),
+        };
+        if let Body::Json(message) = &reply.body {
+            trace_client(Sender::Proxy, message.as_ref());
+        }
+        reply.within(&outlet).await
     }
 
     fn document(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpReply> {

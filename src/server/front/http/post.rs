@@ -35,7 +35,7 @@ impl HttpFront {
             return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
         }
         if let Some(items) = batch(&body) {
-            return self.post_batch(items, &headers, &caller.principal, outlet).await;
+            return Box::pin(self.post_batch(items, &headers, &caller.principal, outlet)).await;
         }
         match parse(body).await {
             Err(invalid) => {
@@ -68,7 +68,7 @@ impl HttpFront {
             return self.post_stateless(request, headers, accepts, caller, outlet).await;
         }
         if request.method == "initialize" {
-            return self.initialize(&request, caller.principal, outlet).await;
+            return Box::pin(self.initialize(&request, caller.principal, outlet)).await;
         }
         match self.session(&headers, &caller.principal) {
             Ok(session) => self.post_session(session, &caller.principal, request, &headers, accepts, outlet).await,

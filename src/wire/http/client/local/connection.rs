@@ -61,11 +61,16 @@ impl LocalConnection {
         Ok(LocalConnection { requests, driver: Some(Box::new(driver)) })
     }
 
+    /// Whether the last exchange is complete, as far as the I/O that was done shows.
+    pub(super) fn is_ready(&self) -> bool {
+        self.driver.is_some() && self.requests.is_ready()
+    }
+
     /// Whether the connection can carry another request: the last exchange is complete, the server has neither closed
     /// the connection nor sent anything since.
     pub(super) fn is_idle(&mut self) -> bool {
         self.drive(&mut Context::from_waker(Waker::noop()));
-        self.driver.is_some() && self.requests.is_ready()
+        self.is_ready()
     }
 
     /// Sends a request and waits for the head of its response. The response may arrive before the whole request was

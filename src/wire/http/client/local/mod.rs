@@ -112,13 +112,16 @@ impl LocalServer {
 
     /// Keeps a connection for the next request, unless the exchange on it is not complete.
     fn put_back(self: &Arc<Self>, mut connection: LocalConnection) {
-        if !connection.is_idle() {
+        // Whoever takes it checks whether it is still open.
+        if !connection.is_ready() && !connection.is_idle() {
             return;
         }
         let mut idle = self.lock();
         idle.add(connection);
         // A response may be dropped outside the runtime.
-        if let Ok(runtime) = Handle::try_current() {
+        if !idle.swept
+            && let Ok(runtime) = Handle::try_current()
+        {
             self.sweep(&mut idle, &runtime);
         }
     }
