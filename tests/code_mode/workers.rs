@@ -121,11 +121,15 @@ async fn one_that_is_killed_is_an_error_of_its_call_and_the_next_call_has_anothe
 #[tokio::test]
 async fn the_process_they_come_from_may_be_killed_too() {
     let mut proxy = started(beside()).await;
-    let (call, worker) = waiting(&mut proxy).await;
-    kill(zygote(proxy.client.program.id()));
+    let (call, _) = waiting(&mut proxy).await;
+    let (workers, zygote) = (workers(proxy.client.program.id()), zygote(proxy.client.program.id()));
+    kill(zygote);
     let text = failure(&proxy.client.response(&call).await);
     assert!(text.starts_with("the script's worker process was lost ("), "{text}");
-    is_gone(worker, proxy.client.stderr()).await;
+    // The spare one as well: a script that begins before that would be lost with it.
+    for worker in workers {
+        is_gone(worker, proxy.client.stderr()).await;
+    }
     assert_eq!(returned(&run(&mut proxy, "return echo(n = 1)").await), json!({"n": 1}));
 }
 
