@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::{failure, returned, run, started, world};
 use crate::support::config::Config;
+use crate::support::message::Message;
 use crate::support::patience::within;
 use crate::support::program::is_gone;
 use crate::support::programs::{self, fake_backend};
@@ -60,6 +61,16 @@ async fn waiting(proxy: &mut StdioProxy) -> (String, u32) {
     proxy.client.call("seen", r#"{"wait_for":"stall"}"#).await.result();
     let oldest = workers(proxy.client.program.id()).first().copied();
     (id, oldest.expect("a worker waits for the tool"))
+}
+
+/// Runs a script, again and again while it is lost: it may have got the spare worker, whose end has not been noticed yet.
+async fn run_again(proxy: &mut StdioProxy, script: &str) -> Message {
+    loop {
+        let answer = run(proxy, script).await;
+        if !answer.raw.contains("; run the script again") {
+            return answer;
+        }
+    }
 }
 
 fn descriptors(id: u32) -> usize {
@@ -115,22 +126,18 @@ async fn one_that_is_killed_is_an_error_of_its_call_and_the_next_call_has_anothe
     let text = failure(&proxy.client.response(&call).await);
     assert!(text.starts_with("the script's worker process was lost (signal: 9"), "{text}");
     assert!(text.ends_with("; run the script again\nprinted before the error:\nx\n"), "{text}");
-    assert_eq!(returned(&run(&mut proxy, "return echo(n = 1)").await), json!({"n": 1}));
+    assert_eq!(returned(&run_again(&mut proxy, "return echo(n = 1)").await), json!({"n": 1}));
 }
 
 #[tokio::test]
 async fn the_process_they_come_from_may_be_killed_too() {
     let mut proxy = started(beside()).await;
-    let (call, _) = waiting(&mut proxy).await;
-    let (workers, zygote) = (workers(proxy.client.program.id()), zygote(proxy.client.program.id()));
-    kill(zygote);
+    let (call, worker) = waiting(&mut proxy).await;
+    kill(zygote(proxy.client.program.id()));
     let text = failure(&proxy.client.response(&call).await);
     assert!(text.starts_with("the script's worker process was lost ("), "{text}");
-    // The spare one as well: a script that begins before that would be lost with it.
-    for worker in workers {
-        is_gone(worker, proxy.client.stderr()).await;
-    }
-    assert_eq!(returned(&run(&mut proxy, "return echo(n = 1)").await), json!({"n": 1}));
+    is_gone(worker, proxy.client.stderr()).await;
+    assert_eq!(returned(&run_again(&mut proxy, "return echo(n = 1)").await), json!({"n": 1}));
 }
 
 #[tokio::test]
