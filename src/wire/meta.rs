@@ -8,6 +8,9 @@ use crate::json::{Needle, Object, Raw, RawRef};
 /// A part of every reserved key but `progressToken`.
 pub static RESERVED: Needle = Needle::new("io.modelcontextprotocol/");
 static PROGRESS_TOKEN: Needle = Needle::new(key::PROGRESS_TOKEN);
+static META: Needle = Needle::new(key::META);
+/// The only kind of escape that can write the letters of a key.
+static ESCAPE: Needle = Needle::new("\\u");
 
 /// The reserved keys.
 pub mod key {
@@ -82,6 +85,9 @@ pub fn carried_meta(meta: &RawRef) -> Option<Cow<'_, RawRef>> {
 /// Params or a result without the reserved keys of its `_meta`; the same bytes if it has none.
 pub fn without_reserved(body: &RawRef) -> Cow<'_, RawRef> {
     let text = body.get();
+    if !META.is_in(text) && !ESCAPE.is_in(text) {
+        return Cow::Borrowed(body);
+    }
     let may_have_reserved = RESERVED.is_in(text)
         || PROGRESS_TOKEN.is_in(text)
         // A key may be written with escapes.
@@ -110,8 +116,12 @@ mod tests {
     fn reserved_keys_are_removed_and_all_others_stay() {
         let body = raw(r#"{"x":1.0,"_meta":{"io.modelcontextprotocol/serverInfo":{},"vendor/k":[1e2]}}"#);
         assert_eq!(without_reserved(&body).get(), r#"{"x":1.0,"_meta":{"vendor/k":[1e2]}}"#);
-        let body = raw(r#"{"_meta":{"progressToken":0},"x":1}"#);
-        assert_eq!(without_reserved(&body).get(), r#"{"x":1}"#);
+        for meta in ["_meta", r"\u005fmeta"] {
+            let body = raw(&format!(r#"{{"{meta}":{{"progressToken":0}},"x":1}}"#));
+            assert_eq!(without_reserved(&body).get(), r#"{"x":1}"#);
+            let body = raw(&format!(r#"{{"{meta}":{{"io.modelcontextprotocol\/serverInfo":0}},"x":1}}"#));
+            assert_eq!(without_reserved(&body).get(), r#"{"x":1}"#);
+        }
     }
 
     #[test]

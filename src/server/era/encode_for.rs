@@ -31,7 +31,10 @@ pub(crate) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
     let clean = without_reserved(&result);
     let object = Object::of(&clean).map_err(|_| no_result())?;
     match result_type(&object).as_deref() {
-        None if !has_non_object_structure(&object) => Ok(own(clean)),
+        None if !has_non_object_structure(&object) => Ok(match clean {
+            Cow::Borrowed(_) => Raw::clone(&result),
+            Cow::Owned(clean) => clean,
+        }),
         kind @ (None | Some("complete")) => Ok(session_based(&object, kind.is_some())),
         Some("input_required") => Ok(error_result(
             "the tool requires input, but your protocol version does not support `input_required` results",
@@ -127,10 +130,6 @@ pub(crate) fn listen_result(revision: Revision, result: &RawRef) -> Result<Raw, 
 pub(crate) fn discovery(result: Raw, server_info: &RawRef) -> Result<Raw, RpcError> {
     let stamped = Object::of(&result).map(|object| stamped(&object, &key::RESERVED, Some(server_info)));
     stamped.map_err(|error| RpcError::internal(&error.to_string()))
-}
-
-fn own(raw: Cow<'_, RawRef>) -> Raw {
-    raw.into_owned()
 }
 
 /// Converts an error of a backend for a client. Errors about the connection between the proxy and the backend become

@@ -55,18 +55,19 @@ impl Guard {
         // HTTP/2 has the authority of the URI in place of the header, or beside it. Whatever is between the client and this
         // proxy may have read one of them, so they must agree, on an open listener too.
         let authority = uri.authority().map(Authority::as_str);
-        let hosts: Vec<&HeaderValue> = headers.get_all(HOST).iter().collect();
-        if authority.is_some_and(|authority| {
-            hosts.iter().any(|host| !host.as_bytes().eq_ignore_ascii_case(authority.as_bytes()))
-        }) {
+        let hosts = || headers.get_all(HOST).iter();
+        if authority
+            .is_some_and(|authority| hosts().any(|host| !host.as_bytes().eq_ignore_ascii_case(authority.as_bytes())))
+        {
             return Err(GuardError::Authority);
         }
         if let Some(allowed) = &self.hosts {
             let known = |host: &str| allowed.iter().any(|name| name.eq_ignore_ascii_case(host));
-            let accepted = match hosts.as_slice() {
-                [] => authority.is_some_and(known),
-                [host] => host.to_str().is_ok_and(known),
-                _ => false,
+            let mut hosts = hosts();
+            let accepted = match (hosts.next(), hosts.next()) {
+                (None, _) => authority.is_some_and(known),
+                (Some(host), None) => host.to_str().is_ok_and(known),
+                (Some(_), Some(_)) => false,
             };
             if !accepted {
                 return Err(GuardError::Host);

@@ -151,7 +151,8 @@ impl Parser {
             b"event" => self.kind = text().into(),
             b"id" if !value.contains(&0) => self.pending_id = Some(text()),
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
-                self.retry = text().parse().ok().map(Duration::from_millis);
+                let milliseconds = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
+                self.retry = milliseconds.map(Duration::from_millis);
             }
             _ => {}
         }

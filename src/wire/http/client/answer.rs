@@ -68,6 +68,14 @@ impl HttpResponse {
         }
     }
 
+    /// Gives back the memory of headers that nobody reads any more. They share it with the buffer of their connection, which
+    /// would need another one for the next part of the body.
+    fn forget_headers(&mut self) {
+        if let HttpResponse::Local(response) = self {
+            response.forget_headers();
+        }
+    }
+
     async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         match self {
             HttpResponse::Remote(response) => Ok(response.chunk().await?),
@@ -178,7 +186,8 @@ impl HttpAnswer {
         self.parsed_by(parser)
     }
 
-    fn parsed_by(self, parser: sse::Parser) -> EventStream {
+    fn parsed_by(mut self, parser: sse::Parser) -> EventStream {
+        self.response.forget_headers();
         EventStream {
             response: self.response,
             parser,

@@ -39,6 +39,10 @@ impl LocalResponse {
         &self.head.headers
     }
 
+    pub(in crate::wire::http::client) fn forget_headers(&mut self) {
+        self.head.headers = HeaderMap::new();
+    }
+
     /// The next part of the body; `None` at its end.
     pub(in crate::wire::http::client) async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         let Some(body) = &mut self.body else { return Ok(None) };
