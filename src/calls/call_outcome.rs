@@ -7,8 +7,8 @@ use crate::model::CallOutcome;
 /// The outcome of a result: `isError` and questions are not successes.
 pub(super) fn of_result(result: &RawRef) -> CallOutcome {
     static IS_ERROR: Needle = Needle::new("\"isError\"");
-    // Most results have no such member, and are not parsed for that.
-    if IS_ERROR.is_in(result.get()) && is_error(result) {
+    // Most results have no such value, and are not parsed for that.
+    if IS_ERROR.has_value(result.get(), |byte| byte == b't') && is_error(result) {
         CallOutcome::ToolError
     } else if wants_more(result) {
         CallOutcome::Asked

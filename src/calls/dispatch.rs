@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use foldhash::fast::RandomState;
 use tokio::runtime::Handle;
 
 use super::call_outcome;
@@ -21,7 +22,7 @@ use crate::telemetry::{CallRecording, ServerStats, Telemetry};
 /// The configured backends by name, with their call statistics. A reload creates a new dispatcher.
 #[derive(Clone)]
 pub struct Dispatcher {
-    backends: Arc<HashMap<Arc<str>, DispatchTarget>>,
+    backends: Arc<HashMap<Arc<str>, DispatchTarget, RandomState>>,
     telemetry: Arc<Telemetry>,
     policies: CurrentPolicies,
 }

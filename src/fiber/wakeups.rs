@@ -40,6 +40,10 @@ pub fn batch_wakeups() {
 
 /// Wakes the workers for everything that was held back on this thread since the last flush.
 pub fn flush_wakeups() {
+    // Called whenever the thread parks, and there is rarely anything.
+    if with_held_back(|held| held.pools.is_empty() && held.workers.is_empty()) != Some(false) {
+        return;
+    }
     // Whatever the pools hold back is flushed below, without a task for it.
     let scheduled = with_held_back(|held| std::mem::replace(&mut held.scheduled, true));
     let pools = with_held_back(|held| std::mem::take(&mut held.pools));

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use memchr::memmem::Finder;
 
-use super::scan::end_of_string;
+use super::scan::{end_of_string, skip_space};
 
 /// The maximum nesting depth of a message: a recursive parser of a client or server would overflow its stack.
 pub const MAX_DEPTH: usize = 128;
@@ -60,8 +60,22 @@ impl Needle {
 
     /// Whether the text occurs anywhere.
     pub fn is_in(&self, json: &str) -> bool {
-        // Building a searcher costs more than searching one message.
-        self.finder.get_or_init(|| Finder::new(self.text)).find(json.as_bytes()).is_some()
+        self.finder().find(json.as_bytes()).is_some()
+    }
+
+    /// Whether a member whose name is this text, which has its quotes, has a value that begins with such a byte, anywhere
+    /// in the message.
+    pub fn has_value(&self, json: &str, begins: impl Fn(u8) -> bool) -> bool {
+        let json = json.as_bytes();
+        self.finder().find_iter(json).any(|at| {
+            let colon = skip_space(json, at + self.text.len());
+            json.get(colon) == Some(&b':') && json.get(skip_space(json, colon + 1)).is_some_and(|byte| begins(*byte))
+        })
+    }
+
+    /// Building a searcher costs more than searching one message.
+    fn finder(&self) -> &Finder<'static> {
+        self.finder.get_or_init(|| Finder::new(self.text))
     }
 }
 
@@ -81,6 +95,20 @@ mod tests {
         assert!(!too_deep(b"\"\\"));
         assert!(!too_deep(format!("{}{}", "[".repeat(128), "]".repeat(128)).as_bytes()));
         assert!(too_deep(format!("{}{}", "[".repeat(129), "]".repeat(129)).as_bytes()));
+    }
+
+    #[test]
+    fn a_value_is_known_by_its_first_byte_wherever_its_member_stands() {
+        static NEEDLE: Needle = Needle::new("\"a\"");
+        let has_true = |json: &str| NEEDLE.has_value(json, |byte| byte == b't');
+        for json in ["{\"a\":true}", "{\"a\" :\n true}", "{\"a\":false,\"b\":[{\"a\":true}]}"] {
+            assert!(has_true(json), "{json}");
+        }
+        for json in
+            ["{}", "{\"a\":false}", "{\"b\":\"a\"}", "[\"a\", true]", "{\"b\":\"\\\"a\\\":true\"}", "{\"a\":", "{\"a\""]
+        {
+            assert!(!has_true(json), "{json}");
+        }
     }
 
     #[test]

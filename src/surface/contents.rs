@@ -26,10 +26,13 @@ use crate::script::LogLine;
 use crate::search::{IndexCache, SharedIndex, Tool};
 use crate::wire::Revision;
 
+/// Items by their names or URIs, which every call looks up several times: hence the faster hash.
+type Entries = IndexMap<String, Arc<PublishedItem>, foldhash::fast::RandomState>;
+
 /// The published items of one kind, in the script's order.
 #[derive(Debug)]
 pub(super) struct Items {
-    pub(super) entries: IndexMap<String, Arc<PublishedItem>>,
+    pub(super) entries: Entries,
     pub(super) listed: Listing,
     /// The listing for each revision, if it differs from `listed`. Made on the first request of a client of that
     /// revision.
@@ -41,7 +44,7 @@ pub(super) struct Items {
 impl Items {
     /// Items of a failed server are not listed, but can still be called: a call reconnects the server.
     fn new(kind: ItemKind, published: Vec<Published>, failed_servers: &[&str]) -> Self {
-        let entries: IndexMap<String, Arc<PublishedItem>> = published
+        let entries: Entries = published
             .into_iter()
             .map(|item| (item.definition.key().to_owned(), Arc::new(PublishedItem::new(kind, item))))
             .collect();
@@ -52,10 +55,7 @@ impl Items {
     }
 
     /// The items, of which those are listed that the function accepts.
-    pub(super) fn of(
-        entries: IndexMap<String, Arc<PublishedItem>>,
-        is_listed: impl Fn(&PublishedItem) -> bool,
-    ) -> Self {
+    pub(super) fn of(entries: Entries, is_listed: impl Fn(&PublishedItem) -> bool) -> Self {
         let backend = |entry: &PublishedItem| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
         let listed = || entries.values().enumerate().filter(|(_, entry)| is_listed(entry));
         let origins = listed().map(|(_, entry)| backend(entry)).collect();
@@ -309,17 +309,28 @@ impl Surface {
 
     /// The published name or URI of an item for which a user interface uses another one; otherwise the key itself.
     pub fn published_key<'a>(&'a self, kind: ItemKind, key: &'a str) -> &'a str {
-        let alias = || match kind {
+        if self.items(kind).entries.contains_key(key) { key } else { self.alias(kind, key).unwrap_or(key) }
+    }
+
+    /// The published name or URI of what a user interface knows by this one.
+    fn alias(&self, kind: ItemKind, key: &str) -> Option<&str> {
+        match kind {
             ItemKind::Tool => self.apps.tool(key),
             ItemKind::Resource => self.apps.resource(key),
             ItemKind::ResourceTemplate | ItemKind::Prompt => None,
-        };
-        if self.items(kind).entries.contains_key(key) { key } else { alias().unwrap_or(key) }
+        }
+    }
+
+    /// The item published under this name or URI, or the one that a user interface knows by it.
+    fn exact(&self, kind: ItemKind, key: &str) -> Option<&PublishedItem> {
+        let entries = &self.items(kind).entries;
+        let found = entries.get(key).or_else(|| entries.get(self.alias(kind, key)?));
+        found.map(Arc::as_ref)
     }
 
     /// The tool published under this name, or the tool that a user interface calls by this name.
     pub fn tool(&self, name: &str) -> Option<&PublishedItem> {
-        self.tools.entries.get(self.published_key(ItemKind::Tool, name)).map(Arc::as_ref)
+        self.exact(ItemKind::Tool, name)
     }
 
     pub fn tools(&self) -> impl Iterator<Item = &PublishedItem> {
@@ -339,7 +350,7 @@ impl Surface {
     /// The item that a request names. For a resource this is the item with that URI, or else the first template that the
     /// URI matches.
     pub fn find(&self, kind: ItemKind, key: &str) -> Option<&PublishedItem> {
-        let exact = self.items(kind).entries.get(self.published_key(kind, key)).map(Arc::as_ref);
+        let exact = self.exact(kind, key);
         if exact.is_some() || kind != ItemKind::Resource || self.hides(kind, key) {
             return exact;
         }

@@ -73,7 +73,7 @@ impl Surface {
         let items = self.items(kind);
         let asked: Vec<AccessItem<'_>> = items.entries.values().map(|entry| access_item(entry)).collect();
         let decisions = view.policies.list(view.caller(), &asked);
-        let mut entries = indexmap::IndexMap::new();
+        let mut entries = indexmap::IndexMap::default();
         for ((key, entry), listed) in items.entries.iter().zip(decisions) {
             if let Some((carrier, _)) = entry.carrier.as_ref().filter(|_| entry.is_carrier()) {
                 let listed = view.listed_of(&carrier.index);

@@ -281,12 +281,16 @@ impl Connection {
         if self.restarted.is_cancelled() {
             return Err(ConnectionFailure::Stale);
         }
+        // Not sent at all.
+        if call.cancel.is_cancelled() {
+            return Err(ConnectionFailure::Final(CallError::Cancelled));
+        }
         let activity = Activity::since(limits.started);
         let outcome = tokio::select! {
+            // A result that is there comes first; the others need not even be looked at.
             biased;
-            // Polled first, so that a call that is already cancelled is not sent.
-            () = call.cancel.cancelled() => return Err(ConnectionFailure::Final(CallError::Cancelled)),
             outcome = self.send(call, &activity) => outcome,
+            () = call.cancel.cancelled() => return Err(ConnectionFailure::Final(CallError::Cancelled)),
             // The requests of an HTTP transport outlive it.
             () = self.restarted.cancelled() => return Err(ConnectionFailure::Final(self.restarted_error())),
             (after, expired) = activity.timed_out(limits.idle, limits.total) => {

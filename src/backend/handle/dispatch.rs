@@ -17,7 +17,7 @@ pub(super) async fn dispatch(server: &SupervisedServer, call: &BackendCall) -> R
     let mut limits = server.call_limits(call.timeout);
     server.breaker.check().inspect_err(|_| server.reconnect_if_down())?;
     let _permit = if needs_permit(call) { Some(acquire_permit(server, call, &mut limits).await?) } else { None };
-    let admitted = server.breaker.admit().inspect_err(|_| server.reconnect_if_down())?;
+    let admitted = server.breaker.admit(limits.started).inspect_err(|_| server.reconnect_if_down())?;
     let outcome = send(server, call, limits).await;
     // A timeout says nothing about the server if the caller set a shorter one.
     let is_short = matches!(outcome, Err(CallError::Timeout { .. })) && limits.idle < server.limits.idle;

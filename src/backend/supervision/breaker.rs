@@ -56,9 +56,9 @@ impl Breaker {
         self.lock().open_until.is_some()
     }
 
-    /// Admits a call unless the breaker is open.
-    pub(crate) fn admit(&self) -> Result<AdmittedCall<'_>, CallError> {
-        let (mut circuit, started) = (self.lock(), Instant::now());
+    /// Admits a call that begins now unless the breaker is open.
+    pub(crate) fn admit(&self, started: Instant) -> Result<AdmittedCall<'_>, CallError> {
+        let mut circuit = self.lock();
         let is_trial = match circuit.open_until {
             Some(until) if started < until || circuit.trial_running => {
                 return Err(self.refusal(&circuit, until, started));
@@ -213,11 +213,11 @@ mod tests {
     fn consecutive_failures_open_it_and_a_response_of_any_kind_resets_the_count() {
         let breaker = breaker(2, LONG);
         for outcome in [late(), refused(), late()] {
-            breaker.admit().unwrap().report(&outcome);
+            breaker.admit(Instant::now()).unwrap().report(&outcome);
             assert!(!open(&breaker));
         }
-        breaker.admit().unwrap().report(&late());
-        let error = breaker.admit().unwrap_err().to_string();
+        breaker.admit(Instant::now()).unwrap().report(&late());
+        let error = breaker.admit(Instant::now()).unwrap_err().to_string();
         assert_eq!(
             error,
             "server `s` is temporarily disabled after 2 consecutive failures (last: no response within 1.0 s); next attempt \
@@ -229,8 +229,8 @@ mod tests {
     fn the_number_of_failures_is_singular_or_plural() {
         for (limit, expected) in [(1, " after 1 failure (last: "), (2, " after 2 consecutive failures (last: ")] {
             let breaker = breaker(limit, LONG);
-            (0..limit).for_each(|_| breaker.admit().unwrap().report(&late()));
-            let error = breaker.admit().unwrap_err().to_string();
+            (0..limit).for_each(|_| breaker.admit(Instant::now()).unwrap().report(&late()));
+            let error = breaker.admit(Instant::now()).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }
@@ -238,33 +238,33 @@ mod tests {
     #[test]
     fn a_lost_connection_counts_once_however_many_calls_it_fails() {
         let breaker = breaker(2, LONG);
-        let calls: Vec<_> = (0..10).map(|_| breaker.admit().unwrap()).collect();
+        let calls: Vec<_> = (0..10).map(|_| breaker.admit(Instant::now()).unwrap()).collect();
         calls.into_iter().for_each(|call| call.report(&lost()));
         assert!(!open(&breaker));
-        breaker.admit().unwrap().report(&lost());
+        breaker.admit(Instant::now()).unwrap().report(&lost());
         assert!(open(&breaker));
     }
 
     #[test]
     fn after_the_cooldown_one_trial_call_decides() {
         let breaker = breaker(1, Duration::ZERO);
-        breaker.admit().unwrap().report(&late());
-        let trial = breaker.admit().unwrap();
+        breaker.admit(Instant::now()).unwrap().report(&late());
+        let trial = breaker.admit(Instant::now()).unwrap();
         assert!(open(&breaker), "one at a time");
         drop(trial);
-        breaker.admit().unwrap().report(&late());
+        breaker.admit(Instant::now()).unwrap().report(&late());
         assert!(breaker.lock().open_until.is_some());
-        breaker.admit().unwrap().report(&refused());
+        breaker.admit(Instant::now()).unwrap().report(&refused());
         assert!(breaker.lock().open_until.is_none());
     }
 
     #[test]
     fn a_new_connection_closes_it_unless_a_call_lost_the_last_one() {
         let breaker = breaker(1, LONG);
-        breaker.admit().unwrap().report(&late());
+        breaker.admit(Instant::now()).unwrap().report(&late());
         breaker.connected();
         assert!(!open(&breaker));
-        breaker.admit().unwrap().report(&lost());
+        breaker.admit(Instant::now()).unwrap().report(&lost());
         breaker.connected();
         assert!(open(&breaker));
     }
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn it_can_be_switched_off() {
         let breaker = breaker(0, LONG);
-        (0..100).for_each(|_| breaker.admit().unwrap().report(&late()));
+        (0..100).for_each(|_| breaker.admit(Instant::now()).unwrap().report(&late()));
         assert!(!open(&breaker));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::backend::Cancellation;
@@ -14,10 +15,10 @@ const MAX_REQUESTS: usize = 10_000;
 
 /// The running requests of one client. Clones share the table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct InFlight(Arc<Mutex<HashMap<Id, Cancellation>>>);
+pub(crate) struct InFlight(Arc<Mutex<HashMap<Id, Cancellation, RandomState>>>);
 
 impl InFlight {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Cancellation>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Cancellation, RandomState>> {
         self.0.lock()
     }
 

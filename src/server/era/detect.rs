@@ -2,8 +2,8 @@
 
 use ::http::HeaderMap;
 
-use crate::json::{Needle, Object};
-use crate::wire::{Request, Revision, headers, key};
+use crate::json::Object;
+use crate::wire::{RESERVED, Request, Revision, headers, key};
 
 /// A request is stateless if its `_meta` contains the protocol version, its headers name a stateless version, or its
 /// method is `server/discover`. The header `Mcp-Method` alone does not make it stateless.
@@ -12,10 +12,9 @@ pub(crate) fn is_stateless(request: &Request, headers: Option<&HeaderMap>) -> bo
 }
 
 fn has_modern_meta(request: &Request) -> bool {
-    static VERSION: Needle = Needle::new(key::PROTOCOL_VERSION);
     let Some(params) = &request.params else { return false };
     // A key may be written with escapes.
-    if !VERSION.is_in(params.get()) && memchr::memchr(b'\\', params.get().as_bytes()).is_none() {
+    if !RESERVED.is_in(params.get()) && memchr::memchr(b'\\', params.get().as_bytes()).is_none() {
         return false;
     }
     let Ok(params) = Object::of(params) else { return false };

@@ -91,9 +91,10 @@ fn session_based(object: &Object<'_>, has_type: bool) -> Raw {
 /// Whether a result for a session-based client may need a change. A fast substring search that rules out most results.
 fn may_need_change(result: &RawRef) -> bool {
     static TYPE: Needle = Needle::new("resultType");
-    static STRUCTURED: Needle = Needle::new("structuredContent");
+    static STRUCTURED: Needle = Needle::new("\"structuredContent\"");
     let text = result.get();
-    TYPE.is_in(text) || STRUCTURED.is_in(text) || RESERVED.is_in(text) || !text.starts_with('{')
+    let has_other_structure = || STRUCTURED.has_value(text, |byte| byte != b'{');
+    TYPE.is_in(text) || has_other_structure() || RESERVED.is_in(text) || !text.starts_with('{')
 }
 
 /// Adds `resultType` and `serverInfo`, by default the proxy's own, to a result, and removes the keys `without` from its

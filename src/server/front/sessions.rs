@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::session::Session;
@@ -22,7 +23,8 @@ pub(super) struct Sessions {
 
 #[derive(Debug, Default)]
 struct Table {
-    sessions: HashMap<String, Arc<Session>>,
+    /// Under ids of our own, so that nobody can choose them for their hashes.
+    sessions: HashMap<String, Arc<Session>, RandomState>,
     /// The number of sessions of each person, and of all anonymous clients together.
     counts: HashMap<Owner, usize>,
 }

@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::error::Error;
+use std::fmt::Display;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
@@ -23,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection_slots::{ConnectionSlot, ConnectionSlots, RunningBody};
 use super::watched_stream::WatchedStream;
+use super::woken_only::WokenOnly;
 use crate::process::descriptors;
 use crate::wire::outbound::{OutboundBudget, OutboundConnection};
 
@@ -127,7 +129,7 @@ async fn connection<R, B>(
             outlet.set_multiplexed();
         }
         let running = slot.begin();
-        let response = respond(request, Arc::clone(&outlet));
+        let response = WokenOnly::new(respond(request, Arc::clone(&outlet)));
         // An async block would have room for the future twice, and hyper moves it.
         response.map(move |response| Ok::<_, Infallible>(response.map(|body| RunningBody { body, _running: running })))
     });
@@ -139,25 +141,52 @@ async fn connection<R, B>(
             std::future::pending().await
         }
     };
-    let ended = tokio::select! {
+    // All of them are rare, and the connection is polled several times for each request.
+    let must_end = WokenOnly::new(async {
+        tokio::select! {
+            () = silence => ConnectionEnd::Silence,
+            waiting = outbound.stalled() => ConnectionEnd::Stalled { waiting },
+            () = close.cancelled() => ConnectionEnd::MakesRoom,
+            () = stop.cancelled() => ConnectionEnd::Stopped,
+        }
+    });
+    let must_end = tokio::select! {
         // A request that arrived at the last moment is read before anybody says that it did not.
         biased;
-        ended = connection.as_mut() => ended,
-        () = silence => return,
-        waiting = outbound.stalled() => {
-            tracing::info!(waiting, "closed a connection: bytes wait, and the client takes none");
-            return;
-        }
-        () = close.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            let Ok(ended) = tokio::time::timeout(CLOSE_TIMEOUT, connection).await else { return };
-            ended
-        }
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
+        ended = connection.as_mut() => return report(ended),
+        must_end = must_end => must_end,
     };
+    match must_end {
+        ConnectionEnd::Silence => {}
+        ConnectionEnd::Stalled { waiting } => {
+            tracing::info!(waiting, "closed a connection: bytes wait, and the client takes none");
+        }
+        ConnectionEnd::MakesRoom => {
+            connection.as_mut().graceful_shutdown();
+            if let Ok(ended) = tokio::time::timeout(CLOSE_TIMEOUT, connection).await {
+                report(ended);
+            }
+        }
+        ConnectionEnd::Stopped => {
+            connection.as_mut().graceful_shutdown();
+            report(connection.await);
+        }
+    }
+}
+
+/// Why a connection ends although its client has not closed it.
+enum ConnectionEnd {
+    /// No request came.
+    Silence,
+    Stalled {
+        waiting: usize,
+    },
+    /// Another client needs the place.
+    MakesRoom,
+    Stopped,
+}
+
+fn report<E: Display>(ended: Result<(), E>) {
     if let Err(error) = ended {
         tracing::debug!(%error, "connection of a client failed");
     }

@@ -12,6 +12,7 @@ mod socket;
 mod text_port;
 mod watched_stream;
 mod web_port;
+mod woken_only;
 
 pub use client::{EventStream, HttpAnswer, HttpClient, HttpError, HttpPool, SentHeaders};
 pub use fetch::{FetchError, Fetcher, Reach, is_same_issuer, issuer_metadata_urls};

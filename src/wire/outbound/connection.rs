@@ -69,6 +69,20 @@ impl OutboundBudget {
             taken: AtomicU64::new(0),
             multiplexed: AtomicBool::new(false),
             peer: OnceLock::new(),
+            last_person: Mutex::default(),
+        })
+    }
+}
+
+impl Shared {
+    /// What waits for a person on all connections.
+    fn level_of(&self, person: &Owner) -> Arc<Level> {
+        let mut people = self.people.lock();
+        people.get(person).and_then(Weak::upgrade).unwrap_or_else(|| {
+            people.retain(|_, level| level.strong_count() > 0);
+            let level = Level::new(self.limits.person);
+            people.insert(person.clone(), Arc::downgrade(&level));
+            level
         })
     }
 }
@@ -82,6 +96,8 @@ pub struct OutboundConnection {
     taken: AtomicU64,
     multiplexed: AtomicBool,
     peer: OnceLock<IpAddr>,
+    /// Whose message was the last. Nearly every connection is of one person.
+    last_person: Mutex<Option<(Owner, Arc<Level>)>>,
 }
 
 impl OutboundConnection {
@@ -98,15 +114,16 @@ impl OutboundConnection {
 
     /// The way of a person's messages to this connection. A connection of a reverse proxy may serve several people.
     pub fn outlet(self: &Arc<Self>, person: Owner) -> Outlet {
-        let mut people = self.shared.people.lock();
-        let known = people.get(&person).and_then(Weak::upgrade);
-        let person = known.unwrap_or_else(|| {
-            people.retain(|_, level| level.strong_count() > 0);
-            let level = Level::new(self.shared.limits.person);
-            people.insert(person, Arc::downgrade(&level));
-            level
-        });
-        Outlet::new(Arc::clone(self), person, self.shared.limits.patience)
+        let mut last = self.last_person.lock();
+        let level = match &*last {
+            Some((known, level)) if *known == person => Arc::clone(level),
+            _ => {
+                let level = self.shared.level_of(&person);
+                *last = Some((person, Arc::clone(&level)));
+                level
+            }
+        };
+        Outlet::new(Arc::clone(self), level, self.shared.limits.patience)
     }
 
     /// The client has taken something of what waits.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use foldhash::fast::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
@@ -51,12 +52,15 @@ struct PendingRequest {
 #[derive(Debug, Default)]
 struct OpenQuestions {
     tasks: Vec<(Id, AbortHandle)>,
-    ended: CancellationToken,
+    /// `None` while there was no question, as during most requests.
+    ended: Option<CancellationToken>,
 }
 
 impl Drop for OpenQuestions {
     fn drop(&mut self) {
-        self.ended.cancel();
+        if let Some(ended) = &self.ended {
+            ended.cancel();
+        }
     }
 }
 
@@ -83,7 +87,7 @@ pub(crate) enum ReplyAction {
 pub(crate) struct PendingRequests {
     pub(crate) server: Arc<str>,
     pub(crate) signals: Arc<Signals>,
-    requests: Mutex<HashMap<u64, PendingRequest>>,
+    requests: Mutex<HashMap<u64, PendingRequest, RandomState>>,
     closed: watch::Sender<Option<String>>,
     question_terms: OnceLock<QuestionTerms>,
     abandoned: Mutex<VecDeque<AbandonedRequest>>,
@@ -311,11 +315,11 @@ impl PendingRequests {
         let terms = self.question_terms.get().copied().unwrap_or(NO_QUESTIONS);
         let mut requests = self.lock();
         let call = recipient.as_ref().ok().and_then(|recipient| recipient.call);
-        let pending = call.and_then(|call| requests.get_mut(&call));
+        let mut pending = call.and_then(|call| requests.get_mut(&call));
         let mut recipient = recipient;
         let mut ended = CancellationToken::new();
-        if let Some(pending) = &pending {
-            ended = pending.questions.ended.clone();
+        if let Some(pending) = &mut pending {
+            ended = pending.questions.ended.get_or_insert(ended).clone();
             if pending.questions.tasks.len() >= MAX_QUESTIONS_PER_CALL {
                 recipient = Err(NoRecipient::TooManyOfCall);
             }
@@ -374,7 +378,7 @@ impl PendingRequests {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, PendingRequest>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, PendingRequest, RandomState>> {
         self.requests.lock()
     }
 

@@ -10,8 +10,14 @@ pub(super) struct Accepts {
     pub(super) events: bool,
 }
 
+/// What most clients send.
+const USUAL: &str = "application/json, text/event-stream";
+
 impl Accepts {
     pub(super) fn of(headers: &HeaderMap) -> Self {
+        if headers.get(ACCEPT).is_some_and(|value| value == USUAL) {
+            return Accepts { json: true, events: true };
+        }
         let mut accepts = Accepts { json: false, events: false };
         let mut has_header = false;
         for value in headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()) {

@@ -7,6 +7,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::early_response::EarlyResponseStream;
+use super::io_waker::IoWaker;
 use crate::wire::http::HttpError;
 use crate::wire::http::client::error::root_cause;
 
@@ -27,12 +29,20 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_HEAD: usize = 64 << 10;
 
 pub(super) type LocalRequest = Request<Full<Bytes>>;
-type ConnectionDriver = http1::Connection<TokioIo<EarlyResponseStream>, Full<Bytes>>;
+
+/// Does the I/O of a connection.
+#[derive(Debug)]
+struct ConnectionDriver {
+    io: http1::Connection<TokioIo<EarlyResponseStream>, Full<Bytes>>,
+    io_waker: Arc<IoWaker>,
+    /// The same, as the I/O knows it.
+    waker: Waker,
+}
 
 #[derive(Debug)]
 pub(super) struct LocalConnection {
     requests: SendRequest<Full<Bytes>>,
-    /// Does the I/O; `None` once the connection is closed. It is large, and each request passes the connection on many times.
+    /// `None` once the connection is closed. It is large, and each request passes the connection on many times.
     driver: Option<Box<ConnectionDriver>>,
 }
 
@@ -57,8 +67,10 @@ impl LocalConnection {
         stream.set_nodelay(true).map_err(refused)?;
         let stream = TokioIo::new(EarlyResponseStream::new(stream));
         let handshake = http1::Builder::new().max_header_size(MAX_HEAD).handshake(stream).await;
-        let (requests, driver) = handshake.map_err(|error| HttpError::Connect(error.to_string()))?;
-        Ok(LocalConnection { requests, driver: Some(Box::new(driver)) })
+        let (requests, io) = handshake.map_err(|error| HttpError::Connect(error.to_string()))?;
+        let io_waker = Arc::new(IoWaker::default());
+        let waker = Waker::from(Arc::clone(&io_waker));
+        Ok(LocalConnection { requests, driver: Some(Box::new(ConnectionDriver { io, io_waker, waker })) })
     }
 
     /// Whether the last exchange is complete, as far as the I/O that was done shows.
@@ -101,7 +113,12 @@ impl LocalConnection {
     ) -> Poll<Option<Result<Bytes, HttpError>>> {
         let mut driven = false;
         loop {
-            match Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop())) {
+            let mut take = || Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop()));
+            let taken = match &self.driver {
+                Some(driver) => driver.io_waker.quietly(take),
+                None => take(),
+            };
+            match taken {
                 Poll::Ready(Some(Ok(frame))) => {
                     // Trailers carry nothing that MCP uses.
                     if let Ok(data) = frame.into_data() {
@@ -121,9 +138,9 @@ impl LocalConnection {
 
     /// Does the I/O that is possible now. Errors reach the pending response or body; an idle connection is closed.
     fn drive(&mut self, context: &mut Context<'_>) {
-        if let Some(driver) = &mut self.driver
-            && Pin::new(driver).poll(context).is_ready()
-        {
+        let Some(driver) = &mut self.driver else { return };
+        driver.io_waker.register(context.waker());
+        if Pin::new(&mut driver.io).poll(&mut Context::from_waker(&driver.waker)).is_ready() {
             self.driver = None;
         }
     }

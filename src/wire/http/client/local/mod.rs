@@ -2,6 +2,7 @@
 
 mod connection;
 mod early_response;
+mod io_waker;
 mod response;
 
 use std::sync::{Arc, Weak};
