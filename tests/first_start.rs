@@ -177,7 +177,7 @@ async fn a_script_that_fails_on_every_server_ends_the_proxy_and_leaves_the_cache
         .section("sessionInit: {scriptFile: fail.star}");
     let mut proxy = Proxy::new(&config).file("fail.star", "fail(\"never\")\n").stdio();
     assert_eq!(proxy.client.program.exit().await.code(), Some(1));
-    assert!(proxy.client.stderr().text().contains("error: never"), "{}", proxy.client.stderr().text());
+    proxy.client.stderr().line("error: never").await;
     let cached = fs::read_dir(proxy.world.directory.path().join("cache/starlark-mcp-proxy")).expect("a cache");
     let cached = cached.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some()));
     assert_eq!(cached.count(), 2);

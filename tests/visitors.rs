@@ -197,6 +197,7 @@ async fn a_script_that_asks_nothing_runs_once_for_all() {
         assert_eq!(client.request("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
         assert_eq!(holder(&proxy, token).modern("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
     }
+    proxy.program.stderr.line("a run").await;
     assert_eq!(proxy.program.stderr.text().matches("a run").count(), 1);
 }
 

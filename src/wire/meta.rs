@@ -82,17 +82,19 @@ pub fn carried_meta(meta: &RawRef) -> Option<Cow<'_, RawRef>> {
     any_left.then(|| Cow::Owned(edit.finish_raw()))
 }
 
-/// Params or a result without the reserved keys of its `_meta`; the same bytes if it has none.
-pub fn without_reserved(body: &RawRef) -> Cow<'_, RawRef> {
+/// Whether a `_meta` may contain reserved keys. A fast substring search that rules out most bodies.
+pub fn may_have_reserved(body: &RawRef) -> bool {
     let text = body.get();
     if !META.is_in(text) && !ESCAPE.is_in(text) {
-        return Cow::Borrowed(body);
+        return false;
     }
-    let may_have_reserved = RESERVED.is_in(text)
-        || PROGRESS_TOKEN.is_in(text)
-        // A key may be written with escapes.
-        || memchr::memchr(b'\\', text.as_bytes()).is_some();
-    if !may_have_reserved {
+    // A key may be written with escapes.
+    RESERVED.is_in(text) || PROGRESS_TOKEN.is_in(text) || memchr::memchr(b'\\', text.as_bytes()).is_some()
+}
+
+/// Params or a result without the reserved keys of its `_meta`; the same bytes if it has none.
+pub fn without_reserved(body: &RawRef) -> Cow<'_, RawRef> {
+    if !may_have_reserved(body) {
         return Cow::Borrowed(body);
     }
     let Ok(object) = Object::of(body) else { return Cow::Borrowed(body) };

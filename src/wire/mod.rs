@@ -23,7 +23,7 @@ pub use error::{RpcError, code};
 pub use lines::{InputLine, LineReader, LineSender, line_writer};
 pub use logging_level::LoggingLevel;
 pub use message::{Id, Message, MessageError, Notification, Request, Response, batch, encode};
-pub use meta::{ClientMeta, RESERVED, carried_meta, key, without_reserved};
+pub use meta::{ClientMeta, RESERVED, carried_meta, key, may_have_reserved, without_reserved};
 pub use parse::{parse, yield_if_large};
 pub use revision::Revision;
 pub use stdio::standard_streams;

@@ -73,8 +73,9 @@ permit(principal, action, resource) when { principal.nothing.either };
         assert_eq!(proxy.client.call("echo", "{}").await.error_code(), -32602);
         proxy.client.call("pid", "{}").await.result();
     }
-    let log = proxy.client.stderr().text();
+    let stderr = proxy.client.stderr();
     for policy in ["policies/a.cedar:3", "policies/a.cedar:4"] {
-        assert_eq!(log.matches(policy).count(), 1, "{log}");
+        stderr.line(policy).await;
+        assert_eq!(stderr.text().matches(policy).count(), 1, "{}", stderr.text());
     }
 }

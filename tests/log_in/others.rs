@@ -60,6 +60,7 @@ async fn oidc_provider_is_content_with_registration_log_in_refresh_and_revocatio
             finished.expect(0);
         }
     }
+    program.stderr.times("granted refresh_token", 2).await;
     assert_eq!(program.stderr.text().matches("granted refresh_token").count(), 2, "{}", program.stderr.text());
     world.run(["logout", "cloud"]).await.expect(0);
     assert!(!program.stderr.text().contains("refused"), "{}", program.stderr.text());

@@ -26,6 +26,7 @@ show("handler", handler)
         for step in ["first", "second", "third"] {
             assert_eq!(reached(&mut client, step).await, 1, "modern {modern}: {step}");
         }
+        client.proxy.client.stderr().line("handled once").await;
         let logged = client.proxy.client.stderr().text();
         assert_eq!(logged.matches("handled once").count(), 1, "{logged}");
     }

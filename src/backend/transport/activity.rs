@@ -53,8 +53,8 @@ impl Activity {
         ActivityPause(Arc::clone(self))
     }
 
-    /// The time until the request times out, and by which limit. `None` while the clock is stopped.
-    fn remaining(&self, idle: Duration, total: Duration) -> Option<(Duration, TimeLimit)> {
+    /// When the request times out, and by which limit. `None` while the clock is stopped.
+    fn deadline(&self, idle: Duration, total: Duration) -> Option<(Instant, TimeLimit)> {
         let clock = self.lock();
         if clock.open_questions > 0 {
             return None;
@@ -62,16 +62,20 @@ impl Activity {
         let (idle_end, total_end) = (clock.last_progress + idle, total + clock.paused_total);
         let (end, limit) =
             if idle_end < total_end { (idle_end, TimeLimit::Idle) } else { (total_end, TimeLimit::Total) };
-        Some((end.saturating_sub(self.started.elapsed()), limit))
+        Some((self.started + end, limit))
     }
 
     /// Completes when there was no progress for `idle`, or when the request has taken `total`. Returns the time since the
     /// start of the request, and the limit that was reached.
     pub(crate) async fn timed_out(&self, idle: Duration, total: Duration) -> (Duration, TimeLimit) {
+        let mut awaited = None;
         loop {
-            match self.remaining(idle, total) {
-                Some((Duration::ZERO, limit)) => return (self.started.elapsed(), limit),
-                Some((remaining, _)) => tokio::time::sleep(remaining).await,
+            match self.deadline(idle, total) {
+                Some((deadline, limit)) if awaited == Some(deadline) => return (self.started.elapsed(), limit),
+                Some((deadline, _)) => {
+                    tokio::time::sleep_until(deadline.into()).await;
+                    awaited = Some(deadline);
+                }
                 None => tokio::time::sleep(idle.min(PAUSE_CHECK_INTERVAL)).await,
             }
         }

@@ -2,16 +2,20 @@
 
 use std::time::Duration;
 
+/// A hundred years, which is as good as for ever. What is much longer overflows the clock when a deadline is computed.
+const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 /// Parses a duration such as `250ms`, `30s`, `5m` or `2h`.
 pub fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = split(text)?;
-    match unit {
+    let duration = match unit {
         "ms" => Some(Duration::from_millis(number)),
         "s" => Some(Duration::from_secs(number)),
         "m" => number.checked_mul(60).map(Duration::from_secs),
         "h" => number.checked_mul(60 * 60).map(Duration::from_secs),
         _ => None,
-    }
+    };
+    duration.map(|duration| duration.min(MAX_DURATION))
 }
 
 /// Parses a size such as `4MiB`, `64KiB`, `1GiB`, decimal `4MB`, or bytes without a unit.
@@ -46,6 +50,7 @@ mod tests {
         assert_eq!(duration("30s"), Some(Duration::from_secs(30)));
         assert_eq!(duration("5m"), Some(Duration::from_secs(300)));
         assert_eq!(duration("2h"), Some(Duration::from_secs(7200)));
+        assert_eq!(duration("18446744073709551615s"), Some(MAX_DURATION));
         for wrong in ["", "30", "s", "-1s", "1.5s", "3 days", "99999999999999999999s", "18446744073709551615h"] {
             assert_eq!(duration(wrong), None, "{wrong}");
         }

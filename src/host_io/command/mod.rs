@@ -40,9 +40,13 @@ pub struct Command {
     pub binary: bool,
 }
 
+/// A hundred years. With much more, the clock overflows.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 impl Command {
     fn timeout(&self) -> Result<Duration, String> {
-        Duration::try_from_secs_f64(self.timeout).map_err(|_| "`timeout` must be above 0".to_owned())
+        let timeout = Duration::try_from_secs_f64(self.timeout).map_err(|_| "`timeout` must be above 0".to_owned())?;
+        Ok(timeout.min(LONGEST))
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::json::{Needle, Object, Raw, RawRef, array, quote, raw};
 use crate::model::{ItemKind, error_result};
-use crate::wire::{RESERVED, Revision, RpcError, code, key, without_reserved};
+use crate::wire::{Revision, RpcError, code, key, may_have_reserved, without_reserved};
 
 /// The `resultType` of a final result.
 pub(crate) const COMPLETE: &RawRef = RawRef::string_literal("\"complete\"");
@@ -94,7 +94,7 @@ fn may_need_change(result: &RawRef) -> bool {
     static STRUCTURED: Needle = Needle::new("\"structuredContent\"");
     let text = result.get();
     let has_other_structure = || STRUCTURED.has_value(text, |byte| byte != b'{');
-    TYPE.is_in(text) || has_other_structure() || RESERVED.is_in(text) || !text.starts_with('{')
+    TYPE.is_in(text) || has_other_structure() || may_have_reserved(result) || !text.starts_with('{')
 }
 
 /// Adds `resultType` and `serverInfo`, by default the proxy's own, to a result, and removes the keys `without` from its
@@ -188,6 +188,10 @@ mod tests {
     fn a_session_based_client_gets_plain_results_byte_for_byte() {
         let text = r#"{ "content":[], "x":1.10 , "_meta":{"a":1} }"#;
         assert_eq!(result(Revision::V2025_11_25, raw(text)).unwrap().get(), text);
+        let escaped =
+            r#"{"content":[],"structuredContent":{},"_meta":{"io.modelcontextprotocol\/serverInfo":{},"a":1.0}}"#;
+        let plain = r#"{"content":[],"structuredContent":{},"_meta":{"a":1.0}}"#;
+        assert_eq!(result(Revision::V2025_11_25, raw(escaped)).unwrap().get(), plain);
         let modern =
             r#"{"content":[],"resultType":"complete","x":1.10,"_meta":{"io.modelcontextprotocol/serverInfo":{}}}"#;
         assert_eq!(result(Revision::V2025_11_25, raw(modern)).unwrap().get(), r#"{"content":[],"x":1.10}"#);

@@ -129,8 +129,8 @@ async fn connection<R, B>(
             outlet.set_multiplexed();
         }
         let running = slot.begin();
-        let response = WokenOnly::new(respond(request, Arc::clone(&outlet)));
-        // An async block would have room for the future twice, and hyper moves it.
+        // In a box, because hyper moves it several times.
+        let response = WokenOnly::new(Box::pin(respond(request, Arc::clone(&outlet))));
         response.map(move |response| Ok::<_, Infallible>(response.map(|body| RunningBody { body, _running: running })))
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
@@ -142,8 +142,9 @@ async fn connection<R, B>(
         }
     };
     // All of them are rare, and the connection is polled several times for each request.
-    let must_end = WokenOnly::new(async {
+    let must_end = pin!(async {
         tokio::select! {
+            biased;
             () = silence => ConnectionEnd::Silence,
             waiting = outbound.stalled() => ConnectionEnd::Stalled { waiting },
             () = close.cancelled() => ConnectionEnd::MakesRoom,
@@ -154,7 +155,7 @@ async fn connection<R, B>(
         // A request that arrived at the last moment is read before anybody says that it did not.
         biased;
         ended = connection.as_mut() => return report(ended),
-        must_end = must_end => must_end,
+        must_end = WokenOnly::new(must_end) => must_end,
     };
     match must_end {
         ConnectionEnd::Silence => {}

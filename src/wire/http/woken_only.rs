@@ -10,36 +10,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use futures::task::AtomicWaker;
-use pin_project_lite::pin_project;
 
-pin_project! {
-    pub(super) struct WokenOnly<F> {
-        #[pin]
-        future: F,
-        wakeup: Arc<Wakeup>,
-        // The same, as the future knows it.
-        waker: Waker,
-    }
+pub(super) struct WokenOnly<F> {
+    /// Pinned or boxed, so that it is not moved with this.
+    future: F,
+    wakeup: Arc<Wakeup>,
+    /// The same, as the future knows it.
+    waker: Waker,
 }
 
-impl<F> WokenOnly<F> {
+impl<F: Future + Unpin> WokenOnly<F> {
     pub(super) fn new(future: F) -> Self {
         let wakeup = Arc::new(Wakeup { task: AtomicWaker::new(), is_due: AtomicBool::new(true) });
         WokenOnly { future, waker: Arc::clone(&wakeup).into(), wakeup }
     }
 }
 
-impl<F: Future> Future for WokenOnly<F> {
+impl<F: Future + Unpin> Future for WokenOnly<F> {
     type Output = F::Output;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let this = self.project();
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
         // Before the check, so that a wake-up in between is not lost.
         this.wakeup.task.register(context.waker());
         if !this.wakeup.is_due.swap(false, Ordering::SeqCst) {
             return Poll::Pending;
         }
-        this.future.poll(&mut Context::from_waker(this.waker))
+        Pin::new(&mut this.future).poll(&mut Context::from_waker(&this.waker))
     }
 }
 
@@ -74,10 +71,10 @@ mod tests {
     async fn a_future_is_polled_once_for_each_wake_up() {
         let (sender, mut receiver) = oneshot::channel();
         let polls = Cell::new(0);
-        let mut future = pin!(WokenOnly::new(poll_fn(|context| {
+        let mut future = WokenOnly::new(poll_fn(|context| {
             polls.set(polls.get() + 1);
             Pin::new(&mut receiver).poll(context)
-        })));
+        }));
         for _ in 0..3 {
             assert!(futures::poll!(&mut future).is_pending());
         }
@@ -88,10 +85,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_future_that_wakes_itself_goes_on() {
-        let yielding = async {
+        let yielding = pin!(async {
             tokio::task::yield_now().await;
             7
-        };
+        });
         assert_eq!(WokenOnly::new(yielding).await, 7);
     }
 }

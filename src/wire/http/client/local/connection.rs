@@ -88,7 +88,8 @@ impl LocalConnection {
     /// Sends a request and waits for the head of its response. The response may arrive before the whole request was
     /// sent; the rest is sent while the body is read.
     pub(super) async fn exchange(&mut self, request: LocalRequest) -> Result<LocalExchange, HttpError> {
-        let mut responding = pin!(self.requests.try_send_request(request));
+        // Without a budget: at its end, a future asks to be polled again by the waker that it was given, which is none here.
+        let mut responding = pin!(tokio::task::unconstrained(self.requests.try_send_request(request)));
         let outcome = poll_fn(|context| {
             self.drive(context);
             responding.as_mut().poll(&mut Context::from_waker(Waker::noop()))

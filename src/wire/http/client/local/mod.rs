@@ -99,8 +99,9 @@ impl LocalServer {
     fn take_idle(&self) -> Option<LocalConnection> {
         let mut idle = self.lock();
         loop {
-            while let Some((mut connection, _)) = idle.connections.pop() {
-                if connection.is_idle() {
+            while let Some((connection, _)) = idle.connections.pop() {
+                // Whether the server has closed it meanwhile shows before anything is sent.
+                if connection.is_ready() {
                     return Some(connection);
                 }
             }
