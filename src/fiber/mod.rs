@@ -51,6 +51,7 @@
 mod branches;
 mod common_delay;
 mod coroutine;
+mod in_place;
 mod large;
 mod pool;
 mod queue;
@@ -64,6 +65,7 @@ mod worker_waker;
 pub use branches::Branches;
 pub use common_delay::CommonDelay;
 pub use coroutine::{is_fiber, is_over_slice, wait, wait_for_siblings, wait_here, yield_if_over_slice, yield_now};
+pub use in_place::boxed_in_place;
 pub use large::{off_thread_if_large, yield_if_large};
 pub use pool::{Pool, PoolError};
 pub use run_on_runtime::run_on_runtime;

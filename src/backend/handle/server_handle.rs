@@ -14,6 +14,7 @@ use crate::backend::connection::Environment;
 use crate::backend::supervision::{RestartOutcome, SupervisedServer, supervise};
 use crate::backend::transport::RunningProcess;
 use crate::config::ServerConfig;
+use crate::fiber::boxed_in_place;
 use crate::json::Raw;
 use crate::model::{BackendView, ClientProfile, ItemKind, Owner, ServerAddress};
 
@@ -90,7 +91,7 @@ impl Backend for Handle {
     }
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {
-        Box::pin(complete::call_to_completion(&self.0, call))
+        Box::into_pin(boxed_in_place(|| complete::call_to_completion(&self.0, call)))
     }
 
     fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {

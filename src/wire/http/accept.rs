@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection_slots::{ConnectionSlot, ConnectionSlots, RunningBody};
 use super::watched_stream::WatchedStream;
 use super::woken_only::WokenOnly;
+use crate::fiber::boxed_in_place;
 use crate::process::descriptors;
 use crate::wire::outbound::{OutboundBudget, OutboundConnection};
 
@@ -130,7 +131,7 @@ async fn connection<R, B>(
         }
         let running = slot.begin();
         // In a box, because hyper moves it several times.
-        let response = WokenOnly::new(Box::pin(respond(request, Arc::clone(&outlet))));
+        let response = WokenOnly::new(Box::into_pin(boxed_in_place(|| respond(request, Arc::clone(&outlet)))));
         response.map(move |response| Ok::<_, Infallible>(response.map(|body| RunningBody { body, _running: running })))
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 
 use super::HttpFront;
 use super::negotiate::Accepts;
-use crate::fiber::CommonDelay;
+use crate::fiber::{CommonDelay, boxed_in_place};
 use crate::model::{Principal, is_protocol_method};
 use crate::server::client::session_stream::SessionStream;
 use crate::server::client::sink::MessageSink;
@@ -73,19 +73,17 @@ impl HttpFront {
             matches!(request.method.as_str(), "tools/call" | "resources/read" | "prompts/get" | "tasks/result")
                 || !is_protocol_method(&request.method);
         let stream = (may_stream && accepts.events).then(|| session.new_stream());
-        let future = {
-            let (session, stream) = (Arc::clone(&session), stream.clone());
-            async move {
-                let sink = stream.map_or(MessageSink::Discard, MessageSink::SessionStream);
-                let cancel = running.cancel.clone();
-                let outcome = methods::answer(&server, &client, &sink, &request, cancel, None).await;
-                session.touch();
-                // Before the response is sent: from then on the client may reuse the id.
-                drop(running);
-                outcome.map(|outcome| encode::outcome(&request.id, &outcome))
-            }
-        };
-        let answering = Answering { future: Some(Box::pin(future)), stream: stream.clone() };
+        let (its_session, its_stream) = (Arc::clone(&session), stream.clone());
+        let future = boxed_in_place(move || async move {
+            let sink = its_stream.map_or(MessageSink::Discard, MessageSink::SessionStream);
+            let cancel = running.cancel.clone();
+            let outcome = methods::answer(&server, &client, &sink, &request, cancel, None).await;
+            its_session.touch();
+            // Before the response is sent: from then on the client may reuse the id.
+            drop(running);
+            outcome.map(|outcome| encode::outcome(&request.id, &outcome))
+        });
+        let answering = Answering { future: Some(Box::into_pin(future)), stream: stream.clone() };
         match stream {
             None => single(answering.finished().await),
             Some(stream) if !accepts.json => {

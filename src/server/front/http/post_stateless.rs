@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::backend::Cancellation;
-use crate::fiber::CommonDelay;
+use crate::fiber::{CommonDelay, boxed_in_place};
 use crate::server::client::sink::{MessageQueue, MessageSink};
 use crate::server::client::state::Client;
 use crate::server::front::authenticator::Caller;
@@ -82,7 +82,7 @@ impl HttpFront {
             None | Some(Method::List(_)) => None,
             Some(_) => Some(self.server.gateway.surface(&client.surface_handle).await),
         };
-        let answer: AnswerFuture = Box::pin(async move {
+        let answer = boxed_in_place(move || async move {
             let mut surface = None;
             if let (Some(Ok(ready)), "tools/call") = (ready, request.method.as_str()) {
                 let now = match self.server.with_item_of(&request, ready, &client, &cancel).await? {
@@ -108,6 +108,7 @@ impl HttpFront {
             };
             Box::pin(listening).await
         });
+        let answer: AnswerFuture = Box::into_pin(answer);
         let answering = PendingAnswer { id, listens, answer, messages, outlet, overrun, _cancel: guard };
         if accepts.events { answering.reply(&delay).await } else { answering.single().await }
     }
