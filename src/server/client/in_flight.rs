@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::backend::Cancellation;
@@ -15,10 +14,10 @@ const MAX_REQUESTS: usize = 10_000;
 
 /// The running requests of one client. Clones share the table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct InFlight(Arc<Mutex<HashMap<Id, Cancellation, RandomState>>>);
+pub(crate) struct InFlight(Arc<Mutex<HashMap<Id, Cancellation>>>);
 
 impl InFlight {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Cancellation, RandomState>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Cancellation>> {
         self.0.lock()
     }
 
