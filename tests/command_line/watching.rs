@@ -12,6 +12,7 @@ use crate::support::patience::within;
 use crate::support::program::{Program, is_gone};
 use crate::support::programs::{fake_backend, fake_http_backend};
 use crate::support::proxy::{Proxy, StdioProxy};
+use crate::support::stdio_client::StdioClient;
 
 async fn serving(world: Proxy) -> StdioProxy {
     let mut proxy = world.stdio();
@@ -192,5 +193,43 @@ async fn a_server_that_does_not_start_again_is_told_with_its_error() {
     std::fs::remove_file(broken).expect("it is there");
     let restarted = proxy.world.run(["restart", "moody", "--json"]).await.expect(0).json();
     assert_eq!((&restarted["status"], &restarted["tools"]), (&json!("ready"), &json!(1)));
+    proxy.client.call("echo", "{}").await.result();
+}
+
+#[tokio::test]
+async fn of_several_proxies_the_one_of_this_folder_is_meant() {
+    let config = Config::new().server("fake", &fake_backend(["--only", "echo"]));
+    let mut proxy = serving(Proxy::new(&config).file("elsewhere/proxy.yaml", &config.text())).await;
+    let start = async |file: &str| {
+        let mut other = StdioClient::start(proxy.world.command(["serve", "--config", file]));
+        other.initialize("2025-11-25").await.result();
+        other.request("tools/list", "{}").await.result();
+        other
+    };
+    let restarts = async |pid: u32| {
+        let status = proxy.world.run(["status", "--json", "--pid", &pid.to_string()]).await.expect(0).json();
+        status["servers"][0]["restarts"].clone()
+    };
+    let elsewhere = start("elsewhere/proxy.yaml").await;
+
+    proxy.world.run(["restart", "fake"]).await.expect(0);
+    proxy.world.run(["logs", "fake"]).await.expect(0);
+    proxy.world.run(["calls"]).await.expect(0);
+
+    let pids = [proxy.client.program.id(), elsewhere.program.id()];
+    assert_eq!((restarts(pids[0]).await, restarts(pids[1]).await), (json!(1), json!(0)));
+    let twin = start("proxy.yaml").await;
+    let mut all = [pids[0], pids[1], twin.program.id()];
+    all.sort_unstable();
+    let [first, second, third] = all;
+    for (command, problem) in [
+        (&["restart", "fake"][..], "several running proxies have a server `fake`"),
+        (&["logs", "fake"], "several running proxies have a server `fake`"),
+        (&["calls"], "several proxies are running"),
+    ] {
+        let refused = proxy.world.run(command.iter().copied()).await.expect(2);
+        let expected = format!("error: {problem}: {first}, {second}, {third}\n");
+        assert!(refused.stderr.starts_with(&expected), "{}", refused.stderr);
+    }
     proxy.client.call("echo", "{}").await.result();
 }

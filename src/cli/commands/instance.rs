@@ -1,7 +1,9 @@
 //! The running proxies that a command may ask.
 
+use std::path::PathBuf;
+
 use crate::cli::failure::CommandFailure;
-use crate::cli::setup;
+use crate::cli::{output, query, setup};
 use crate::control::{Instance, instances};
 use crate::diagnostic::Diagnostic;
 
@@ -14,18 +16,41 @@ pub(super) fn all(pid: Option<u32>) -> Result<Vec<Instance>, CommandFailure> {
     if running.is_empty() { Err(CommandFailure::failed(not_running(pid))) } else { Ok(running) }
 }
 
-/// The only running proxy, or the one with this process id.
+/// The only running proxy, or the one with this process id, or else the one of this folder.
 pub(super) fn one(pid: Option<u32>) -> Result<Instance, CommandFailure> {
-    let running = all(pid)?;
-    match running.as_slice() {
-        [only] => Ok(only.clone()),
-        several => Err(several_running("several proxies are running", several.iter().map(|instance| instance.pid))),
+    choose(all(pid)?, "several proxies are running")
+}
+
+/// The only one of these, or the one that serves the config that a command in this folder uses. `problem` is why there has to
+/// be one, if neither is so.
+pub(super) fn choose(mut running: Vec<Instance>, problem: &str) -> Result<Instance, CommandFailure> {
+    if running.len() > 1 {
+        let pids: Vec<u32> = running.iter().map(|instance| instance.pid).collect();
+        let config = config_of_this_folder();
+        running.retain(|instance| config.is_some() && config_of(instance) == config);
+        if running.len() != 1 {
+            return Err(several_running(problem, &pids));
+        }
+        output::status_line(&format!("{problem}: process {} serves the config of this folder", running[0].pid));
     }
+    running.pop().ok_or_else(|| CommandFailure::failed(not_running(None)))
+}
+
+/// The file that a command without options uses here.
+fn config_of_this_folder() -> Option<PathBuf> {
+    let folder = std::env::current_dir().ok()?;
+    let path = setup::find_config(None, &folder, setup::user_config_folder().as_deref()).ok()??;
+    std::fs::canonicalize(path).ok()
+}
+
+fn config_of(instance: &Instance) -> Option<PathBuf> {
+    let status = query::status(instance).ok()?;
+    status["source"]["path"].as_str().map(PathBuf::from)
 }
 
 /// The user has to choose one of these.
-pub(super) fn several_running(problem: &str, pids: impl Iterator<Item = u32>) -> CommandFailure {
-    let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
+fn several_running(problem: &str, pids: &[u32]) -> CommandFailure {
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
     CommandFailure::usage_with_hint(format!("{problem}: {}", pids.join(", ")), "choose one with `--pid PID`")
 }
 

@@ -8,7 +8,6 @@ use super::instance;
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging::{full_time, short_time};
 use crate::cli::{output, query};
-use crate::control::Instance;
 use crate::diagnostic::Diagnostic;
 
 #[derive(Debug, Args)]
@@ -25,29 +24,24 @@ pub(crate) struct LogsArgs {
 }
 
 pub(super) fn run(args: &LogsArgs) -> Result<(), CommandFailure> {
-    let running = instance::all(args.pid)?;
-    let asked = running.iter().map(|instance| Ok((instance.pid, ask(instance, &args.server)?)));
-    let answers = asked.collect::<Result<Vec<_>, CommandFailure>>()?;
-    let having: Vec<_> = answers.iter().filter(|(_, answer)| answer["lines"].is_array()).collect();
-    match having.as_slice() {
-        [(_, answer)] => {
-            print(answer, args.json);
-            Ok(())
-        }
-        [] => Err(refused(&answers)),
-        several => {
-            let problem = format!("several running proxies have a server `{}`", args.server);
-            Err(instance::several_running(&problem, several.iter().map(|(pid, _)| *pid)))
+    let (mut having, mut refusals) = (Vec::new(), Vec::new());
+    for instance in instance::all(args.pid)? {
+        let answer = query::server_log(&instance, &args.server)?;
+        if answer["lines"].is_array() {
+            having.push(instance);
+        } else {
+            refusals.push(answer);
         }
     }
+    if having.is_empty() {
+        return Err(refused(refusals.first().unwrap_or(&Value::Null)));
+    }
+    let chosen = instance::choose(having, &format!("several running proxies have a server `{}`", args.server))?;
+    print(&query::server_log(&chosen, &args.server)?, args.json);
+    Ok(())
 }
 
-fn ask(instance: &Instance, server: &str) -> Result<Value, CommandFailure> {
-    query::server_log(instance, server)
-}
-
-fn refused(answers: &[(u32, Value)]) -> CommandFailure {
-    let answer = answers.first().map(|(_, answer)| answer).unwrap_or(&Value::Null);
+fn refused(answer: &Value) -> CommandFailure {
     let problem =
         Diagnostic::error(answer["error"].as_str().unwrap_or("the running proxy did not understand the request"));
     let hint = answer["hint"].as_str().unwrap_or("it may be of another version: start it again");

@@ -51,14 +51,10 @@ fn having(server: &str, pid: Option<u32>) -> Result<Instance, CommandFailure> {
         }
         known.extend(names);
     }
-    match having.len() {
-        1 => having.pop().ok_or_else(|| unknown(server, &known)),
-        0 => Err(unknown(server, &known)),
-        _ => {
-            let problem = format!("several running proxies have a server `{server}`");
-            Err(instance::several_running(&problem, having.iter().map(|instance| instance.pid)))
-        }
+    if having.is_empty() {
+        return Err(unknown(server, &known));
     }
+    instance::choose(having, &format!("several running proxies have a server `{server}`"))
 }
 
 fn unknown(server: &str, known: &[String]) -> CommandFailure {

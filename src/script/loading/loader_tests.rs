@@ -96,6 +96,7 @@ fn escapes_are_refused() {
         ("data.json", "only `*.star` files can be loaded"),
         ("gone.star", "cannot load `gone.star`: there is no such file"),
         ("@proxy//lib@2.star", "did you mean `@proxy//lib@1.star`?"),
+        ("@proxy//rates.star", "the embedded files are `@proxy//lib@1.star`"),
         ("@other//x.star", "there is no such library"),
     ] {
         std::fs::write(folder.0.join("root/main.star"), format!("load('{load}', 'x')\n")).unwrap();
@@ -103,6 +104,22 @@ fn escapes_are_refused() {
         let text = folder.run().unwrap_err();
         assert!(text.contains(expected), "{load}: {text}");
         assert!(text.contains("main.star:1:"), "{text}");
+    }
+}
+
+#[test]
+fn a_misspelt_file_is_suggested_unless_it_is_outside_of_the_folder() {
+    let files = [("outside.star", "x = 1\n"), ("root/lib/helpers.star", "x = 1\n")];
+    let folder = Folder::new("misspelt", &files);
+    for (load, expected) in [
+        ("lib/helper.star", "did you mean `lib/helpers.star`?"),
+        ("//lib/helper.star", "did you mean `//lib/helpers.star`?"),
+        ("lib/rates.star", "`//x.star` is relative to the folder of the config"),
+        ("../outsid.star", "`//x.star` is relative to the folder of the config"),
+    ] {
+        std::fs::write(folder.0.join("root/main.star"), format!("load('{load}', 'x')\n")).unwrap();
+        let text = folder.run().unwrap_err();
+        assert!(text.contains(expected), "{load}: {text}");
     }
 }
 

@@ -67,14 +67,30 @@ fn embedded_file(name: &str, embedded: &[Embedded]) -> Result<Source, ScriptErro
     let error = ScriptError::new(format!("cannot load `{EMBEDDED_PREFIX}{name}`: there is no such embedded file"));
     Err(match nearest(name, embedded.iter().map(|file| file.name)) {
         Some(near) => error.hint(format!("did you mean `{EMBEDDED_PREFIX}{near}`?")),
-        None => error,
+        None => {
+            let names: Vec<String> = embedded.iter().map(|file| format!("`{EMBEDDED_PREFIX}{}`", file.name)).collect();
+            error.hint(format!("the embedded files are {}", names.join(", ")))
+        }
     })
+}
+
+/// What to load instead of a missing file: a script beside it whose name is similar. Folders that scripts may not load from
+/// are not looked into.
+fn similar(id: &str, path: &Path, root: &Path) -> Option<String> {
+    let folder = path.parent()?.canonicalize().ok()?;
+    let entries = std::fs::read_dir(&folder).ok().filter(|_| folder.starts_with(root))?;
+    let names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let near = nearest(path.file_stem()?.to_str()?, names.iter().filter_map(|name| name.strip_suffix(".star")))?;
+    let beside = id.rfind('/').map_or("", |slash| &id[..=slash]);
+    Some(format!("{beside}{near}.star"))
 }
 
 fn read(id: &str, path: &Path, root: &Path) -> Result<Source, ScriptError> {
     let failed = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            ScriptError::new(format!("cannot load `{id}`: there is no such file")).hint(WHERE)
+            let hint = similar(id, path, root).map(|near| format!("did you mean `{near}`?"));
+            ScriptError::new(format!("cannot load `{id}`: there is no such file"))
+                .hint(hint.unwrap_or_else(|| WHERE.to_owned()))
         }
         _ => ScriptError::new(format!("cannot load `{id}`: {error}")),
     };
