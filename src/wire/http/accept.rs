@@ -8,7 +8,6 @@ use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -52,7 +51,7 @@ impl Default for ConnectionLimits {
 /// Pause after `accept` failed, usually because the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a connection that has to make room may take to answer a request that has just arrived.
+/// How long a connection that has to end may take to answer a request that has just arrived.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves until `stop`, then lets running responses finish. The limits hold for clients that send the head of a request byte
@@ -68,7 +67,8 @@ pub(super) async fn serve<R, B>(
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.next_head);
+    // `ConnectionSlot::silent` needs one timer for each connection, hyper one for each request.
+    builder.http1().header_read_timeout(None);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(limits.next_head);
     let (builder, mut connections) = (Arc::new(builder), JoinSet::new());
     let mut slots = ConnectionSlots::new(limits.connections);
@@ -92,7 +92,7 @@ pub(super) async fn serve<R, B>(
         let slot = slots.add();
         let stream = WatchedStream { stream, connection: outbound.connection() };
         let (builder, stop) = (Arc::clone(&builder), stop.clone());
-        connections.spawn(connection(builder, stream, slot, limits.first_head, stop, respond.clone()));
+        connections.spawn(connection(builder, stream, slot, limits, stop, respond.clone()));
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
@@ -108,7 +108,7 @@ async fn connection<R, B>(
     builder: Arc<Builder<TokioExecutor>>,
     stream: WatchedStream,
     slot: Arc<ConnectionSlot>,
-    first_head: Duration,
+    limits: ConnectionLimits,
     stop: CancellationToken,
     respond: impl Fn(Request<Incoming>, Arc<OutboundConnection>) -> R + Send + Sync + 'static,
 ) where
@@ -123,32 +123,24 @@ async fn connection<R, B>(
     if let Ok(address) = stream.stream.peer_addr() {
         outbound.set_peer(address.ip());
     }
-    let requested = Arc::new(AtomicBool::new(false));
-    let (seen, outlet, close) = (Arc::clone(&requested), Arc::clone(&outbound), slot.close.clone());
+    let (its_slot, outlet) = (Arc::clone(&slot), Arc::clone(&outbound));
     let service = service_fn(move |request: Request<Incoming>| {
-        if !seen.swap(true, Ordering::Relaxed) && request.version() == Version::HTTP_2 {
+        if request.version() == Version::HTTP_2 {
             outlet.set_multiplexed();
         }
-        let running = slot.begin();
+        let running = its_slot.begin();
         // In a box, because hyper moves it several times.
         let response = WokenOnly::new(Box::into_pin(boxed_in_place(|| respond(request, Arc::clone(&outlet)))));
         response.map(move |response| Ok::<_, Infallible>(response.map(|body| RunningBody { body, _running: running })))
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    // hyper's own timeout begins once the first bytes have shown which HTTP version the client speaks.
-    let silence = async {
-        tokio::time::sleep(first_head).await;
-        if requested.load(Ordering::Relaxed) {
-            std::future::pending().await
-        }
-    };
     // All of them are rare, and the connection is polled several times for each request.
     let must_end = pin!(async {
         tokio::select! {
             biased;
-            () = silence => ConnectionEnd::Silence,
+            () = slot.silent(limits.first_head, limits.next_head, &outbound) => ConnectionEnd::Idle,
             waiting = outbound.stalled() => ConnectionEnd::Stalled { waiting },
-            () = close.cancelled() => ConnectionEnd::MakesRoom,
+            () = slot.close.cancelled() => ConnectionEnd::Idle,
             () = stop.cancelled() => ConnectionEnd::Stopped,
         }
     });
@@ -159,11 +151,10 @@ async fn connection<R, B>(
         must_end = WokenOnly::new(must_end) => must_end,
     };
     match must_end {
-        ConnectionEnd::Silence => {}
         ConnectionEnd::Stalled { waiting } => {
             tracing::info!(waiting, "closed a connection: bytes wait, and the client takes none");
         }
-        ConnectionEnd::MakesRoom => {
+        ConnectionEnd::Idle => {
             connection.as_mut().graceful_shutdown();
             if let Ok(ended) = tokio::time::timeout(CLOSE_TIMEOUT, connection).await {
                 report(ended);
@@ -178,13 +169,11 @@ async fn connection<R, B>(
 
 /// Why a connection ends although its client has not closed it.
 enum ConnectionEnd {
-    /// No request came.
-    Silence,
+    /// No request came for too long, or another client needs the place.
+    Idle,
     Stalled {
         waiting: usize,
     },
-    /// Another client needs the place.
-    MakesRoom,
     Stopped,
 }
 
@@ -237,6 +226,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_request_may_take_longer_than_the_next_one_may_be_awaited() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, next_head) = (CancellationToken::new(), Duration::from_millis(50));
+        let limits = ConnectionLimits { next_head, ..ConnectionLimits::default() };
+        let respond = move |_, _| async move {
+            tokio::time::sleep(next_head * 5).await;
+            Response::new(Full::<Bytes>::from("here"))
+        };
+        let serving = tokio::spawn(serve(listener, limits, OutboundBudget::default(), stop.clone(), respond));
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        let mut received = String::new();
+        stream.read_to_string(&mut received).await.unwrap();
+        assert!(received.ends_with("here"), "{received}");
+        stop.cancel();
+        serving.await.unwrap();
+    }
+
+    #[tokio::test]
     async fn a_client_that_takes_nothing_loses_its_connection_and_a_slow_one_does_not() {
         const LENGTH: usize = 32 << 20;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -248,7 +257,9 @@ mod tests {
             let message = OutboundMessage::new(vec![b'x'; LENGTH], reservation);
             Response::new(ReplyBody::text(message.into_bytes(), connection))
         };
-        let serving = tokio::spawn(serve(listener, ConnectionLimits::default(), outbound, stop.clone(), respond));
+        // What the client has not taken counts as a request that is being answered.
+        let limits = ConnectionLimits { next_head: stall / 8, ..ConnectionLimits::default() };
+        let serving = tokio::spawn(serve(listener, limits, outbound, stop.clone(), respond));
         let request = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
         for (pause, pauses, all) in [(stall / 8, 6, true), (stall * 3, 1, false)] {
             let mut stream = TcpStream::connect(address).await.unwrap();

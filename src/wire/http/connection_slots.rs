@@ -2,9 +2,9 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
@@ -12,11 +12,15 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::wire::outbound::OutboundConnection;
+
 /// The state of one connection.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
     /// Requests without a complete response.
     running: AtomicUsize,
+    /// Whether there has been a request.
+    was_used: AtomicBool,
     idle_since: Mutex<Instant>,
     /// Cancelled when the connection has to make room.
     pub(super) close: CancellationToken,
@@ -28,7 +32,23 @@ impl ConnectionSlot {
     /// Marks the connection as busy until the result is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> RunningRequest {
         self.running.fetch_add(1, Ordering::Relaxed);
+        self.was_used.store(true, Ordering::Relaxed);
         RunningRequest(Arc::clone(self))
+    }
+
+    /// Completes once the client has sent no request for `next`, or for `first` since it connected. A request counts when its
+    /// head is complete, and until its response has been taken.
+    pub(super) async fn silent(&self, first: Duration, next: Duration, outbound: &OutboundConnection) {
+        loop {
+            let limit = if self.was_used.load(Ordering::Relaxed) { next } else { first };
+            let is_waiting = self.is_idle() && outbound.waiting() == 0;
+            let since = if is_waiting { *self.idle_since.lock() } else { Instant::now() };
+            let left = limit.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left).await;
+        }
     }
 
     fn is_idle(&self) -> bool {
@@ -109,6 +129,7 @@ impl ConnectionSlots {
         }
         let slot = Arc::new(ConnectionSlot {
             running: AtomicUsize::new(0),
+            was_used: AtomicBool::new(false),
             idle_since: Mutex::new(Instant::now()),
             close: CancellationToken::new(),
             ended: Arc::clone(&self.ended),

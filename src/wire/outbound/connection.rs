@@ -142,12 +142,17 @@ impl OutboundConnection {
         self.multiplexed.store(true, Ordering::Relaxed);
     }
 
+    /// How many bytes wait for the client to take them.
+    pub(in crate::wire) fn waiting(&self) -> usize {
+        self.level.used()
+    }
+
     /// Completes when bytes wait and the client has taken none for long. Returns how many wait.
     pub(in crate::wire) async fn stalled(&self) -> usize {
         let (mut last, mut quiet) = (self.taken.load(Ordering::Relaxed), 0);
         loop {
             tokio::time::sleep(self.shared.limits.stall / 4).await;
-            let (taken, waiting) = (self.taken.load(Ordering::Relaxed), self.level.used());
+            let (taken, waiting) = (self.taken.load(Ordering::Relaxed), self.waiting());
             // What began to wait within the first quarter has not waited all of it: hence a fifth.
             quiet = if waiting == 0 || taken != last { 0 } else { quiet + 1 };
             if quiet > 4 {
