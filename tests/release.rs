@@ -60,6 +60,26 @@ async fn the_archive_has_the_binary_its_completions_and_all_licences() {
     Finished::run(digest).await.expect(0);
 }
 
+#[tokio::test]
+async fn what_a_release_build_needs_is_said_before_it_begins() {
+    let folder = TempDir::new();
+    // A toolchain without llvm-tools.
+    let version = "#!/bin/sh\necho 'host: some-triple'\n";
+    std::fs::set_permissions(folder.write("rustc", version), Permissions::from_mode(0o755)).expect("it is ours");
+    let path = std::env::var("PATH").expect("there are programs");
+    let mut release = Command::new("python3");
+    release.arg("-B").arg(Path::new(ROOT).join(".ci/release")).args(["--target", "some-triple"]);
+    release.env("PATH", format!("{}:{path}", folder.path().display())).env_remove("LLVM_PROFDATA");
+
+    let refused = Finished::run(release).await.expect(1).stderr;
+
+    assert!(refused.starts_with("error: missing: llvm-tools"), "{refused}");
+    assert!(
+        refused.ends_with("hint: `.ci/profile --help` says how to install them; `.ci/release --plain` needs none\n"),
+        "{refused}"
+    );
+}
+
 /// The words of the instruction that is written as a JSON list.
 fn words(instruction: &str) -> Vec<String> {
     let line = DOCKERFILE.lines().rfind(|line| line.starts_with(instruction)).expect(instruction);

@@ -15,7 +15,7 @@ use crate::diagnostic::Diagnostic;
 
 #[derive(Debug, Args)]
 pub(crate) struct ConsoleArgs {
-    /// Process id, if several proxies are running
+    /// Process id, if several proxies are running [default: of the config that is used here]
     #[arg(long)]
     pid: Option<u32>,
     /// Port on 127.0.0.1 instead of any free one

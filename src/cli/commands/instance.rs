@@ -1,6 +1,6 @@
 //! The running proxies that a command may ask.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, query, setup};
@@ -16,28 +16,27 @@ pub(super) fn all(pid: Option<u32>) -> Result<Vec<Instance>, CommandFailure> {
     if running.is_empty() { Err(CommandFailure::failed(not_running(pid))) } else { Ok(running) }
 }
 
-/// The only running proxy, or the one with this process id, or else the one of this folder.
+/// The only running proxy, or the one with this process id, or else the one that serves the config that is used here.
 pub(super) fn one(pid: Option<u32>) -> Result<Instance, CommandFailure> {
     choose(all(pid)?, "several proxies are running")
 }
 
-/// The only one of these, or the one that serves the config that a command in this folder uses. `problem` is why there has to
-/// be one, if neither is so.
+/// The only one of these, or the one that serves the config that is used here. `problem` says why one has to be chosen.
 pub(super) fn choose(mut running: Vec<Instance>, problem: &str) -> Result<Instance, CommandFailure> {
     if running.len() > 1 {
         let pids: Vec<u32> = running.iter().map(|instance| instance.pid).collect();
-        let config = config_of_this_folder();
+        let config = config_here();
         running.retain(|instance| config.is_some() && config_of(instance) == config);
         if running.len() != 1 {
             return Err(several_running(problem, &pids));
         }
-        output::status_line(&format!("{problem}: process {} serves the config of this folder", running[0].pid));
+        output::status_line(&format!("{problem}: process {} serves the config that is used here", running[0].pid));
     }
     running.pop().ok_or_else(|| CommandFailure::failed(not_running(None)))
 }
 
-/// The file that a command without options uses here.
-fn config_of_this_folder() -> Option<PathBuf> {
+/// The config file that a command without options uses here.
+fn config_here() -> Option<PathBuf> {
     let folder = std::env::current_dir().ok()?;
     let path = setup::find_config(None, &folder, setup::user_config_folder().as_deref()).ok()??;
     std::fs::canonicalize(path).ok()
@@ -45,7 +44,9 @@ fn config_of_this_folder() -> Option<PathBuf> {
 
 fn config_of(instance: &Instance) -> Option<PathBuf> {
     let status = query::status(instance).ok()?;
-    status["source"]["path"].as_str().map(PathBuf::from)
+    // The path as it was given may be relative to where that proxy was started.
+    let name = Path::new(status["config"].as_str()?).file_name()?;
+    std::fs::canonicalize(Path::new(status["folder"].as_str()?).join(name)).ok()
 }
 
 /// The user has to choose one of these.

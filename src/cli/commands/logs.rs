@@ -1,5 +1,7 @@
 //! `proxy logs`: shows what a server of a running proxy wrote to stderr.
 
+use std::collections::HashMap;
+
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -15,7 +17,7 @@ pub(crate) struct LogsArgs {
     /// Name of the server
     #[arg(value_name = "SERVER")]
     server: String,
-    /// Process id, if several proxies are running
+    /// Process id, if several running proxies have the server [default: of the config that is used here]
     #[arg(long)]
     pid: Option<u32>,
     /// Print JSON
@@ -24,10 +26,11 @@ pub(crate) struct LogsArgs {
 }
 
 pub(super) fn run(args: &LogsArgs) -> Result<(), CommandFailure> {
-    let (mut having, mut refusals) = (Vec::new(), Vec::new());
+    let (mut having, mut answers, mut refusals) = (Vec::new(), HashMap::new(), Vec::new());
     for instance in instance::all(args.pid)? {
         let answer = query::server_log(&instance, &args.server)?;
         if answer["lines"].is_array() {
+            answers.insert(instance.pid, answer);
             having.push(instance);
         } else {
             refusals.push(answer);
@@ -37,7 +40,7 @@ pub(super) fn run(args: &LogsArgs) -> Result<(), CommandFailure> {
         return Err(refused(refusals.first().unwrap_or(&Value::Null)));
     }
     let chosen = instance::choose(having, &format!("several running proxies have a server `{}`", args.server))?;
-    print(&query::server_log(&chosen, &args.server)?, args.json);
+    print(&answers[&chosen.pid], args.json);
     Ok(())
 }
 

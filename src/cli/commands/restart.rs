@@ -14,7 +14,7 @@ pub(crate) struct RestartArgs {
     /// Name of the server
     #[arg(value_name = "SERVER")]
     server: String,
-    /// Process id, if several running proxies have the server
+    /// Process id, if several running proxies have the server [default: of the config that is used here]
     #[arg(long)]
     pid: Option<u32>,
     /// Print JSON

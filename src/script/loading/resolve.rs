@@ -67,6 +67,7 @@ fn embedded_file(name: &str, embedded: &[Embedded]) -> Result<Source, ScriptErro
     let error = ScriptError::new(format!("cannot load `{EMBEDDED_PREFIX}{name}`: there is no such embedded file"));
     Err(match nearest(name, embedded.iter().map(|file| file.name)) {
         Some(near) => error.hint(format!("did you mean `{EMBEDDED_PREFIX}{near}`?")),
+        None if embedded.is_empty() => error.hint("extensions have no embedded files"),
         None => {
             let names: Vec<String> = embedded.iter().map(|file| format!("`{EMBEDDED_PREFIX}{}`", file.name)).collect();
             error.hint(format!("the embedded files are {}", names.join(", ")))
@@ -77,10 +78,13 @@ fn embedded_file(name: &str, embedded: &[Embedded]) -> Result<Source, ScriptErro
 /// What to load instead of a missing file: a script beside it whose name is similar. Folders that scripts may not load from
 /// are not looked into.
 fn similar(id: &str, path: &Path, root: &Path) -> Option<String> {
-    let folder = path.parent()?.canonicalize().ok()?;
-    let entries = std::fs::read_dir(&folder).ok().filter(|_| folder.starts_with(root))?;
-    let names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    let near = nearest(path.file_stem()?.to_str()?, names.iter().filter_map(|name| name.strip_suffix(".star")))?;
+    let folder = path.parent()?.canonicalize().ok().filter(|folder| folder.starts_with(root))?;
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let stem = path.file_stem()?.to_str()?;
+    // A link that leads nowhere is there, too.
+    let others = names.iter().filter_map(|name| name.strip_suffix(".star")).filter(|other| *other != stem);
+    let near = nearest(stem, others)?;
     let beside = id.rfind('/').map_or("", |slash| &id[..=slash]);
     Some(format!("{beside}{near}.star"))
 }

@@ -51,7 +51,7 @@ impl Default for ConnectionLimits {
 /// Pause after `accept` failed, usually because the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a connection that has to end may take to answer a request that has just arrived.
+/// How often a connection that has to end is asked whether a request is still being answered.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves until `stop`, then lets running responses finish. The limits hold for clients that send the head of a request byte
@@ -67,7 +67,7 @@ pub(super) async fn serve<R, B>(
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
     let mut builder = Builder::new(TokioExecutor::new());
-    // `ConnectionSlot::silent` needs one timer for each connection, hyper one for each request.
+    // hyper would set a timer for each request; `ConnectionSlot::silent` needs one for each connection.
     builder.http1().header_read_timeout(None);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(limits.next_head);
     let (builder, mut connections) = (Arc::new(builder), JoinSet::new());
@@ -150,21 +150,27 @@ async fn connection<R, B>(
         ended = connection.as_mut() => return report(ended),
         must_end = WokenOnly::new(must_end) => must_end,
     };
-    match must_end {
-        ConnectionEnd::Stalled { waiting } => {
-            tracing::info!(waiting, "closed a connection: bytes wait, and the client takes none");
-        }
-        ConnectionEnd::Idle => {
+    let stalled = match must_end {
+        ConnectionEnd::Stalled { waiting } => waiting,
+        ConnectionEnd::Idle | ConnectionEnd::Stopped => {
             connection.as_mut().graceful_shutdown();
-            if let Ok(ended) = tokio::time::timeout(CLOSE_TIMEOUT, connection).await {
-                report(ended);
+            // A request that arrived at the last moment is answered.
+            let closing = async {
+                loop {
+                    match tokio::time::timeout(CLOSE_TIMEOUT, connection.as_mut()).await {
+                        Ok(ended) => return report(ended),
+                        Err(_elapsed) if slot.is_idle() && outbound.waiting() == 0 => return,
+                        Err(_elapsed) => {}
+                    }
+                }
+            };
+            tokio::select! {
+                () = closing => return,
+                waiting = outbound.stalled() => waiting,
             }
         }
-        ConnectionEnd::Stopped => {
-            connection.as_mut().graceful_shutdown();
-            report(connection.await);
-        }
-    }
+    };
+    tracing::info!(waiting = stalled, "closed a connection: bytes wait, and the client takes none");
 }
 
 /// Why a connection ends although its client has not closed it.

@@ -37,7 +37,7 @@ impl ConnectionSlot {
     }
 
     /// Completes once the client has sent no request for `next`, or for `first` since it connected. A request counts when its
-    /// head is complete, and until its response has been taken.
+    /// head is complete. While bytes of a response wait for the client, this does not complete.
     pub(super) async fn silent(&self, first: Duration, next: Duration, outbound: &OutboundConnection) {
         loop {
             let limit = if self.was_used.load(Ordering::Relaxed) { next } else { first };
@@ -47,11 +47,12 @@ impl ConnectionSlot {
             if left.is_zero() {
                 return;
             }
-            tokio::time::sleep(left).await;
+            // The first request may come while `first` is awaited.
+            tokio::time::sleep(left.min(next)).await;
         }
     }
 
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.running.load(Ordering::Relaxed) == 0
     }
 }

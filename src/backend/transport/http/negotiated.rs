@@ -16,7 +16,8 @@ pub(crate) struct Negotiated {
 impl Negotiated {
     pub(crate) fn new(client: &ServerClient, revision: Option<Revision>, session: Option<HeaderValue>) -> Self {
         let mut headers = client.headers().clone();
-        // Each request has a copy, to which it and the HTTP client add a few: a copy with room need not be hashed again.
+        // Each request has a copy, to which it and the HTTP client add a few headers: with room for them, the copy need not
+        // grow.
         headers.reserve(4);
         if let Some(session) = &session {
             headers.insert(headers::SESSION_ID.clone(), session.clone());

@@ -41,7 +41,7 @@ pub(crate) struct CallsArgs {
     /// With --record: do not ask for confirmation
     #[arg(long, requires = "record")]
     yes: bool,
-    /// Process id, if several proxies are running
+    /// Process id, if several proxies are running [default: of the config that is used here]
     #[arg(long)]
     pid: Option<u32>,
     /// Print JSON, one line for each call
