@@ -52,7 +52,7 @@ impl Default for ConnectionLimits {
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often a connection that has to end is asked whether a request is still being answered.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+const CLOSE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Serves until `stop`, then lets running responses finish. The limits hold for clients that send the head of a request byte
 /// by byte, or not at all: they must neither hold a connection forever nor keep others from connecting.
@@ -138,10 +138,10 @@ async fn connection<R, B>(
     let must_end = pin!(async {
         tokio::select! {
             biased;
-            () = slot.silent(limits.first_head, limits.next_head, &outbound) => ConnectionEnd::Idle,
+            () = slot.silent(limits.first_head, limits.next_head, &outbound) => ConnectionEnd::Unneeded,
             waiting = outbound.stalled() => ConnectionEnd::Stalled { waiting },
-            () = slot.close.cancelled() => ConnectionEnd::Idle,
-            () = stop.cancelled() => ConnectionEnd::Stopped,
+            () = slot.close.cancelled() => ConnectionEnd::Unneeded,
+            () = stop.cancelled() => ConnectionEnd::Unneeded,
         }
     });
     let must_end = tokio::select! {
@@ -152,12 +152,12 @@ async fn connection<R, B>(
     };
     let stalled = match must_end {
         ConnectionEnd::Stalled { waiting } => waiting,
-        ConnectionEnd::Idle | ConnectionEnd::Stopped => {
+        ConnectionEnd::Unneeded => {
             connection.as_mut().graceful_shutdown();
             // A request that arrived at the last moment is answered.
             let closing = async {
                 loop {
-                    match tokio::time::timeout(CLOSE_TIMEOUT, connection.as_mut()).await {
+                    match tokio::time::timeout(CLOSE_INTERVAL, connection.as_mut()).await {
                         Ok(ended) => return report(ended),
                         Err(_elapsed) if slot.is_idle() && outbound.waiting() == 0 => return,
                         Err(_elapsed) => {}
@@ -175,12 +175,11 @@ async fn connection<R, B>(
 
 /// Why a connection ends although its client has not closed it.
 enum ConnectionEnd {
-    /// No request came for too long, or another client needs the place.
-    Idle,
+    /// No request came for too long, another client needs the place, or the listener stops.
+    Unneeded,
     Stalled {
         waiting: usize,
     },
-    Stopped,
 }
 
 fn report<E: Display>(ended: Result<(), E>) {
