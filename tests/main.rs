@@ -63,6 +63,7 @@ mod servers_under_load;
 mod session_http;
 mod single_server;
 mod soak;
+mod starts;
 mod stateless_http;
 mod store;
 mod subscriptions;

@@ -32,6 +32,7 @@ pub fn servers() -> Vec<Arc<BackendView>> {
                 start_time: None,
                 reports: Arc::default(),
                 last_known: None,
+                is_doubtful: false,
             })
         })
         .collect()

@@ -11,6 +11,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::event_peer::{EventPeer, frame};
 use super::events::{CallEvent, CallRequest, ExecRequest};
@@ -22,7 +24,7 @@ use super::recorded_calls::CallRecorder;
 use super::report::SurfaceReport;
 use crate::bearer::named_user;
 use crate::control;
-use crate::gateway::{Gateway, SurfaceHandle};
+use crate::gateway::{Gateway, STOPPED, SurfaceHandle};
 use crate::json::{Raw, valid};
 use crate::model::{Abilities, CallSource, ClientProfile, Era, ItemKind, NamedUser, Owner, Principal, SurfaceKey};
 use crate::process::ANCESTORS_VARIABLE;
@@ -49,6 +51,8 @@ pub struct ControlApi {
     /// The folder of the control sockets.
     folder: PathBuf,
     health: Arc<Health>,
+    /// The calls that are running.
+    running: TaskTracker,
 }
 
 /// The header by which `proxy console` says that a request is of its page.
@@ -71,12 +75,18 @@ impl ControlApi {
     ) -> Self {
         let recorder = CallRecorder::new(gateway.calls().dispatcher.telemetry());
         let (gateway, server, health) = (Arc::clone(gateway), server.clone(), Arc::clone(health));
-        ControlApi { gateway, server, local, recorder, questions: Arc::default(), logs, folder, health }
+        let (questions, running) = (Arc::default(), TaskTracker::new());
+        ControlApi { gateway, server, local, recorder, questions, logs, folder, health, running }
     }
 
-    /// Answers on a socket until the future is dropped.
-    pub async fn serve(self, listener: UnixListener, max_body: usize) {
-        serve_socket(listener, Arc::new(self), max_body).await;
+    /// The calls of commands and of the console, for whoever waits until they have ended.
+    pub fn running_calls(&self) -> TaskTracker {
+        self.running.clone()
+    }
+
+    /// Answers on a socket until `stop`, and to the end of what was asked before.
+    pub async fn serve(self, listener: UnixListener, max_body: usize, stop: CancellationToken) {
+        serve_socket(listener, Arc::new(self), max_body, stop).await;
     }
 
     fn status(&self) -> Value {
@@ -202,8 +212,9 @@ impl ControlApi {
         let (user, capabilities) = (call.user.as_ref(), &call.capabilities);
         let (operator, frames, stream) = self.caller(user, capabilities, Some((kind, &call.key))).await?;
         let operator = Operator { source: source(request), uid: request.uid, ..operator };
-        tokio::spawn(async move {
-            let outcome = until_gone(&frames, operator.use_item(kind, &call.key, call.params)).await;
+        let gateway = Arc::clone(&self.gateway);
+        self.running.spawn(async move {
+            let outcome = until_gone(&gateway, &frames, operator.use_item(kind, &call.key, call.params)).await;
             finish(frames, operator, outcome).await;
         });
         Ok(HttpReply::events(stream))
@@ -214,9 +225,10 @@ impl ControlApi {
         let (operator, frames, stream) = self.caller(exec.user.as_ref(), &exec.capabilities, None).await?;
         let operator = Operator { uid: request.uid, ..operator };
         let limits = self.gateway.code_mode();
-        tokio::spawn(async move {
+        let gateway = Arc::clone(&self.gateway);
+        self.running.spawn(async move {
             let started = Instant::now();
-            let outcome = until_gone(&frames, operator.exec(&exec.script, &exec.data, &limits)).await;
+            let outcome = until_gone(&gateway, &frames, operator.exec(&exec.script, &exec.data, &limits)).await;
             log_exec(started, outcome.as_ref());
             finish(frames, operator, outcome).await;
         });
@@ -231,6 +243,9 @@ impl ControlApi {
         capabilities: &Value,
         wanted: Option<(ItemKind, &str)>,
     ) -> Result<(Operator, mpsc::Sender<OutboundMessage>, mpsc::Receiver<OutboundMessage>), Refused> {
+        if self.gateway.is_stopping() {
+            return Err(problem(StatusCode::SERVICE_UNAVAILABLE, "the proxy is stopping"));
+        }
         let abilities = Abilities::read(capabilities);
         let mut operator = self.operator(user, Abilities::NONE).await?;
         if abilities.any() && wanted.is_some_and(|(kind, key)| operator.surface.find(kind, key).is_none()) {
@@ -264,12 +279,14 @@ impl SocketService for ControlApi {
 
 /// The outcome of a call; `None` if its caller has gone, which cancels the call.
 async fn until_gone(
+    gateway: &Gateway,
     frames: &mpsc::Sender<OutboundMessage>,
     call: impl Future<Output = Result<Raw, UseError>>,
 ) -> Option<Result<Raw, UseError>> {
     tokio::select! {
         outcome = call => Some(outcome),
         () = frames.closed() => None,
+        () = gateway.out_of_time() => Some(Err(UseError::Failed(STOPPED.to_owned()))),
     }
 }
 

@@ -86,6 +86,7 @@ impl GuardedServer {
             variables: Vec::new(),
             start_slots: StartSlots::of_this_machine(),
             comparing: Arc::default(),
+            lists_answered: Default::default(),
             changes: Arc::clone(&changes),
             audience: Audience::new(false),
             start: StartPolicy::All,

@@ -18,7 +18,7 @@ use super::sections::optimizer::read_optimizer;
 use super::sections::rate_limiting::read_rate_limiting;
 use super::sections::serve::read_serve;
 use super::sections::server::{
-    AuthConfig, ServerConfig, env_files, read_inherited, read_servers, resolve_subject_issuers,
+    AuthConfig, ServerConfig, env_files, read_defaults, read_inherited, read_servers, resolve_subject_issuers,
 };
 use super::sections::session_script::read_session_init;
 use super::sections::store::{StoreAddress, read_store};
@@ -129,12 +129,13 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
 /// `mcpServers`, or `servers` and `inputs` as VS Code writes them.
 fn read_all_servers(fields: &mut Fields, config: &mut Config) {
     let [mcp_servers, servers, inputs] = ["mcpServers", "servers", "inputs"].map(|key| fields.get(key));
+    let defaults = fields.read("defaults", |reader| read_defaults(reader, &config.folder)).unwrap_or_default();
     if let (Some(_), Some(servers)) = (&mcp_servers, &servers) {
         servers
             .report(servers.problem("has the same meaning as `mcpServers`; keep only one of them").at(servers.place()));
     }
     for reader in [mcp_servers, servers].into_iter().flatten() {
-        config.servers.extend(read_servers(&reader, &config.folder).unwrap_or_default());
+        config.servers.extend(read_servers(&reader, &defaults, &config.folder).unwrap_or_default());
         method_clashes(&config.servers).into_iter().for_each(|problem| reader.report(problem));
     }
     if let Some(inherited) = fields.read("inheritEnv", read_inherited) {
@@ -211,7 +212,7 @@ mod tests {
                 "3:5 unknown key `mcpServers.github.comand` (did you mean `command`?)",
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
-                "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, inheritEnv, extensions, sessionInit, aggregation, \
+                "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, defaults, inheritEnv, extensions, sessionInit, aggregation, \
                  optimizer, codeMode, rateLimiting, serve, store, auth, telemetry, audit, cedar)",
             ]
         );

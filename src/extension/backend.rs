@@ -64,6 +64,7 @@ impl ExtensionBackend {
             start_time: None,
             reports: Arc::default(),
             last_known: None,
+            is_doubtful: false,
             variants: Arc::default(),
         };
         let namespace = format!("extension:{}", extension.name).into();

@@ -54,6 +54,7 @@ mod tests {
                 start_time: None,
                 reports: Arc::default(),
                 last_known: None,
+                is_doubtful: false,
             })
         };
         Arc::new(Snapshot { version: 1, generation: 1, backends: backends.iter().map(view).collect() })

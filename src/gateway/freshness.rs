@@ -22,18 +22,43 @@ impl Gateway {
         let own = own.iter().map(|server| server.refresh(kind, handle.profile()));
         let listings = servers.map(|server| server.refresh(kind, handle.profile())).chain(own);
         let mut listings = futures::future::join_all(listings);
-        // If no list has expired, all futures are ready at the first poll.
-        if futures::poll!(&mut listings).is_ready() {
+        // If no list has expired or changed, all futures are ready at the first poll.
+        let is_fresh = futures::poll!(&mut listings).is_ready();
+        // While servers start, views change all the time, and a script that fails may wait for the next one.
+        if is_fresh && (self.is_caught_up() || !self.snapshot().is_settled()) {
             return;
         }
         let refreshed = async {
-            listings.await;
+            if !is_fresh {
+                listings.await;
+            }
             self.caught_up().await;
             self.surfaces.caught_up(handle).await;
         };
         if tokio::time::timeout(REFRESH_TIMEOUT, refreshed).await.is_err() {
-            tracing::debug!(?kind, "an expired list was not refreshed in time");
+            tracing::debug!(?kind, "an expired or changed list was not refreshed in time");
         }
+    }
+
+    /// Whether the shared surface was built from the present views of the backends.
+    fn is_caught_up(&self) -> bool {
+        let (snapshot, members) = (self.snapshot(), self.installed.backend_set.members().load());
+        let is_shown = |(shown, backend): (&Arc<BackendView>, &Arc<dyn Backend>)| {
+            let view = backend.view();
+            Arc::ptr_eq(shown, &view) || *shown == view
+        };
+        snapshot.backends.len() == members.backends.len()
+            && snapshot.backends.iter().zip(&members.backends).all(is_shown)
+            && self.current.borrow().snapshot >= snapshot.version
+    }
+
+    /// Waits for a short time until a client's surface has been built from the present views of the backends.
+    pub async fn caught_up_for(&self, handle: &SurfaceHandle) {
+        let caught_up = async {
+            self.caught_up().await;
+            self.surfaces.caught_up(handle).await;
+        };
+        let _ = tokio::time::timeout(REFRESH_TIMEOUT, caught_up).await;
     }
 
     /// Waits until the shared surface has been built from the present views of the backends.

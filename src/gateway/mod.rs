@@ -28,6 +28,6 @@ pub use options::{Endpoint, GatewayOptions};
 pub use rebuild::SharedSurface;
 pub use reload::Reread;
 pub use script_versions::ScriptVersions;
-pub use start::Gateway;
+pub use start::{Gateway, STOPPED};
 pub use surfaces::SurfaceHandle;
 pub use telemetry::{DefinitionTokens, Gauges, ServerGauges};

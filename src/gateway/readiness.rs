@@ -1,6 +1,7 @@
 //! Access to snapshots and surfaces, immediately or once the servers and the script are ready.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -78,6 +79,17 @@ impl Gateway {
     /// Whether lists can be answered without waiting for servers of which nothing is known.
     pub fn has_first_lists(&self) -> bool {
         self.current.borrow().has_first_lists
+    }
+
+    /// Whether no server may still come with items that nobody knows.
+    pub fn has_all_servers(&self) -> bool {
+        let now = self.current.borrow();
+        now.has_first_lists && !now.is_starting
+    }
+
+    /// How long lists, and calls of items that nobody offers, wait for servers of which nothing is known.
+    pub fn first_list_timeout(&self) -> Duration {
+        self.first_list
     }
 
     /// Waits until every server of which nothing was known is ready, has failed, or has not started within

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::arrival_order::ArrivalOrder;
 use crate::backend::{Environment, StartPolicy};
@@ -46,6 +47,8 @@ pub struct SharedSurface {
     pub generation: u64,
     /// Whether lists are answered. At the start they wait for servers of which nothing is known (`serve.firstList`).
     pub has_first_lists: bool,
+    /// Whether a server of which nothing is known is still starting.
+    pub is_starting: bool,
 }
 
 /// Rebuilds the surface after every change, until the receivers of `current` or the senders of its inputs are dropped.
@@ -59,9 +62,10 @@ pub(super) async fn rebuild_on_change(
     stats: Arc<ProxyStats>,
 ) {
     let mut first_run = std::pin::pin!(tokio::time::sleep(FIRST_RUN_TIMEOUT.min(first_list)));
+    let mut brief_wait = std::pin::pin!(tokio::time::sleep(FIRST_RUN_TIMEOUT.min(first_list)));
     let mut first_lists = std::pin::pin!(tokio::time::sleep(first_list));
     let (mut provisional, mut generation) = (true, 0);
-    let mut builder = SurfaceBuilder::new(current, stats);
+    let mut builder = SurfaceBuilder::new(current, stats, environment.lists_answered.clone());
     let mut due = true;
     loop {
         if due {
@@ -73,7 +77,7 @@ pub(super) async fn rebuild_on_change(
                 }
                 (generation, provisional) = (edition.generation, true);
             }
-            if snapshot.generation >= generation && (!provisional || snapshot.is_settled()) {
+            if snapshot.generation >= generation && (!provisional || snapshot.is_settled_but_for_doubtful()) {
                 let awaited = awaited(&snapshot, provisional && environment.start == StartPolicy::All);
                 provisional &= !builder.run(edition, snapshot, awaited).await && awaited.is_some();
             }
@@ -103,6 +107,16 @@ pub(super) async fn rebuild_on_change(
                     true
                 }
             },
+            () = &mut brief_wait, if !builder.brief_wait_is_over => {
+                match environment.audience.is_awaited() {
+                    true => brief_wait.as_mut().reset(Instant::now() + FIRST_RUN_TIMEOUT),
+                    false => {
+                        let snapshot = Arc::clone(&catalog.borrow());
+                        builder.end_brief_wait(&snapshot);
+                    }
+                }
+                false
+            }
             () = &mut first_lists, if !builder.lists_are_due => {
                 builder.end_wait_for_lists();
                 false
@@ -139,28 +153,48 @@ struct SurfaceBuilder {
     order: ArrivalOrder,
     /// What the last surface was built from.
     published: Arc<Snapshot>,
+    /// Whether lists no longer wait for servers that did not start the last time either.
+    brief_wait_is_over: bool,
     /// Whether lists no longer wait for servers of which nothing is known.
     lists_are_due: bool,
+    /// Cancelled when lists are answered.
+    lists_answered: CancellationToken,
     /// The last failure that was logged while servers were awaited.
     last_warning: Option<String>,
 }
 
 impl SurfaceBuilder {
-    fn new(current: watch::Sender<SharedSurface>, stats: Arc<ProxyStats>) -> Self {
+    fn new(current: watch::Sender<SharedSurface>, stats: Arc<ProxyStats>, lists_answered: CancellationToken) -> Self {
         SurfaceBuilder {
             current,
             stats,
             last_good: None,
             order: ArrivalOrder::default(),
             published: Arc::default(),
+            brief_wait_is_over: false,
             lists_are_due: false,
+            lists_answered,
             last_warning: None,
         }
+    }
+
+    /// Lets the lists be answered unless they wait for servers that may well start.
+    fn end_brief_wait(&mut self, snapshot: &Snapshot) {
+        self.brief_wait_is_over = true;
+        if !self.lists_are_due && snapshot.is_settled_but_for_doubtful() {
+            self.end_wait_for_lists();
+        }
+    }
+
+    /// Whether no server of a snapshot is worth waiting for any longer.
+    fn has_all(&self, snapshot: &Snapshot) -> bool {
+        snapshot.is_settled() || (self.brief_wait_is_over && snapshot.is_settled_but_for_doubtful())
     }
 
     /// Lets the lists be answered as they are. Without a surface they wait for the first one.
     fn end_wait_for_lists(&mut self) {
         self.lists_are_due = true;
+        self.lists_answered.cancel();
         self.order.record(&self.published);
         self.current.send_if_modified(|now| {
             now.has_first_lists = now.surface.is_some();
@@ -172,7 +206,10 @@ impl SurfaceBuilder {
     /// failure is not published.
     async fn run(&mut self, edition: Edition, snapshot: Arc<Snapshot>, awaited: Option<Awaited>) -> bool {
         let Some(script_source) = edition.script_source else { return false };
-        self.lists_are_due |= snapshot.is_settled();
+        if self.has_all(&snapshot) {
+            self.lists_are_due = true;
+            self.lists_answered.cancel();
+        }
         let snapshot = self.order.sorted(&snapshot);
         let has_first_lists = self.lists_are_due;
         let outcome = |surface, script, error| SharedSurface {
@@ -183,6 +220,7 @@ impl SurfaceBuilder {
             edition: edition.number,
             generation: snapshot.generation,
             has_first_lists,
+            is_starting: !snapshot.is_settled(),
         };
         match (build(&script_source, &snapshot, &self.stats).await, awaited) {
             (Ok(surface), _) => {

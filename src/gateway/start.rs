@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{Notify, watch};
@@ -29,6 +29,9 @@ use crate::process::watchdog;
 use crate::process::{is_served_by_ancestor, with_ancestor};
 use crate::wire::http;
 
+/// What whoever waits for a request is told if it was still running when the proxy had to stop.
+pub const STOPPED: &str = "the proxy is stopping; it may have run";
+
 /// Maximum number of concurrent script handlers; others queue.
 const MAX_HANDLERS: usize = 1024;
 
@@ -48,7 +51,11 @@ pub struct Gateway {
     pub(super) endpoint: OnceLock<Endpoint>,
     pub(super) started: Instant,
     pub(super) following: Arc<ResourceRefresher>,
+    /// How long first lists wait for servers of which nothing is known.
+    pub(super) first_list: Duration,
     stopping: CancellationToken,
+    /// Cancelled when nobody waits any longer for requests that were running when the proxy began to stop.
+    out_of_time: CancellationToken,
     log_ins: Arc<LogIns>,
 }
 
@@ -82,6 +89,7 @@ impl Gateway {
             },
             start_slots: StartSlots::of_this_machine(),
             comparing: Arc::default(),
+            lists_answered: CancellationToken::new(),
             changes: Arc::clone(&changes),
             person_changes: Arc::default(),
             audience: Audience::new(options.sole_client),
@@ -134,14 +142,21 @@ impl Gateway {
             endpoint: OnceLock::new(),
             started: Instant::now(),
             following: Arc::default(),
+            first_list: config.serve.first_list,
             stopping: CancellationToken::new(),
+            out_of_time: CancellationToken::new(),
             log_ins,
         })
     }
 
     /// Describes the only client. Servers are met in its era, and offered exactly its abilities.
     pub fn introduce(&self, client: SoleClient) {
+        let profile = client.profile;
         self.installed.environment.audience.introduce(client);
+        let members = self.installed.backend_set.members().load_full();
+        for server in members.backends.iter().filter_map(|backend| backend.connected()) {
+            server.introduce(profile);
+        }
     }
 
     /// Whether servers know the only client.
@@ -177,6 +192,25 @@ impl Gateway {
     /// Waits until the proxy begins to shut down.
     pub async fn stopping(&self) {
         self.stopping.cancelled().await;
+    }
+
+    /// Whether the proxy has begun to shut down.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.is_cancelled()
+    }
+
+    /// Waits until running requests have no time left, because the proxy stops.
+    pub async fn out_of_time(&self) {
+        self.out_of_time.cancelled().await;
+    }
+
+    pub fn is_out_of_time(&self) -> bool {
+        self.out_of_time.is_cancelled()
+    }
+
+    /// Ends the time of running requests. Whoever waits for one is told so.
+    pub fn end_time(&self) {
+        self.out_of_time.cancel();
     }
 
     /// Announces the shutdown, so that open event streams can be closed in order.

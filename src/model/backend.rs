@@ -144,6 +144,8 @@ pub struct BackendView {
     pub variants: Arc<Vec<ViewVariant>>,
     /// What earlier processes knew, until this one has tried to start the server.
     pub last_known: Option<Arc<LastKnown>>,
+    /// Whether it did not start the last time either, so that nobody waits for it for long.
+    pub is_doubtful: bool,
 }
 
 /// What earlier processes knew of a server.
@@ -162,6 +164,8 @@ pub struct StartFailure {
     pub error: String,
     /// Whether it waited for a log-in.
     pub login: bool,
+    /// The entry of the config with which it did not start, as a digest. With another one it may.
+    pub entry: String,
 }
 
 /// What clients of one profile see of a server that shows different clients different things.

@@ -64,6 +64,11 @@ impl Snapshot {
     pub fn is_settled(&self) -> bool {
         self.backends.iter().all(|backend| backend.status != Status::Starting)
     }
+
+    /// The same, except for backends that did not start the last time either.
+    pub fn is_settled_but_for_doubtful(&self) -> bool {
+        self.backends.iter().all(|backend| backend.status != Status::Starting || backend.is_doubtful)
+    }
 }
 
 /// The backends of a snapshot, by position, that some clients see differently, and as which clients.

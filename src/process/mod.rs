@@ -10,9 +10,11 @@ mod environment;
 mod program;
 mod tree;
 pub mod watchdog;
+mod work;
 
 pub use ancestors::{VARIABLE as ANCESTORS_VARIABLE, is_served_by_ancestor, with_ancestor};
 pub use child::{Child, DESCENDANT_MARK, Launch};
 pub use descriptor_three::DescriptorThree;
 pub use environment::base_environment;
 pub use program::{is_executable, program_in};
+pub use work::WorkSample;

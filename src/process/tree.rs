@@ -1,5 +1,8 @@
 //! The process tree from `/proc`: finds descendants that have left their process group.
 
+use std::time::Duration;
+
+use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A process. The start time distinguishes it from a later process with the same number.
@@ -7,7 +10,30 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(super) struct ProcessEntry {
     id: i32,
     parent: i32,
+    group: i32,
     pub(super) started: u64,
+    /// The processor time of the process and of the children that it has waited for, in clock ticks.
+    ticks: u64,
+}
+
+impl ProcessEntry {
+    pub(super) fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// Whether both entries are of one process.
+    pub(super) fn is_same_as(&self, other: &ProcessEntry) -> bool {
+        self.id == other.id && self.started == other.started
+    }
+
+    pub(super) fn is_in_group(&self, group: Option<Pid>) -> bool {
+        group.is_some_and(|group| group.as_raw_nonzero().get() == self.group)
+    }
+
+    /// The processor time of the process and of the children that it has waited for.
+    pub(super) fn processor_time(&self) -> Duration {
+        Duration::from_secs_f64(self.ticks as f64 / clock_ticks_per_second().max(1) as f64)
+    }
 }
 
 /// Every present descendant of `root`. Empty on systems without `/proc`.
@@ -21,7 +47,7 @@ pub(super) fn running_descendants(
     root: Option<Pid>,
     known: &[ProcessEntry],
 ) -> Vec<ProcessEntry> {
-    let is_known = |now: &&ProcessEntry| known.iter().any(|then| then.id == now.id && then.started == now.started);
+    let is_known = |now: &&ProcessEntry| known.iter().any(|then| then.is_same_as(now));
     let mut running: Vec<ProcessEntry> = all.iter().filter(is_known).copied().collect();
     let mut parents: Vec<i32> = running.iter().map(|process| process.id).collect();
     parents.extend(root.map(|root| root.as_raw_nonzero().get()));
@@ -66,5 +92,12 @@ pub(super) fn read(id: i32) -> Option<ProcessEntry> {
     let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The command name in parentheses may contain spaces and parentheses; the other fields follow the last one.
     let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_whitespace().collect();
-    Some(ProcessEntry { id, parent: fields.get(1)?.parse().ok()?, started: fields.get(19)?.parse().ok()? })
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    Some(ProcessEntry {
+        id,
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        started: number(19)?,
+        ticks: (11..=14).filter_map(number).sum(),
+    })
 }

@@ -15,12 +15,15 @@ impl Server {
     /// Waits until lists can be answered; false if the request was cancelled first.
     pub(super) async fn first_lists(&self, client: &Client, cancel: &Cancellation) -> bool {
         let handle = &client.surface_handle;
-        if self.gateway.has_first_lists() && self.gateway.knows_first_lists_of(handle) {
+        let gateway = &self.gateway;
+        let has_lists = gateway.has_first_lists() && gateway.has_lists_for(handle.profile());
+        if has_lists && gateway.knows_first_lists_of(handle) {
             return true;
         }
         let known = async {
-            self.gateway.first_lists().await;
-            self.gateway.first_lists_of(handle).await;
+            gateway.first_lists().await;
+            gateway.lists_for(handle).await;
+            gateway.first_lists_of(handle).await;
         };
         let waiting = async {
             tokio::select! {
@@ -53,29 +56,69 @@ impl Server {
         client: &Client,
         cancel: &Cancellation,
     ) -> Option<Result<Arc<Surface>, RpcError>> {
-        let has_lists = self.gateway.has_first_lists() && self.gateway.has_first_lists_of(&client.surface_handle);
-        if has_lists || !names_unpublished_item(&surface, message) {
+        if self.has_all_servers(client) || self.unpublished_item(&surface, message, client).is_none() {
             return Some(Ok(surface));
         }
-        let later = async {
-            match self.first_lists(client, cancel).await {
-                true => Some(self.surface(client).await),
-                false => None,
+        let waiting = async {
+            tokio::select! {
+                later = self.surface_with_item(message, client) => Some(later),
+                () = cancel.cancelled() => None,
             }
         };
-        Box::pin(later).await
+        Box::pin(waiting).await
     }
-}
 
-/// Whether a request is for an item that the surface does not have.
-fn names_unpublished_item(surface: &Surface, message: &Request) -> bool {
-    let kind = match message.method.as_str() {
-        "tools/call" => ItemKind::Tool,
-        "resources/read" | "resources/subscribe" => ItemKind::Resource,
-        "prompts/get" => ItemKind::Prompt,
-        _ => return false,
-    };
-    let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
-    let named = Object::of(body).ok().and_then(|params| params.string(kind.use_member()));
-    named.is_some_and(|key| surface.find(kind, &key).is_none())
+    fn has_all_servers(&self, client: &Client) -> bool {
+        self.gateway.has_all_servers() && self.gateway.has_first_lists_of(&client.surface_handle)
+    }
+
+    /// Waits until a server offers the item that a request names, or until no server is starting that might. Fails if that
+    /// takes longer than `serve.firstList`; which server it is, is not for the client to know.
+    async fn surface_with_item(&self, message: &Request, client: &Client) -> Result<Arc<Surface>, RpcError> {
+        let mut changes = self.gateway.surface_versions();
+        let published = async {
+            loop {
+                changes.borrow_and_update();
+                let has_all = self.has_all_servers(client);
+                let surface = self.surface(client).await?;
+                if self.unpublished_item(&surface, message, client).is_none() {
+                    return Ok(surface);
+                }
+                if has_all {
+                    // The surface of this client may be older than that.
+                    self.gateway.caught_up_for(&client.surface_handle).await;
+                    return self.surface(client).await;
+                }
+                if changes.changed().await.is_err() {
+                    return Ok(surface);
+                }
+            }
+        };
+        match tokio::time::timeout(self.gateway.first_list_timeout(), published).await {
+            Ok(surface) => surface,
+            Err(_) => {
+                let surface = self.surface(client).await?;
+                match self.unpublished_item(&surface, message, client) {
+                    Some(item) if !self.has_all_servers(client) => Err(RpcError::invalid_params(&format!(
+                        "nothing with the name `{item}` is published, but a server is still starting: try again later"
+                    ))),
+                    _ => Ok(surface),
+                }
+            }
+        }
+    }
+
+    /// The name or URI in a request for an item that a client does not have.
+    fn unpublished_item(&self, surface: &Surface, message: &Request, client: &Client) -> Option<String> {
+        let kind = match message.method.as_str() {
+            "tools/call" => ItemKind::Tool,
+            "resources/read" | "resources/subscribe" => ItemKind::Resource,
+            "prompts/get" => ItemKind::Prompt,
+            _ => return None,
+        };
+        let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
+        let named = Object::of(body).ok().and_then(|params| params.string(kind.use_member()))?;
+        let is_linked = || kind == ItemKind::Resource && self.server_of_unlisted(surface, &named, client).is_some();
+        (surface.find(kind, &named).is_none() && !is_linked()).then_some(named)
+    }
 }

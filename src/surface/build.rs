@@ -162,7 +162,10 @@ impl ScriptSource {
             return Err(NoSurface { error, personal: plan.personal });
         }
         for line in &plan.log {
-            line.level.record(&line.message, &line.fields);
+            let text = || format!("{} {}", line.message, serde_json::Value::Object(line.fields.clone()));
+            if line.level != LogLevel::Warning || super::logged_warnings::is_new(&text()) {
+                line.level.record(&line.message, &line.fields);
+            }
         }
         let lines: Vec<Diagnostic> = plan.log.iter().filter_map(log_diagnostic).collect();
         plan.warnings.extend(lines);

@@ -14,10 +14,10 @@ use super::listing::{Listing, Page};
 use super::mirror::mirrored;
 use super::permitted::PermittedView;
 use super::published_item::PublishedItem;
-use super::schema_faults;
 use super::server_items::ServerItems;
 use super::skipped::SkippedItems;
 use super::version::SurfaceVersion;
+use super::{logged_warnings, schema_faults};
 use crate::builtins::{Handler, Hook, OtherHook, Plan, Published, SkippedItem};
 use crate::diagnostic::Diagnostic;
 use crate::model::Snapshot;
@@ -134,11 +134,12 @@ impl Surface {
     pub(crate) fn new(plan: Plan, snapshot: &Snapshot, namespace: Arc<str>, origin: Origin) -> Self {
         let mirrors = mirrored(&plan, snapshot);
         let (apps, conflicts) = Apps::of(&plan);
-        for conflict in &conflicts {
-            tracing::warn!("{conflict}");
-        }
         let schema_faults = schema_faults::warnings(&plan);
-        schema_faults::log_once(&schema_faults);
+        for warning in conflicts.iter().chain(&schema_faults) {
+            if logged_warnings::is_new(&warning.message) {
+                tracing::warn!("{warning}");
+            }
+        }
         let server_instructions = || match &mirrors {
             Some(only) => only.info.instructions.clone(),
             None => joined_instructions(snapshot, |_| true),

@@ -10,6 +10,7 @@ mod contents;
 mod history;
 mod permitted;
 mod published_item;
+mod logged_warnings;
 mod schema_faults;
 mod server_items;
 mod shared_text;

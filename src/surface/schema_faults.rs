@@ -1,16 +1,9 @@
 //! Warnings about servers' own schemas that are invalid or too large. Such a schema is passed on as it is, but the proxy cannot check
 //! anything by it.
 
-use std::collections::HashSet;
-
-use parking_lot::Mutex;
-
 use crate::builtins::{Handler, Plan};
 use crate::diagnostic::Diagnostic;
 use crate::model::ToolSchema;
-
-/// The maximum number of warnings that are remembered.
-const MAX_REMEMBERED: usize = 1000;
 
 /// A warning for each invalid schema of a server. Scripts cannot publish invalid schemas of their own.
 pub(crate) fn warnings(plan: &Plan) -> Vec<Diagnostic> {
@@ -36,19 +29,4 @@ pub(crate) fn warnings(plan: &Plan) -> Vec<Diagnostic> {
         }
     }
     warnings
-}
-
-/// Logs the warnings that this process has not logged yet. Surfaces are built often.
-pub(crate) fn log_once(warnings: &[Diagnostic]) {
-    static LOGGED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
-    if warnings.is_empty() {
-        return;
-    }
-    let mut logged = LOGGED.lock();
-    let logged = logged.get_or_insert_default();
-    for warning in warnings {
-        if logged.len() < MAX_REMEMBERED && logged.insert(warning.message.clone()) {
-            tracing::warn!("{warning}");
-        }
-    }
 }

@@ -102,8 +102,8 @@ fn every_key_is_documented_in_its_section() {
             );
             continue;
         };
-        // VS Code's name for the same section.
-        let title = if top == "servers" { "mcpServers" } else { top };
+        // VS Code's name for the same section, and the defaults of its keys.
+        let title = if ["servers", "defaults"].contains(&top.as_str()) { "mcpServers" } else { top };
         let section = sections.iter().find(|section| section.title == title);
         let section = section.unwrap_or_else(|| panic!("docs/config.md has no section `{title}`"));
         let spans = section.rows().into_iter().flatten().flat_map(|cell| markdown::code_spans(&cell));

@@ -52,6 +52,7 @@ fn backend(name: &str, tools: &[&str]) -> Arc<BackendView> {
         start_time: None,
         reports: Arc::default(),
         last_known: None,
+        is_doubtful: false,
         variants: Arc::default(),
     })
 }

@@ -205,7 +205,8 @@ fn python_server<'a>(module: &str, arguments: impl IntoIterator<Item = &'a str>)
     Some(command)
 }
 
-fn python() -> Option<Command> {
+/// A Python with the SDK.
+pub fn python() -> Option<Command> {
     static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
     let folder = INSTALLED.get_or_init(|| install("python", &PYTHON_PACKAGES, install_with_pip)).as_ref()?;
     Some(Command::new(folder.join("bin/python")))

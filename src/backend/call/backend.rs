@@ -38,6 +38,15 @@ pub trait Backend: Send + Sync {
     fn per_person(&self) -> Option<&dyn PerPersonBackend>;
 }
 
+/// Why lists may not be what clients of a profile see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingLists {
+    /// The backend lists other items for clients with other abilities, and these are of others.
+    Differing,
+    /// It is not known whether the backend does that.
+    Unknown,
+}
+
 /// A backend at the other end of a connection, with lists that change and depend on the client.
 pub trait ConnectedBackend: Send + Sync {
     /// Where the backend is; `None` if the proxy starts it.
@@ -51,9 +60,18 @@ pub trait ConnectedBackend: Send + Sync {
         listener: UpdateListener,
     ) -> BoxFuture<'a, Result<Subscription, CallError>>;
 
+    /// Shows what is known of the lists for the only client, which has just said what it is.
+    fn introduce(&self, profile: ClientProfile);
+
     /// Finds out what clients of this profile see, with a connection from this person's share. Completes when the view shows
     /// it, or when that is not to be had.
     fn prepare<'a>(&'a self, profile: ClientProfile, person: &'a Owner) -> BoxFuture<'a, ()>;
+
+    /// Whether clients of this profile are shown lists that may not be what they see.
+    fn missing_lists(&self, profile: ClientProfile) -> Option<MissingLists>;
+
+    /// Like [`ConnectedBackend::prepare`], but also waits for what an earlier process has not found out.
+    fn list_for<'a>(&'a self, profile: ClientProfile, person: &'a Owner) -> BoxFuture<'a, ()>;
 
     /// How long clients of this profile may cache the backend's list of this kind, as of now.
     fn cache_hint(&self, kind: ItemKind, profile: ClientProfile) -> CacheHint;

@@ -10,7 +10,7 @@ mod follower;
 mod peer;
 mod per_person;
 
-pub use backend::{Backend, ConnectedBackend, LocalBackend};
+pub use backend::{Backend, ConnectedBackend, LocalBackend, MissingLists};
 pub use backend_call::{Answer, BackendCall, TASKS_EXTENSION};
 pub use cache_hint::CacheHint;
 pub use cancellation::Cancellation;

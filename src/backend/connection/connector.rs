@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
@@ -13,10 +13,11 @@ use super::era_flapping::EraFlapping;
 use super::established::Connection;
 use super::handshake::{self, HandshakeError, Leg, Negotiation, ServerMemory};
 use super::start_slots::StartSlot;
+use super::start_work::{MAX_START, StartingProcess, WINDOW, is_at_work};
 use crate::backend::call::Peer;
 use crate::backend::transport::{
-    HttpTransport, LastWords, LogIn, ServerClient, ServerProcesses, Signals, SseTransport, StdioTransport, Transport,
-    TransportError,
+    HttpTransport, LastWords, LogIn, ServerClient, ServerProcesses, Signals, SseTransport, StderrLog, StdioTransport,
+    Transport, TransportError,
 };
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
 use crate::model::{Abilities, LoginNeeded, Secret};
@@ -46,6 +47,8 @@ pub(crate) struct ConnectionPurpose {
     pub(crate) signals: Arc<Signals>,
     /// The client that has the connection to itself, if any.
     pub(crate) sole_client: Option<Arc<dyn Peer>>,
+    /// Whether the server is only tried: what its process writes is not logged before [`Connection::adopt`].
+    pub(crate) is_trial: bool,
 }
 
 /// Why there is no connection.
@@ -98,12 +101,42 @@ impl Connector {
         }
     }
 
-    /// Starts the server's process, if it is one, so that it gets ready while it is not yet known what it is asked.
-    pub(crate) fn launch(&self, signals: &Arc<Signals>) -> Result<Option<Transport>, ConnectError> {
-        match &self.server.transport {
-            TransportConfig::Stdio { .. } => Ok(Some(Transport::Stdio(self.start(signals)?))),
-            TransportConfig::Http { .. } => Ok(None),
+    /// Whether the newest process of the server is at work. Takes a few seconds, and at most as long as this.
+    pub(crate) async fn is_at_work(&self, at_most: Duration) -> bool {
+        match self.processes.running().last() {
+            Some(newest) => is_at_work(newest.id, WINDOW.min(at_most)).await,
+            None => false,
         }
+    }
+
+    /// What all servers share.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Starts the server's process, if it is one, so that it gets ready while it is not yet known what it is asked.
+    pub(crate) fn launch(
+        &self,
+        signals: &Arc<Signals>,
+        slot: Option<&StartSlot>,
+        is_trial: bool,
+    ) -> Result<Option<Transport>, ConnectError> {
+        let TransportConfig::Stdio { .. } = &self.server.transport else { return Ok(None) };
+        let launched = Transport::Stdio(self.start(signals, is_trial)?);
+        if let Some(slot) = slot {
+            slot.started(launched.process_id());
+        }
+        Ok(Some(launched))
+    }
+
+    /// Makes a connection beside the main one. A process waits for its slot among those that are starting.
+    pub(crate) async fn connect_beside(&self, purpose: ConnectionPurpose) -> Result<Arc<Connection>, ConnectError> {
+        if purpose.leg == Leg::Stateless && self.is_pinned_to_sessions() {
+            return Err(ConnectError::NoSuchEra);
+        }
+        let slot = self.start_slot().await;
+        let launched = self.launch(&purpose.signals, slot.as_ref(), purpose.is_trial)?;
+        self.connect(launched, &mut ServerMemory::default(), purpose).await
     }
 
     /// Waits for a slot among the processes that are starting. `None` if the server is not a process.
@@ -114,18 +147,31 @@ impl Connector {
         }
     }
 
-    /// Makes a new connection within `startTimeout`, with the process that was launched or a new one.
+    /// Makes a new connection, with the process that was launched or a new one. An attempt ends after `startTimeout`, twice
+    /// as long after each attempt that did, but not while its process is at work.
     pub(crate) async fn connect(
         &self,
         launched: Option<Transport>,
         memory: &mut ServerMemory,
         purpose: ConnectionPurpose,
     ) -> Result<Arc<Connection>, ConnectError> {
-        let limit = self.server.start_timeout;
-        match tokio::time::timeout(limit, self.try_connect(launched, memory, purpose)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(format!("it did not start within {} s (`startTimeout`)", limit.as_secs_f32()).into()),
+        let limit = start_limit(self.server.start_timeout, memory.timeouts);
+        let (began, process) = (Instant::now(), StartingProcess::default());
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.try_connect(launched, memory, purpose, &process) => Some(outcome),
+            () = process.overdue(limit) => None,
+        };
+        if let Some(outcome) = outcome {
+            memory.timeouts = 0;
+            return outcome;
         }
+        // A URL that does not answer does nothing that more time would help.
+        if matches!(self.server.transport, TransportConfig::Stdio { .. }) {
+            memory.timeouts += 1;
+        }
+        let seconds = began.elapsed().max(limit).as_secs_f32();
+        Err(format!("it did not start within {} s (`startTimeout`)", (seconds * 10.0).floor() / 10.0).into())
     }
 
     async fn try_connect(
@@ -133,24 +179,25 @@ impl Connector {
         mut launched: Option<Transport>,
         memory: &mut ServerMemory,
         purpose: ConnectionPurpose,
+        process: &StartingProcess,
     ) -> Result<Arc<Connection>, ConnectError> {
-        if purpose.leg == Leg::Stateless && self.is_pinned_to_sessions() {
-            return Err(ConnectError::NoSuchEra);
-        }
         if let TransportConfig::Http { url, headers, sse } = &self.server.transport {
             return self.connect_http(url, headers, *sse, memory, purpose).await;
         }
+        let mut may_ask_again = memory.avoid.is_none();
         loop {
             let transport = match launched.take() {
                 Some(transport) => transport,
-                None => Transport::Stdio(self.start(&purpose.signals)?),
+                None => Transport::Stdio(self.start(&purpose.signals, purpose.is_trial)?),
             };
+            process.set(transport.process_id());
             Self::reserve(&transport, &purpose);
             match handshake::negotiate(&transport, &self.server, purpose.declared, purpose.leg, memory).await {
                 Ok(negotiation) => return Ok(self.connection(transport, negotiation, purpose)),
-                Err(HandshakeError::DiedOf(era)) if memory.avoid.is_none() => {
+                // A process that exits without having read the request would exit in the other era as well.
+                Err(HandshakeError::DiedOf(era, _)) if may_ask_again && transport.has_read_input() => {
                     transport.stop().await;
-                    memory.avoid = Some(era);
+                    (memory.avoid, may_ask_again) = (Some(era), false);
                 }
                 Err(error) => {
                     transport.stop().await;
@@ -184,7 +231,7 @@ impl Connector {
         }
     }
 
-    fn start(&self, signals: &Arc<Signals>) -> Result<StdioTransport, String> {
+    fn start(&self, signals: &Arc<Signals>, is_trial: bool) -> Result<StdioTransport, String> {
         let TransportConfig::Stdio { command, args, env, cwd } = &self.server.transport else {
             return Err("no `command` is configured".to_owned());
         };
@@ -194,18 +241,19 @@ impl Connector {
         variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
         let program = if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
         let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
-        self.last_words.forget();
+        let stderr_log = match is_trial {
+            true => StderrLog::held(&self.name),
+            false => {
+                self.last_words.forget();
+                StderrLog::new(&self.name, &self.last_words)
+            }
+        };
         if let Err(error) = watchdog::start(&self.environment.executable) {
             tracing::warn!(%error, "the watchdog did not start: servers may keep running if the proxy is killed");
         }
-        let started = StdioTransport::start(
-            &self.name,
-            &launch,
-            self.max_message_bytes(),
-            Arc::clone(signals),
-            self.last_words.clone(),
-        )
-        .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))?;
+        let started =
+            StdioTransport::start(&self.name, &launch, self.max_message_bytes(), Arc::clone(signals), stderr_log)
+                .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))?;
         let (process, stopped) = started.process();
         self.processes.note(process, stopped);
         Ok(started)
@@ -308,6 +356,11 @@ impl Connector {
     }
 }
 
+/// How long an attempt may take after so many that took too long.
+fn start_limit(start_timeout: Duration, timeouts: u32) -> Duration {
+    start_timeout.saturating_mul(1 << timeouts.min(16)).min(MAX_START.max(start_timeout))
+}
+
 /// Describes why a process could not be started. Clients see the text, so the paths are only in the log.
 fn cannot_start(server: &str, command: &str, folder: Option<&Path>, error: &std::io::Error) -> String {
     // The supervisor says why in its own words.
@@ -326,6 +379,13 @@ fn cannot_start(server: &str, command: &str, folder: Option<&Path>, error: &std:
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_gets_more_time_after_each_attempt_that_took_too_long() {
+        let limit = |seconds, timeouts| start_limit(Duration::from_secs(seconds), timeouts).as_secs();
+        assert_eq!([0, 1, 2, 4, 5, 1000].map(|timeouts| limit(30, timeouts)), [30, 60, 120, 480, 600, 600]);
+        assert_eq!(limit(3600, 3), 3600, "the config asks for more");
+    }
 
     #[test]
     fn the_text_for_clients_contains_no_paths() {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use super::audience::Audience;
 use super::cache::Cache;
@@ -25,6 +26,8 @@ pub struct Environment {
     pub start_slots: StartSlots,
     /// Held while a server is asked what it lists for clients with other abilities.
     pub comparing: Arc<tokio::sync::Mutex<()>>,
+    /// Cancelled when the first lists are answered, whether all servers are up or not.
+    pub lists_answered: CancellationToken,
     /// Notified when the view of a server changes.
     pub changes: Arc<Notify>,
     /// Notified when the view changes that one person has of a server.
@@ -46,11 +49,9 @@ impl Environment {
     /// The profile of the clients that main connections are made for. `None` if it is that of an only client who has not
     /// said anything yet.
     pub fn main_profile(&self) -> Option<ClientProfile> {
-        if self.start == StartPolicy::Unknown
-            && let Some(profile) = self.audience.profile()
-        {
-            return Some(profile);
+        match self.audience.is_one() {
+            true => self.audience.profile(),
+            false => Some(ClientProfile::SESSION),
         }
-        (!self.audience.is_one()).then_some(ClientProfile::SESSION)
     }
 }

@@ -23,6 +23,8 @@ use crate::wire::{LoggingLevel, Revision, code, headers};
 const SET_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the first call waits until the server knows the folders of its client.
 const ROOTS_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a server may take to act on the folders that it was told, which it does beside answering pings.
+const ROOTS_PAUSE: Duration = Duration::from_millis(50);
 
 /// The time limits of a call.
 #[derive(Clone, Copy, Debug)]
@@ -161,6 +163,11 @@ impl Connection {
         self.transport.closed().await
     }
 
+    /// Uses a connection that was made to try the server: from now on its process is one like any other.
+    pub(crate) fn adopt(&self) {
+        self.transport.release_log();
+    }
+
     pub(crate) async fn stop(&self) {
         self.transport.stop().await;
     }
@@ -264,13 +271,15 @@ impl Connection {
     }
 
     /// Waits until a server that asks for the folders of its client right after the handshake knows them. It responds to a
-    /// ping after it has asked, and to another one after it has the answer.
+    /// ping after it has asked, and to another one after it has the answer. What it does with the answer may take a moment.
     async fn roots_known(&self) {
         let ping = || self.request("ping", RawRef::EMPTY_OBJECT);
         let known = async {
             let _ = ping().await;
-            self.transport.questions_answered().await;
-            let _ = ping().await;
+            if self.transport.questions_answered().await > 0 {
+                let _ = ping().await;
+                tokio::time::sleep(ROOTS_PAUSE).await;
+            }
         };
         if tokio::time::timeout(ROOTS_TIMEOUT, known).await.is_err() {
             tracing::debug!(server = %self.server, "the first call does not wait for the client's folders any longer");

@@ -30,6 +30,8 @@ pub(crate) struct ServerMemory {
     pub(crate) avoid: Option<Era>,
     /// Servers of both eras answer in turn: try `initialize` first.
     pub(crate) prefer_older: bool,
+    /// How many attempts in a row ran into `startTimeout`.
+    pub(super) timeouts: u32,
 }
 
 /// A leg is a way to a server in one era: a server that speaks both has two, each with connections of its own. This says
@@ -44,9 +46,10 @@ pub(crate) enum Leg {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HandshakeError {
-    /// The process exited on the first request of this era. It has to be started again, and asked in the other era.
-    #[error("it exited when it received `{}`", first_request(*.0))]
-    DiedOf(Era),
+    /// The process exited after the first request of this era was sent, for this reason. If it had read the request, it has
+    /// to be started again, and asked in the other era.
+    #[error("{1}")]
+    DiedOf(Era, String),
     /// The server works, but it does not speak the only era that is wanted.
     #[error("it does not speak this era of the protocol")]
     NoSuchEra,
@@ -68,13 +71,6 @@ impl From<TransportError> for HandshakeError {
             TransportError::Forbidden(text) => HandshakeError::LoginNeeded(LoginNeeded(text)),
             other => HandshakeError::Failed(other.to_string()),
         }
-    }
-}
-
-fn first_request(era: Era) -> &'static str {
-    match era {
-        Era::Session => "initialize",
-        Era::Stateless => "server/discover",
     }
 }
 
@@ -157,23 +153,28 @@ async fn probe(
     let mut probe = std::pin::pin!(discover(handshake, Revision::LATEST));
     match tokio::time::timeout(timeout, &mut probe).await {
         Ok(outcome) => evaluate_probe(handshake, outcome).await,
-        Err(_) => probe_and_initialize(handshake, probe, memory).await,
+        Err(_) => probe_and_initialize(handshake, probe, timeout, memory).await,
     }
 }
 
-/// The server may be slow to start rather than ignore the probe: sends `initialize` as well, and the first success
-/// decides.
+/// The server may be slow to start rather than ignore the probe: sends `initialize` as well. A server that answers both
+/// takes the connection for a session.
 async fn probe_and_initialize(
     handshake: &ServerHandshake<'_>,
     mut probe: std::pin::Pin<&mut impl Future<Output = Result<Value, TransportError>>>,
+    timeout: Duration,
     memory: &mut ServerMemory,
 ) -> Result<Negotiation, HandshakeError> {
     let mut initialization = std::pin::pin!(initialize(handshake, Revision::LATEST_SESSION));
     tokio::select! {
+        biased;
         outcome = &mut probe => match &outcome {
             // `initialize` has already been sent, and many servers refuse a second one.
             outcome if !is_stateless(outcome) => initialization.await,
-            _ => evaluate_probe(handshake, outcome).await,
+            _ => match tokio::time::timeout(timeout, initialization).await {
+                Ok(Ok(negotiation)) => Ok(negotiation),
+                Ok(Err(_)) | Err(_) => evaluate_probe(handshake, outcome).await,
+            },
         },
         negotiated = &mut initialization => match negotiated {
             Ok(negotiation) => {
@@ -224,8 +225,8 @@ pub(super) async fn evaluate_probe(
         Err(TransportError::Unexpected(answer)) if !is_inconclusive(answer.status) => {
             fall_back(handshake, &TransportError::Unexpected(answer).to_string()).await
         }
-        Err(TransportError::Closed(_)) if matches!(handshake.transport, Transport::Stdio(_)) => {
-            Err(HandshakeError::DiedOf(Era::Stateless))
+        Err(TransportError::Closed(reason)) if matches!(handshake.transport, Transport::Stdio(_)) => {
+            Err(HandshakeError::DiedOf(Era::Stateless, reason))
         }
         Err(error @ TransportError::OlderTransport) => Err(HandshakeError::PostRefused(error.to_string())),
         Err(error) => Err(error.into()),
@@ -313,13 +314,18 @@ pub(super) fn combined(second: &str, first: &str) -> String {
     format!("{second} (`server/discover`: {first})")
 }
 
+/// The params of a stateless request that has none of its own.
+pub(super) fn stateless_params(revision: Revision) -> String {
+    let stateless = StatelessMeta { revision, capabilities: None, log_level: None };
+    let additions = MetaAdditions { stateless: Some(stateless), ..MetaAdditions::default() };
+    params::with_meta(&crate::json::raw(&json!({})), &additions)
+}
+
 pub(super) async fn discover(handshake: &ServerHandshake<'_>, revision: Revision) -> Result<Value, TransportError> {
     if let Transport::Http(http) = handshake.transport {
         http.set_revision(Some(revision));
     }
-    let stateless = StatelessMeta { revision, capabilities: None, log_level: None };
-    let additions = MetaAdditions { stateless: Some(stateless), ..MetaAdditions::default() };
-    let params = params::with_meta(&crate::json::raw(&json!({})), &additions);
+    let params = stateless_params(revision);
     let result = handshake.request(Outgoing::plain(handshake.next_id(), "server/discover", params)).await?;
     let result: Value =
         serde_json::from_str(result.get()).map_err(|error| TransportError::Protocol(error.to_string()))?;

@@ -15,6 +15,7 @@ mod listing;
 mod params;
 mod session_first;
 mod start_slots;
+mod start_work;
 mod stateless_only;
 
 pub use audience::{Audience, SoleClient};

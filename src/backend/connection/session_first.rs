@@ -28,14 +28,16 @@ pub(super) async fn negotiate(
             Err(Rejection::Failed(error)) => Err(error),
             Ok(negotiation) => Ok(negotiation),
         },
-        Err(_) => initialize_and_probe(handshake, asked, memory).await,
+        Err(_) => initialize_and_probe(handshake, asked, timeout, memory).await,
     }
 }
 
-/// The server may be slow to start rather than ignore `initialize`: probes it as well, and the first success decides.
+/// The server may be slow to start rather than ignore `initialize`: probes it as well. A server that answers both takes the
+/// connection for a session.
 async fn initialize_and_probe(
     handshake: &ServerHandshake<'_>,
     mut asked: std::pin::Pin<&mut impl Future<Output = Result<Value, TransportError>>>,
+    timeout: Duration,
     memory: &mut ServerMemory,
 ) -> Result<Negotiation, HandshakeError> {
     let mut probe = std::pin::pin!(discover(handshake, Revision::LATEST));
@@ -51,6 +53,11 @@ async fn initialize_and_probe(
         },
         probed = &mut probe => match is_stateless(&probed) {
             true => {
+                if let Ok(outcome) = tokio::time::timeout(timeout, asked).await
+                    && let Ok(negotiation) = accepted(handshake, outcome).await
+                {
+                    return Ok(negotiation);
+                }
                 memory.avoid = Some(Era::Session);
                 evaluate_probe(handshake, probed).await
             }
@@ -75,8 +82,8 @@ async fn accepted(
     match outcome {
         Ok(result) => complete_session(handshake, &result).await.map_err(Rejection::Refused),
         Err(error) if is_refusal(&error) => Err(Rejection::Refused(refusal(error))),
-        Err(TransportError::Closed(_)) if matches!(handshake.transport, Transport::Stdio(_)) => {
-            Err(Rejection::Failed(HandshakeError::DiedOf(Era::Session)))
+        Err(TransportError::Closed(reason)) if matches!(handshake.transport, Transport::Stdio(_)) => {
+            Err(Rejection::Failed(HandshakeError::DiedOf(Era::Session, reason)))
         }
         Err(error) => Err(Rejection::Failed(refusal(error))),
     }

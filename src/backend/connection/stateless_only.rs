@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::handshake::{
-    HandshakeError, Negotiation, ServerHandshake, discover, evaluate_probe, is_refusal, is_stateless,
+    HandshakeError, Negotiation, ServerHandshake, discover, evaluate_probe, is_refusal, is_stateless, stateless_params,
 };
 use crate::backend::transport::{Outgoing, Transport, TransportError};
 use crate::wire::Revision;
@@ -39,7 +39,8 @@ async fn answered_before_ping(
     handshake: &ServerHandshake<'_>,
     probe: Pin<&mut impl Future<Output = Result<Value, TransportError>>>,
 ) -> Result<Option<Result<Value, TransportError>>, HandshakeError> {
-    let ping = handshake.request(Outgoing::plain(handshake.next_id(), "ping", "{}".to_owned()));
+    // Of the stateless era as well: a request without it would settle the era of a server that speaks both.
+    let ping = handshake.request(Outgoing::plain(handshake.next_id(), "ping", stateless_params(Revision::LATEST)));
     tokio::select! {
         biased;
         outcome = probe => Ok(Some(outcome)),

@@ -85,7 +85,12 @@ async fn send(server: &SupervisedServer, call: &BackendCall, limits: CallLimits)
         let request = ConnectionRequest { requester, method, cancel, limits, stale: stale.as_ref() };
         let chosen = choose(server, request).await?;
         match chosen.connection().call(call, limits).await {
-            Ok(answer) => return Ok(answer),
+            Ok(answer) => {
+                if let Some((key, _)) = chosen.side.as_ref().filter(|_| call.accepts_tasks) {
+                    server.side_connections.note_task(key);
+                }
+                return Ok(answer);
+            }
             Err(ConnectionFailure::Final(error)) => return Err(error),
             Err(ConnectionFailure::Stale) if stale.is_some() => {
                 return Err(server.down("its session or protocol version keeps changing"));

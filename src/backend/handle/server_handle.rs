@@ -7,8 +7,8 @@ use futures::future::BoxFuture;
 
 use super::{complete, subscribe};
 use crate::backend::call::{
-    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, LocalBackend, PerPersonBackend, Subscriber,
-    Subscription, UpdateListener,
+    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, LocalBackend, MissingLists, PerPersonBackend,
+    Subscriber, Subscription, UpdateListener,
 };
 use crate::backend::connection::Environment;
 use crate::backend::supervision::{RestartOutcome, SupervisedServer, supervise};
@@ -129,8 +129,20 @@ impl ConnectedBackend for Handle {
         Box::pin(subscribe::subscribe(&self.0, uri, follower, listener))
     }
 
+    fn introduce(&self, profile: ClientProfile) {
+        self.0.show_cached(profile);
+    }
+
     fn prepare<'a>(&'a self, profile: ClientProfile, person: &'a Owner) -> BoxFuture<'a, ()> {
         Box::pin(self.0.prepare(profile, person))
+    }
+
+    fn missing_lists(&self, profile: ClientProfile) -> Option<MissingLists> {
+        self.0.missing_lists(profile)
+    }
+
+    fn list_for<'a>(&'a self, profile: ClientProfile, person: &'a Owner) -> BoxFuture<'a, ()> {
+        Box::pin(self.0.list_for(profile, person))
     }
 
     fn cache_hint(&self, kind: ItemKind, profile: ClientProfile) -> CacheHint {

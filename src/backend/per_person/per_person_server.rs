@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::person_server::PersonServer;
 use crate::backend::call::{
-    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, LocalBackend, PerPersonBackend,
+    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, LocalBackend, MissingLists, PerPersonBackend,
     PersonBackend, Subscriber, Subscription, UpdateListener,
 };
 use crate::backend::connection::Environment;
@@ -222,7 +222,17 @@ impl ConnectedBackend for PerPersonServer {
         })
     }
 
+    fn introduce(&self, _: ClientProfile) {}
+
     fn prepare<'a>(&'a self, _: ClientProfile, _: &'a Owner) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn missing_lists(&self, _: ClientProfile) -> Option<MissingLists> {
+        None
+    }
+
+    fn list_for<'a>(&'a self, _: ClientProfile, _: &'a Owner) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
 

@@ -52,6 +52,7 @@ impl PersonServer {
             audience: Audience::new(false),
             start: StartPolicy::All,
             comparing: Arc::default(),
+            lists_answered: Default::default(),
             ..environment.clone()
         };
         let (sender, version) = watch::channel(0);

@@ -1,5 +1,6 @@
-//! Finds out whether a server lists something else for clients that can be asked more. The first client with a set of
-//! abilities does not wait for it; the set is remembered, so that it is looked at once.
+//! Finds out whether a server lists something else for clients that can be asked more. Each version of a server is compared
+//! once: what it lists for clients that can be asked everything with what it lists for those that can be asked nothing. If
+//! both are equal, so are the lists for all others.
 
 use std::sync::Arc;
 
@@ -7,55 +8,82 @@ use tokio_util::sync::CancellationToken;
 
 use super::lists::current_lists::CurrentLists;
 use super::supervised::SupervisedServer;
-use crate::backend::connection::{ConnectionPurpose, Leg, ServerMemory};
+use crate::backend::connection::{Connection, ConnectionPurpose, Leg};
 use crate::backend::transport::Signals;
 use crate::model::{Abilities, ClientProfile, Era, ItemKind, Owner, Status};
 
 impl SupervisedServer {
-    /// Lists, in the background, what clients with these abilities see, if that was never done.
-    pub(super) fn compare_in_background(self: &Arc<Self>, abilities: Abilities, person: &Owner) {
-        let (server, person) = (Arc::clone(self), person.clone());
-        tokio::spawn(async move {
-            tokio::select! {
-                () = server.compare(abilities) => {}
-                () = server.stop.cancelled() => {}
-            }
-            if server.variants.varies() {
-                server.show_abilities(abilities, &person).await;
-            }
-        });
+    /// Finds out whether lists depend on abilities, if that was never done, and then lists what clients with these abilities
+    /// see.
+    pub(super) async fn compare_and_show(self: &Arc<Self>, abilities: Abilities, person: &Owner) {
+        tokio::select! {
+            () = self.compare(abilities) => {}
+            () = self.stop.cancelled() => {}
+        }
+        if self.variants.varies() {
+            self.show_abilities(abilities, person).await;
+        }
     }
 
-    /// Compares what the server lists for these abilities with what it lists on its main connection. The connection for it
-    /// is closed at once: most servers make no difference, and most clients call few of them.
-    async fn compare(&self, abilities: Abilities) {
-        let profile = ClientProfile { era: Era::Session, abilities: abilities.listed() };
+    /// The main connection, once the view shows what is listed on it. `None` if the server cannot be reached.
+    pub(super) async fn listed_main(&self) -> Option<Arc<Connection>> {
         let mut listings = self.freshness.subscribe();
-        let Ok(main) = self.connection(&CancellationToken::new(), self.call_limits(None), None).await else { return };
-        while self.view.load().status != Status::Ready && listings.changed().await.is_ok() {}
+        let main = self.connection(&CancellationToken::new(), self.call_limits(None), None).await.ok()?;
+        while self.view.load().status != Status::Ready {
+            tokio::select! {
+                changed = listings.changed() => changed.ok()?,
+                _ = main.closed() => return None,
+            }
+        }
+        Some(main)
+    }
+
+    /// Compares what the server lists for clients that can be asked everything with what it lists on its main connection. The
+    /// connection for it is closed at once: most servers make no difference, and most clients call few of them.
+    async fn compare(&self, abilities: Abilities) {
+        let Some(main) = self.listed_main().await else { return };
         if main.is_stateless() {
             return self.prepare_set(abilities.listed()).await;
         }
         // One at a time for all servers: each comparison may start a process.
         let _comparing = self.variants.comparing().await;
-        if main.declared().shared() == abilities || self.variants.is_compared(profile, &main.info().version) {
+        let profile = ClientProfile { era: Era::Session, abilities: abilities.listed() };
+        let version = &main.info().version;
+        if main.declared().shared() == abilities
+            || self.variants.is_compared(profile, version)
+            || self.variants.is_not_comparable(version)
+        {
             return;
         }
-        let _slot = self.connector.start_slot().await;
-        let signals = Arc::new(Signals::new(&Arc::default()));
-        let purpose =
-            ConnectionPurpose { declared: abilities, leg: Leg::Either(Era::Session), signals, sole_client: None };
-        let connected = self.connector.connect(None, &mut ServerMemory::default(), purpose).await;
+        // Others wait for their turn.
+        let limit = self.connector.server.start_timeout;
+        if !tokio::time::timeout(limit, self.list_for_all_abilities()).await.unwrap_or_default() {
+            self.variants.could_not_compare(version);
+        }
+    }
+
+    /// Lists what clients see that can be asked everything. Returns false if the server did not say.
+    async fn list_for_all_abilities(&self) -> bool {
+        let purpose = ConnectionPurpose {
+            declared: Abilities::ALL_SHARED,
+            leg: Leg::Either(Era::Session),
+            signals: Arc::new(Signals::new(&Arc::default())),
+            sole_client: None,
+            is_trial: true,
+        };
+        let connected = self.connector.connect_beside(purpose).await;
         let Ok(connection) = connected.inspect_err(|error| {
             tracing::debug!(server = %self.name, %error, "cannot connect to compare the lists");
         }) else {
-            return;
+            return false;
         };
         let mut current = CurrentLists::default();
         let listed = current.list(&self.name, &connection, &ItemKind::ALL, self.limits.idle).await;
-        if listed.is_ok_and(|listed| listed.is_complete()) && !connection.is_stateless() {
-            self.variants.compare(profile, connection.info(), &current.lists).await;
+        let is_complete = listed.is_ok_and(|listed| listed.is_complete()) && !connection.is_stateless();
+        if is_complete {
+            self.variants.compare(connection.profile(), connection.info(), &current.lists).await;
         }
         connection.stop().await;
+        is_complete
     }
 }

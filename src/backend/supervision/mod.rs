@@ -12,6 +12,7 @@ mod relist;
 mod restart;
 mod resubscribe;
 mod side_connections;
+mod side_idle;
 mod side_key;
 mod stateless_leg;
 mod supervised;

@@ -2,12 +2,14 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::time::Instant;
 
 use super::lists::variants::misses_capability;
-use crate::backend::connection::{Cache, CachedServer, Connection, Environment, StartPolicy, StartSlot};
+use super::supervised::SupervisedServer;
+use crate::backend::connection::{Cache, CachedServer, Connection, Connector, Environment, StartPolicy, StartSlot};
 use crate::backend::transport::{LastWords, LogIn};
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
 use crate::model::{
@@ -44,7 +46,8 @@ pub(crate) fn per_person_view(name: &str, server: &ServerConfig, is_for_one: boo
 /// The view of a server that is about to be started.
 pub(super) fn first_view(name: &str, server: &ServerConfig, environment: &Environment) -> BackendView {
     let known = environment.cache.load(name, server).unwrap_or_default();
-    cached_view(name, server, &known, environment.main_profile())
+    let is_doubtful = known.is_doubtful(&server.entry_digest());
+    BackendView { is_doubtful, ..cached_view(name, server, &known, environment.main_profile()) }
 }
 
 fn cached_view(
@@ -85,8 +88,41 @@ fn cached_view(
         reports: Arc::default(),
         variants: Arc::new(variants),
         last_known: (cached.last != LastKnown::default()).then(|| Arc::new(cached.last.clone())),
+        is_doubtful: false,
     }
 }
+
+impl SupervisedServer {
+    /// Shows what clients of this profile saw last, until the server is connected for the first time. Later its lists are
+    /// newer than the cache, which other processes write too.
+    pub(crate) fn show_cached(&self, profile: ClientProfile) {
+        let view = self.view.load();
+        if view.status != Status::Cached || view.start_time.is_some() {
+            return;
+        }
+        let (config, environment) = (&self.connector.server, self.connector.environment());
+        let known = environment.cache.load(&self.name, config).unwrap_or_default();
+        let idle = cached_view(&self.name, config, &known, Some(profile));
+        let shown = |view: &Arc<BackendView>| match view.status == Status::Cached && view.start_time.is_none() {
+            true => {
+                let (info, lists) = (Arc::clone(&idle.info), Arc::clone(&idle.lists));
+                Arc::new(BackendView { info, lists, ..BackendView::clone(view) })
+            }
+            false => Arc::clone(view),
+        };
+        self.view.rcu(shown);
+        environment.changes.notify_one();
+    }
+}
+
+/// Within a shorter grace period nobody can tell whether a server is at work.
+const MIN_WATCHED_GRACE: Duration = Duration::from_secs(1);
+
+/// Whether a process is at work shows some seconds after `startTimeout`.
+const SLOW_START_MARGIN: Duration = Duration::from_secs(6);
+
+/// The error of a server that clients did not wait for any longer.
+const STILL_STARTING: &str = "it was still starting when the first list was answered without it (`serve.firstList`)";
 
 /// The error of a server that is being restarted.
 pub(super) const RESTARTING: &str = "it is being restarted";
@@ -179,19 +215,6 @@ impl Publisher {
         }
     }
 
-    /// Shows what clients of this profile saw last, until the server is connected for the first time. Later its lists are
-    /// newer than the cache, which other processes write too.
-    pub(super) fn show_cached(&self, known: &CachedServer, profile: ClientProfile) {
-        if self.saved.is_none() && self.view.load().status == Status::Cached {
-            let idle = cached_view(&self.name, &self.config, known, Some(profile));
-            self.publish(
-                Status::Cached,
-                String::new(),
-                Some(ListedState { info: idle.info, lists: idle.lists, reports: Vec::new() }),
-            );
-        }
-    }
-
     /// Publishes the lists of a connected server and saves them to the cache.
     pub(super) async fn publish_ready(&mut self, connection: &Connection, lists: Lists, reports: Vec<String>) {
         let (lists, info) = (Arc::new(lists), Arc::clone(connection.info()));
@@ -221,14 +244,50 @@ impl Publisher {
 
     /// Remembers why the server did not start, for commands that do not start it.
     pub(super) async fn save_failure(&mut self, reason: &str) {
-        let error = self.last_words.after(reason);
-        self.write_failure(move |known| known.record_failure(&error)).await;
+        let (error, entry) = (self.last_words.after(reason), self.config.entry_digest());
+        self.write_failure(move |known| known.record_failure(&error, entry)).await;
+    }
+
+    /// Remembers that the server was still starting when the first lists were answered without it: clients may leave before
+    /// the attempt ends. Never completes, so that it can run beside the attempt in a `select!` without ending it.
+    pub(super) fn note_unfinished_start(&self) -> impl Future<Output = Infallible> + Send + use<> {
+        let (name, config, environment) = (Arc::clone(&self.name), self.config.clone(), self.environment.clone());
+        let (view, is_first) = (Arc::clone(&self.view), !self.environment.lists_answered.is_cancelled());
+        async move {
+            environment.lists_answered.cancelled().await;
+            if is_first && view.load().status == Status::Starting {
+                let entry = config.entry_digest();
+                let save = move |cache: &Cache, name: &str, config: &ServerConfig| {
+                    cache.change(name, config, |known| known.record_failure(STILL_STARTING, entry))
+                };
+                environment.cache.write(&name, &config, save).await;
+            }
+            std::future::pending().await
+        }
+    }
+
+    /// Says that the first attempt takes longer than `startTimeout`, for those who wait for its outcome: the server is at
+    /// work, and may still start. Never completes, so that it can run beside the attempt in a `select!` without ending it.
+    pub(super) fn note_slow_start(&self) -> impl Future<Output = Infallible> + Send + use<> {
+        let (limit, view) = (self.config.start_timeout, Arc::clone(&self.view));
+        let changes = Arc::clone(&self.environment.changes);
+        async move {
+            tokio::time::sleep(limit + SLOW_START_MARGIN).await;
+            let error = format!("it is still starting after {} s (`startTimeout`)", limit.as_secs_f32());
+            let noted = |view: &Arc<BackendView>| match view.status == Status::Starting && view.error.is_empty() {
+                true => Arc::new(BackendView { error: error.clone(), ..BackendView::clone(view) }),
+                false => Arc::clone(view),
+            };
+            view.rcu(noted);
+            changes.notify_one();
+            std::future::pending().await
+        }
     }
 
     /// Remembers that the server waits for a log-in.
     pub(super) async fn save_login(&mut self, needed: &LoginNeeded) {
-        let needed = needed.clone();
-        self.write_failure(move |known| known.record_login(&needed)).await;
+        let (needed, entry) = (needed.clone(), self.config.entry_digest());
+        self.write_failure(move |known| known.record_login(&needed, entry)).await;
     }
 
     async fn write_failure(&mut self, record: impl FnOnce(&mut CachedServer) + Send + 'static) {
@@ -248,6 +307,12 @@ impl Publisher {
         let failure = known.last.failure.filter(|failure| failure.login)?;
         let is_current = known.environment == self.config.environment_digest();
         (is_current && log_in.is_missing().await).then_some(LoginNeeded(failure.error))
+    }
+
+    /// The first attempt to start the server begins, in this slot.
+    pub(super) fn begin_start(&mut self, slot: Option<StartSlot>) {
+        self.start_slot = slot;
+        self.start_grace();
     }
 
     /// Starts the grace period. Called when a server that worked has been lost.
@@ -283,13 +348,22 @@ impl Publisher {
         self.publish(Status::Login, needed.to_string(), None);
     }
 
-    /// Withdraws the lists when the grace period ends, while an attempt to reconnect may still be running. Never completes,
-    /// so that it can run beside the attempt in a `select!` without ending it.
-    pub(super) fn withdraw_lists_after_grace(&self) -> impl Future<Output = Infallible> + Send + use<> {
-        let end = self.down_since + self.config.grace;
+    /// Withdraws the lists when the grace period ends, while an attempt to reconnect may still be running. A server that was
+    /// never up and is at work keeps them. Never completes, so that it can run beside the attempt in a `select!` without
+    /// ending it.
+    pub(super) fn withdraw_lists_after_grace(
+        &self,
+        connector: &Arc<Connector>,
+    ) -> impl Future<Output = Infallible> + Send + use<> {
+        let (grace, end) = (self.config.grace, self.down_since + self.config.grace);
         let (view, changes) = (Arc::clone(&self.view), Arc::clone(&self.environment.changes));
+        let is_starting = self.view.load().start_time.is_none() && grace >= MIN_WATCHED_GRACE;
+        let starting = is_starting.then(|| Arc::clone(connector));
         async move {
             tokio::time::sleep_until(end).await;
+            if let Some(connector) = starting {
+                while connector.is_at_work(grace).await {}
+            }
             let withdrawn = |view: &Arc<BackendView>| match view.status {
                 Status::Cached => Arc::new(BackendView { status: Status::Failed, ..BackendView::clone(view) }),
                 _ => Arc::clone(view),
@@ -316,7 +390,7 @@ impl Publisher {
             if let Some(listed) = listed.clone() {
                 (view.info, view.lists, view.reports) = listed;
             }
-            view
+            if view == **old { Arc::clone(old) } else { Arc::new(view) }
         });
         // A server may announce changes of lists that have not changed.
         if old != *self.view.load() {

@@ -32,7 +32,7 @@ pub(super) async fn follow_lists(
     let mut kinds = ItemKind::ALL.to_vec();
     let log_in = &server.connector.log_in;
     let cause = loop {
-        let withdrawal = publisher.withdraw_lists_after_grace();
+        let withdrawal = publisher.withdraw_lists_after_grace(&server.connector);
         let was_listed = current.was_listed;
         let failed = tokio::select! {
             outcome = async {
@@ -41,6 +41,7 @@ pub(super) async fn follow_lists(
                 state.send_if_modified(|state| state.settle(RestartOutcome::Ready));
                 let failed = listed.record(connection, &server.freshness);
                 sets.list(&server.variants, connection, &current.lists, &kinds, server.limits.idle).await;
+                connection.signals().listed(&kinds);
                 Ok(failed)
             } => match outcome {
                 Ok(failed) => failed,

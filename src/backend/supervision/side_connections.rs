@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -14,9 +15,10 @@ use tokio_util::sync::CancellationToken;
 use super::lists::follow_variant::follow_variant;
 use super::lists::variants::Variants;
 use super::resubscribe::Resubscriber;
+use super::side_idle::idle_timeout;
 use super::side_key::SideKey;
 use crate::backend::call::{Peer, SHUTTING_DOWN};
-use crate::backend::connection::{ConnectError, Connection, ConnectionPurpose, Connector, ServerMemory};
+use crate::backend::connection::{ConnectError, Connection, ConnectionPurpose, Connector};
 use crate::backend::transport::{ServerSubscriptions, Signals};
 use crate::backoff::Backoff;
 use crate::model::{Abilities, Era, LoginNeeded, Owner};
@@ -29,8 +31,7 @@ const MAX_SHARED_BY_ONE: usize = 2;
 const MAX_SHARED_BY_ANONYMOUS: usize = 4;
 /// The maximum number of connections that belong to one client each.
 const MAX_OWN: usize = 1000;
-/// Connections that were unused for this time are closed.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// How often a connection is asked whether it is unused.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// The delays before a lost connection with subscriptions is opened again.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
@@ -58,6 +59,8 @@ struct SideConnection {
     /// The person for whom it was opened.
     opened_for: Option<Owner>,
     last_used: Mutex<Instant>,
+    /// Whether a client has started a task on it, which goes on without calls.
+    has_tasks: AtomicBool,
 }
 
 impl SideConnection {
@@ -181,7 +184,8 @@ impl SideConnections {
         }
         let (sender, outcome) = watch::channel(None);
         let opened_for = client.person.clone();
-        let side = Arc::new(SideConnection { outcome, opened_for, last_used: Mutex::new(Instant::now()) });
+        let (last_used, has_tasks) = (Mutex::new(Instant::now()), AtomicBool::default());
+        let side = Arc::new(SideConnection { outcome, opened_for, last_used, has_tasks });
         connections.insert(key.clone(), Arc::clone(&side));
         let request = SideRequest { key: key.clone(), client: client.clone(), main_signals: Arc::clone(main_signals) };
         tokio::spawn(Arc::clone(self).open(request, Arc::clone(&side), sender));
@@ -258,7 +262,6 @@ impl SideConnections {
         side: Arc<SideConnection>,
         sender: watch::Sender<OpenOutcome>,
     ) {
-        let mut memory = ServerMemory::default();
         let subscriptions = self.subscriptions(&request.key);
         let signals = Arc::new(match request.key.era {
             Era::Stateless => Signals::new(&subscriptions),
@@ -266,13 +269,11 @@ impl SideConnections {
         });
         let sole_client = request.client.between_calls.clone().filter(|_| request.key.owner.is_some());
         let declared = request.key.abilities;
-        let purpose = ConnectionPurpose { declared, leg: request.key.leg(), signals, sole_client };
-        let connected = async {
-            let _slot = self.connector.start_slot().await;
-            self.connector.connect(None, &mut memory, purpose).await
-        };
+        // Whether a server has a stateless leg shows when it is asked.
+        let is_trial = request.key == SideKey::STATELESS;
+        let purpose = ConnectionPurpose { declared, leg: request.key.leg(), signals, sole_client, is_trial };
         let outcome = tokio::select! {
-            outcome = connected => outcome,
+            outcome = self.connector.connect_beside(purpose) => outcome,
             () = self.stop.cancelled() => Err(SHUTTING_DOWN.to_owned().into()),
         };
         match outcome {
@@ -281,10 +282,18 @@ impl SideConnections {
                 sender.send_replace(Some(Err(self.variants.not_opened(request.key.era, error).await)));
             }
             Ok(connection) => {
+                connection.adopt();
                 connection.open_standalone_stream().await;
                 sender.send_replace(Some(Ok(Arc::clone(&connection))));
                 self.keep_boxed(request, side, connection).await;
             }
+        }
+    }
+
+    /// Notes that a client may have started a task on a connection.
+    pub(crate) fn note_task(&self, key: &SideKey) {
+        if let Some(side) = self.lock().get(key) {
+            side.has_tasks.store(true, Ordering::Relaxed);
         }
     }
 
@@ -370,7 +379,9 @@ impl SideConnections {
         let unused = async {
             loop {
                 tokio::time::sleep(IDLE_CHECK_INTERVAL).await;
-                if side.idle_time() >= IDLE_TIMEOUT && subscriptions.is_empty() && !connection.is_busy() {
+                let limit = idle_timeout(&self.connector.server.transport, key, side.has_tasks.load(Ordering::Relaxed));
+                let is_unused = side.idle_time() >= limit;
+                if is_unused && subscriptions.is_empty() && !connection.is_busy() {
                     return;
                 }
             }

@@ -188,6 +188,11 @@ impl SupervisedServer {
         self.check_log_in()?;
         let mut state = self.state.clone();
         let failures = state.borrow_and_update().failures;
+        // Later attempts may take much longer than the first.
+        let patience = match self.view.load().status {
+            Status::Failed => limits.remaining().min(self.connector.server.start_timeout),
+            _ => limits.remaining(),
+        };
         self.reconnect_now.notify_one();
         let wait = async {
             loop {
@@ -204,8 +209,13 @@ impl SupervisedServer {
             outcome = wait => outcome,
             () = cancel.cancelled() => Err(CallError::Cancelled),
             () = self.stop.cancelled() => Err(self.down(SHUTTING_DOWN)),
-            () = tokio::time::sleep(limits.remaining()) => Err(self.still_starting()),
+            () = tokio::time::sleep(patience) => Err(self.still_starting()),
         }
+    }
+
+    /// Whether all clients of sessions use one connection, whatever they can be asked (`capabilities: shared`).
+    pub(crate) fn shares_capabilities(&self) -> bool {
+        self.connector.server.shares_capabilities
     }
 
     /// The key of the side connection that a client needs for a request. `None` if it uses the main connection.
@@ -229,7 +239,8 @@ impl SupervisedServer {
                 owner => Ok(Some(SideKey { owner: Some(owner.clone()), abilities, era })),
             };
         }
-        if era == main.era() && (era == Era::Stateless || abilities.shared() == main.declared().shared()) {
+        let is_declared = || self.shares_capabilities() || abilities.shared() == main.declared().shared();
+        if era == main.era() && (era == Era::Stateless || is_declared()) {
             return Ok(None);
         }
         Ok(Some(SideKey { owner: None, abilities: abilities.shared(), era }))
@@ -273,7 +284,11 @@ impl SupervisedServer {
         match self.variants.source(profile) {
             ListSource::Main => {
                 if let Some(connection) = self.live_connection(None) {
-                    self.freshness.refresh(kind, connection.signals()).await;
+                    tokio::select! {
+                        biased;
+                        () = self.freshness.refresh(kind, connection.signals()) => {}
+                        _ = connection.closed() => {}
+                    }
                 }
             }
             ListSource::Followed(variant) => variant.freshness.refresh(kind, &variant.signals).await,

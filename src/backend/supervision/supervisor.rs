@@ -96,10 +96,17 @@ impl Supervisor {
             }
         }
         tracing::debug!(target: "server_state", server = %self.server.name, "starting");
+        // Until a server may start, it is not missed.
+        tokio::select! {
+            slot = self.connector.start_slot() => self.publisher.begin_start(slot),
+            () = stop.cancelled() => return,
+        }
         loop {
             let changed = log_in.changed().shared();
             log_in.forget_need();
-            let withdrawal = self.publisher.withdraw_lists_after_grace();
+            let withdrawal = self.publisher.withdraw_lists_after_grace(&self.connector);
+            let unfinished = self.publisher.note_unfinished_start();
+            let slow = self.publisher.note_slow_start();
             let following = async {
                 changed.clone().await;
                 std::future::pending().await
@@ -111,6 +118,8 @@ impl Supervisor {
                 // Followed from the beginning of the attempt, so that a log-in during it is not missed.
                 never = following => match never {},
                 never = withdrawal => match never {},
+                never = unfinished => match never {},
+                never = slow => match never {},
                 () = stop.cancelled() => return,
             };
             let Some(attempt) = attempt else {
@@ -160,7 +169,7 @@ impl Supervisor {
                 None => tokio::select! {
                     () = self.pause(backoff.next_delay()) => {}
                     () = server.restart_wanted.notified() => self.restarting(&mut backoff).await,
-                    never = self.publisher.withdraw_lists_after_grace() => match never {},
+                    never = self.publisher.withdraw_lists_after_grace(&self.connector) => match never {},
                     () = stop.cancelled() => return,
                 },
             }
@@ -189,18 +198,17 @@ impl Supervisor {
 
     /// Makes a connection. A process waits for its slot among those that are starting; `startTimeout` begins afterwards.
     async fn connect(&mut self) -> Result<Arc<Connection>, ConnectError> {
-        self.publisher.start_slot = self.connector.start_slot().await;
+        if self.publisher.start_slot.is_none() {
+            self.publisher.start_slot = self.connector.start_slot().await;
+        }
         self.publisher.last_attempt = Some(Instant::now());
         let signals = Arc::new(Signals::new(&self.server.subscriptions));
-        let launched = self.connector.launch(&signals)?;
+        let launched = self.connector.launch(&signals, self.publisher.start_slot.as_ref(), false)?;
         let known = self.publisher.known().await;
         let client = tokio::select! {
             client = self.environment.audience.sole_client() => client,
             reason = closed(launched.as_ref()) => return Err(reason.into()),
         };
-        if let Some(client) = &client {
-            self.publisher.show_cached(&known, client.profile);
-        }
         let era = Publisher::main_era(&known, client.as_ref().map(|client| client.profile.era));
         self.publisher.asked = Some(era);
         let purpose = self.purpose(client, Leg::Either(era), signals);
@@ -214,6 +222,7 @@ impl Supervisor {
         let reachable = own.filter(|client| client.profile.era == Era::Session && client.peer.is_some());
         ConnectionPurpose {
             declared: match (own, reachable) {
+                _ if self.server.shares_capabilities() => Abilities::DECLARED_FOR_ALL,
                 (_, Some(client)) => client.profile.abilities,
                 (Some(client), None) => client.profile.abilities.shared(),
                 (None, _) => Abilities::NONE,
@@ -221,6 +230,7 @@ impl Supervisor {
             leg,
             signals,
             sole_client: reachable.and_then(|client| client.peer.clone()),
+            is_trial: false,
         }
     }
 

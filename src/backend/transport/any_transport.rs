@@ -69,9 +69,9 @@ impl Transport {
         self.pending().is_busy()
     }
 
-    /// Completes when the server has an answer to everything that it has asked so far.
-    pub(crate) async fn questions_answered(&self) {
-        self.pending().questions_answered().await;
+    /// Completes when the server has an answer to everything that it has asked so far, with the number of its questions.
+    pub(crate) async fn questions_answered(&self) -> usize {
+        self.pending().questions_answered().await
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -87,6 +87,26 @@ impl Transport {
             Transport::Stdio(stdio) => stdio.closed().await,
             Transport::Http(http) => http.closed().await,
             Transport::Sse(sse) => sse.closed().await,
+        }
+    }
+
+    /// The process at the other end, if there is one.
+    pub(crate) fn process_id(&self) -> Option<u32> {
+        match self {
+            Transport::Stdio(stdio) => stdio.process().0,
+            Transport::Http(_) | Transport::Sse(_) => None,
+        }
+    }
+
+    /// Whether a process that has exited had read everything that was sent to it.
+    pub(crate) fn has_read_input(&self) -> bool {
+        matches!(self, Transport::Stdio(stdio) if stdio.has_read_input())
+    }
+
+    /// Logs what a process writes that was started to be tried, from its first line on.
+    pub(crate) fn release_log(&self) {
+        if let Transport::Stdio(stdio) = self {
+            stdio.release_log();
         }
     }
 

@@ -4,6 +4,7 @@
 mod activity;
 mod any_transport;
 mod cancel_on_drop;
+mod child_stdin;
 mod error;
 mod http;
 mod inbound;
@@ -16,6 +17,7 @@ mod server_client;
 mod server_requests;
 mod signals;
 mod sse;
+mod stderr_log;
 mod stdio;
 mod subscriptions;
 
@@ -32,5 +34,6 @@ pub(super) use server_client::ServerClient;
 pub(super) use server_requests::{ELICITATION, QuestionTerms, check_permitted};
 pub(super) use signals::Signals;
 pub(super) use sse::SseTransport;
+pub(super) use stderr_log::StderrLog;
 pub(super) use stdio::StdioTransport;
 pub(super) use subscriptions::{ServerSubscriptions, SubscriptionState};

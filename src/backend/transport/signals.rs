@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
@@ -16,9 +15,10 @@ use crate::wire::{Id, key};
 /// Collects the kinds of items whose lists have changed. Several notifications in a row lead to a single listing.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
-    /// A set of bits, see [`bit`].
-    changed: AtomicU8,
+    lists: Mutex<[ListChanges; 4]>,
     wake: Notify,
+    /// Notified when lists have been made again.
+    relisted: Notify,
     /// Where list changes are recorded as well. Set for side connections, whose lists may not be followed.
     forward_to: Option<Arc<Signals>>,
     subscriptions: Arc<ServerSubscriptions>,
@@ -26,6 +26,16 @@ pub(crate) struct Signals {
     acknowledgments: Mutex<HashMap<u64, oneshot::Sender<Vec<String>>>>,
     /// Waiters for the server to end a listen request, by request id.
     listen_ends: Mutex<HashMap<u64, oneshot::Sender<()>>>,
+}
+
+/// The announced changes of the lists of one kind, counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct ListChanges {
+    announced: u64,
+    /// How many of them the listing knows that was begun last.
+    taken: u64,
+    /// How many of them the listing knew that was completed last.
+    listed: u64,
 }
 
 impl Signals {
@@ -40,7 +50,7 @@ impl Signals {
 
     /// Handles a notification. Returns false if it is none of those that are handled here.
     pub(crate) fn receive(&self, method: &str, params: Option<&RawRef>) -> bool {
-        let bits = match method {
+        let kinds: &[ItemKind] = match method {
             "notifications/resources/updated" => {
                 if let Some(uri) = params.and_then(|params| Object::of(params).ok()?.string("uri")) {
                     self.subscriptions.notify(&uri);
@@ -52,12 +62,12 @@ impl Signals {
                 return true;
             }
             "notifications/cancelled" => return params.and_then(|params| self.end_listen(params)).is_some(),
-            "notifications/tools/list_changed" => bit(ItemKind::Tool),
-            "notifications/resources/list_changed" => bit(ItemKind::Resource) | bit(ItemKind::ResourceTemplate),
-            "notifications/prompts/list_changed" => bit(ItemKind::Prompt),
+            "notifications/tools/list_changed" => &[ItemKind::Tool],
+            "notifications/resources/list_changed" => &[ItemKind::Resource, ItemKind::ResourceTemplate],
+            "notifications/prompts/list_changed" => &[ItemKind::Prompt],
             _ => return false,
         };
-        self.mark(bits);
+        self.mark(kinds);
         true
     }
 
@@ -102,39 +112,103 @@ impl Signals {
 
     /// Requests a new listing of this kind.
     pub(crate) fn mark_stale(&self, kind: ItemKind) {
-        self.mark(bit(kind));
+        self.mark(&[kind]);
     }
 
     /// Requests a new listing of all kinds.
     pub(crate) fn mark_all(&self) {
-        self.mark(ItemKind::ALL.into_iter().map(bit).sum());
+        self.mark(&ItemKind::ALL);
     }
 
-    fn mark(&self, bits: u8) {
+    fn mark(&self, kinds: &[ItemKind]) {
         if let Some(main) = &self.forward_to {
-            main.mark(bits);
+            main.mark(kinds);
         }
-        self.changed.fetch_or(bits, Ordering::AcqRel);
+        let mut lists = self.lists.lock();
+        for kind in kinds {
+            lists[index(*kind)].announced += 1;
+        }
+        drop(lists);
         self.wake.notify_one();
     }
 
-    /// Waits until lists have changed. Returns their kinds and forgets them.
+    /// Waits until lists have changed. Returns their kinds, which are made again from now on.
     pub(crate) async fn changed(&self) -> Vec<ItemKind> {
         loop {
-            let bits = self.changed.swap(0, Ordering::AcqRel);
-            if bits != 0 {
-                return ItemKind::ALL.into_iter().filter(|kind| bits & bit(*kind) != 0).collect();
+            let kinds = self.take_changed();
+            if !kinds.is_empty() {
+                return kinds;
             }
             self.wake.notified().await;
         }
     }
+
+    fn take_changed(&self) -> Vec<ItemKind> {
+        let mut lists = self.lists.lock();
+        let mut is_changed = |kind: &ItemKind| {
+            let list = &mut lists[index(*kind)];
+            let is_changed = list.announced > list.taken;
+            list.taken = list.announced;
+            is_changed
+        };
+        ItemKind::ALL.into_iter().filter(&mut is_changed).collect()
+    }
+
+    /// Lists of these kinds have been made again, or could not be.
+    pub(crate) fn listed(&self, kinds: &[ItemKind]) {
+        let mut lists = self.lists.lock();
+        for kind in kinds {
+            let list = &mut lists[index(*kind)];
+            list.listed = list.taken;
+        }
+        drop(lists);
+        self.relisted.notify_waiters();
+    }
+
+    /// Completes when the list of this kind knows every change that has been announced by now.
+    pub(crate) async fn relisted(&self, kind: ItemKind) {
+        let announced = self.lists.lock()[index(kind)].announced;
+        loop {
+            let relisted = self.relisted.notified();
+            if self.lists.lock()[index(kind)].listed >= announced {
+                return;
+            }
+            relisted.await;
+        }
+    }
 }
 
-fn bit(kind: ItemKind) -> u8 {
+fn index(kind: ItemKind) -> usize {
     match kind {
-        ItemKind::Tool => 1,
-        ItemKind::Resource => 2,
-        ItemKind::ResourceTemplate => 4,
-        ItemKind::Prompt => 8,
+        ItemKind::Tool => 0,
+        ItemKind::Resource => 1,
+        ItemKind::ResourceTemplate => 2,
+        ItemKind::Prompt => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_list_that_has_changed_is_waited_for_until_it_was_made_again() {
+        let signals = Signals::default();
+        signals.relisted(ItemKind::Tool).await;
+        signals.receive("notifications/tools/list_changed", None);
+        let mut tools = std::pin::pin!(signals.relisted(ItemKind::Tool));
+        assert!(futures::poll!(&mut tools).is_pending());
+        signals.relisted(ItemKind::Prompt).await;
+        assert_eq!(signals.changed().await, [ItemKind::Tool]);
+        assert!(futures::poll!(&mut tools).is_pending(), "it is being made");
+        signals.receive("notifications/tools/list_changed", None);
+        let mut later = std::pin::pin!(signals.relisted(ItemKind::Tool));
+        assert!(futures::poll!(&mut later).is_pending());
+        signals.listed(&[ItemKind::Tool]);
+        tools.await;
+        assert!(futures::poll!(&mut later).is_pending(), "it has changed meanwhile");
+        assert_eq!(signals.changed().await, [ItemKind::Tool]);
+        signals.listed(&[ItemKind::Tool]);
+        later.await;
     }
 }

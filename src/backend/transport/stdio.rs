@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::process::{ChildStderr, ChildStdout};
+use tokio::process::ChildStdout;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::cancel_on_drop::CancelOnDrop;
+use super::child_stdin::{InputRead, WatchedStdin};
 use super::error::TransportError;
-use super::last_words::LastWords;
 use super::outgoing::Outgoing;
 use super::pending::{PendingRequests, ReplyAction};
 use super::signals::Signals;
+use super::stderr_log::StderrLog;
 use crate::fiber::run_on_runtime;
 use crate::json::Raw;
 use crate::process::{Child, Launch};
@@ -25,16 +26,19 @@ use crate::wire::{InputLine, LineReader, LineSender, Sender, encode, line_writer
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How far the exit of a process and the end of its output may lie apart.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
+/// After so many lines in a row that are no messages, the child has to wait before more are read.
+const MAX_NOISE: usize = 100;
+const NOISE_PAUSE: Duration = Duration::from_millis(10);
 /// Messages that may wait to be written to the child's stdin.
 const WRITE_QUEUE: usize = 1024;
-/// Characters of one line of a server's stderr that are logged.
-const MAX_LOGGED_LINE: usize = 4 << 10;
 
 #[derive(Debug)]
 pub(crate) struct StdioTransport {
     process_id: Option<u32>,
     pending: Arc<PendingRequests>,
     writer: LineSender,
+    input_read: InputRead,
+    stderr_log: Arc<StderrLog>,
     next_id: AtomicU64,
     stop: CancellationToken,
     stopped: CancellationToken,
@@ -46,15 +50,17 @@ impl StdioTransport {
         launch: &Launch,
         max_message_bytes: usize,
         signals: Arc<Signals>,
-        last_words: LastWords,
+        stderr_log: Arc<StderrLog>,
     ) -> io::Result<Self> {
         let (child, stdin, stdout, stderr) = Child::start(launch)?;
         let process_id = child.id();
         let (writer, queue) = mpsc::channel(WRITE_QUEUE);
         let pending = PendingRequests::new(server, signals);
+        let input_read = InputRead::default();
+        let stdin = WatchedStdin::new(stdin, &input_read);
         let write = tokio::spawn(line_writer(stdin, queue, CancellationToken::new()));
         let read = tokio::spawn(read(Arc::clone(&pending), stdout, max_message_bytes, writer.downgrade()));
-        let stderr = tokio::spawn(log_stderr(Arc::clone(server), stderr, max_message_bytes, last_words));
+        let stderr = tokio::spawn(Arc::clone(&stderr_log).follow(stderr, max_message_bytes));
         let (stop, stopped) = (CancellationToken::new(), CancellationToken::new());
         let process = ServerProcess { child, read, write, stderr };
         let stopped_guard = stopped.clone().drop_guard();
@@ -63,7 +69,17 @@ impl StdioTransport {
             process.run(&supervised, stopping).await;
             drop(stopped_guard);
         });
-        Ok(StdioTransport { process_id, pending, writer, next_id: AtomicU64::new(1), stop, stopped })
+        let next_id = AtomicU64::new(1);
+        Ok(StdioTransport { process_id, pending, writer, input_read, stderr_log, next_id, stop, stopped })
+    }
+
+    /// Whether the child has read everything that was sent to it. Known when it has exited.
+    pub(crate) fn has_read_input(&self) -> bool {
+        self.input_read.get()
+    }
+
+    pub(crate) fn release_log(&self) {
+        self.stderr_log.release();
     }
 
     pub(crate) fn pending(&self) -> &PendingRequests {
@@ -132,6 +148,17 @@ fn send_cancellation(writer: LineSender, line: String) {
     });
 }
 
+/// Counts lines in a row that are no messages, such as those of a server that prints for ever.
+#[derive(Default)]
+struct Noise(usize);
+
+impl Noise {
+    fn is_too_much(&mut self, line: &[u8]) -> bool {
+        self.0 = if matches!(line.first(), Some(b'{' | b'[')) { 0 } else { self.0 + 1 };
+        self.0 > MAX_NOISE && self.0.is_multiple_of(MAX_NOISE)
+    }
+}
+
 async fn read(
     pending: Arc<PendingRequests>,
     stdout: ChildStdout,
@@ -139,9 +166,17 @@ async fn read(
     writer: mpsc::WeakSender<String>,
 ) {
     let mut lines = LineReader::new(stdout, max_message_bytes);
+    let mut noise = Noise::default();
     loop {
+        // Lines that are in the buffer cost no system call, so that a server that prints for ever would never yield.
+        tokio::task::coop::consume_budget().await;
         let replies = match lines.next().await {
-            Ok(Some(InputLine::Text(text))) => pending.receive(text),
+            Ok(Some(InputLine::Text(text))) => {
+                if noise.is_too_much(text) {
+                    tokio::time::sleep(NOISE_PAUSE).await;
+                }
+                pending.receive(text)
+            }
             Ok(Some(InputLine::TooLong { head, tail, length })) => {
                 tracing::warn!(server = %pending.server, length, max_message_bytes, "skipped an oversized line");
                 pending.receive_oversized(&head, &tail, max_message_bytes).into_iter().collect()
@@ -175,28 +210,6 @@ async fn read(
     }
 }
 
-async fn log_stderr(server: Arc<str>, stderr: ChildStderr, max_line_bytes: usize, last_words: LastWords) {
-    let mut lines = LineReader::new(stderr, max_line_bytes);
-    while let Ok(Some(line)) = lines.next().await {
-        match line {
-            InputLine::Text(text) => {
-                let text = String::from_utf8_lossy(text);
-                last_words.add(&text);
-                match text.char_indices().nth(MAX_LOGGED_LINE) {
-                    None => tracing::debug!(target: "server", server = %server, "{text}"),
-                    Some((end, _)) => {
-                        let (shown, length) = (&text[..end], text.len());
-                        tracing::debug!(target: "server", server = %server, "{shown}... (a line of {length} bytes)")
-                    }
-                }
-            }
-            InputLine::TooLong { length, .. } => {
-                tracing::debug!(target: "server", server = %server, "a line of {length} bytes")
-            }
-        }
-    }
-}
-
 /// The child and the tasks that read its stdout and stderr and write its stdin.
 struct ServerProcess {
     child: Child,
@@ -223,6 +236,11 @@ impl ServerProcess {
         tokio::select! {
             _ = tokio::time::timeout(DRAIN_TIMEOUT, &mut self.stderr) => {}
             () = stop.cancelled() => {}
+        }
+        if !stop.is_cancelled() && !self.write.is_finished() {
+            // Drops stdin: whoever learns that the child is gone can ask whether it had read the request.
+            self.write.abort();
+            let _ = (&mut self.write).await;
         }
         pending.close(&reason);
         self.child.stop(EXIT_TIMEOUT, || self.write.abort()).await;

@@ -50,6 +50,7 @@ pub(super) fn backend(name: &str, tools: &[Value]) -> Arc<BackendView> {
         start_time: None,
         reports: Arc::default(),
         last_known: None,
+        is_doubtful: false,
         variants: Arc::default(),
     })
 }

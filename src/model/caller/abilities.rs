@@ -28,6 +28,20 @@ impl Abilities {
         roots_changes: false,
     };
 
+    /// All that can be declared on a connection that several clients share.
+    pub const ALL_SHARED: Abilities = Abilities {
+        form: true,
+        url: true,
+        sampling: true,
+        sampling_tools: true,
+        sampling_context: true,
+        roots: false,
+        roots_changes: false,
+    };
+
+    /// What a server is told that is met on one connection for all clients (`capabilities: shared`).
+    pub const DECLARED_FOR_ALL: Abilities = Abilities { form: true, url: true, sampling: true, ..Abilities::NONE };
+
     /// Reads the capabilities that a client declared.
     pub fn read(capabilities: &Value) -> Self {
         let elicitation = capabilities.get("elicitation").filter(|value| value.is_object());

@@ -13,8 +13,8 @@ use crate::server::era::encode_for;
 use crate::surface::Surface;
 use crate::wire::Revision;
 
-/// How long a handshake waits for the only server.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a handshake waits for the first run of the script. The run itself waits two seconds for servers.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The MCP Apps extension. It needs no support of the proxy except that the UI resources can be read.
 const APPS: &str = "io.modelcontextprotocol/ui";
@@ -22,18 +22,15 @@ const APPS: &str = "io.modelcontextprotocol/ui";
 /// Capabilities that work only if the proxy supports them too. They are not copied from a server otherwise.
 const NEED_PROXY_SUPPORT: [&str; 2] = ["logging", "tasks"];
 
-/// The surface to describe in a handshake. With several servers, the handshake does not wait for them: clients receive
-/// `list_changed` later. With a single server, the handshake waits, because the proxy may mirror its capabilities, and
-/// the client would wait for it with its next request anyway. It also waits if that server is only known from clients of
-/// the other era, to which it may have declared something else. If the script has already run for another client, the
-/// handshake waits for its run for this client.
+/// The surface to describe in a handshake. Its instructions are only sent here, so the handshake waits for a run of the
+/// script with what is known by then. It also waits if the only server is known from clients of the other era, to which it
+/// may have declared something else.
 pub(super) async fn described_surface(server: &Server, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
     let gateway = &server.gateway;
     let is_other_era = is_known_from_other_era(&gateway.snapshot(), handle.profile());
     let is_described = !is_other_era && gateway.is_prepared(handle.profile());
     let now = gateway.surface_now(handle).filter(|_| is_described);
-    let has_run = || gateway.watch().borrow().surface.is_some();
-    if now.is_some() || !(has_run() || gateway.snapshot().backends.len() == 1) {
+    if now.is_some() {
         return now;
     }
     let described = async {

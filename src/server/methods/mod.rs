@@ -26,6 +26,7 @@ use super::client::sink::MessageSink;
 use super::client::state::Client;
 use crate::backend::{Cancellation, Peer};
 use crate::calls::{RecordedRequest, RequestContext, RequestOrigin};
+use crate::gateway::STOPPED;
 use crate::json::Raw;
 use crate::model::{CallPeer, ItemKind, is_protocol_method};
 use crate::surface::Surface;
@@ -83,9 +84,17 @@ pub(super) async fn answer(
     surface: Option<Arc<Surface>>,
 ) -> MethodOutcome {
     let recorded = record(server, client, message);
-    let outcome = respond(server, client, sink, message, cancel, surface, recorded.recording()).await;
+    let mut outcome = respond(server, client, sink, message, cancel, surface, recorded.recording()).await;
+    if outcome.is_none() && server.gateway.is_out_of_time() {
+        outcome = Some(Err(stopped()));
+    }
     recorded.end(outcome.as_ref());
     outcome
+}
+
+/// The error of a request that was still running when the proxy had to stop.
+pub(super) fn stopped() -> RpcError {
+    RpcError::internal(STOPPED)
 }
 
 /// Begins the record of a request.

@@ -109,6 +109,7 @@ impl OfferedServer {
             reports: Arc::default(),
             variants: Arc::new(variants),
             last_known: None,
+            is_doubtful: false,
         })
     }
 }

@@ -73,6 +73,7 @@ impl FakeBackend {
             start_time: None,
             reports: Arc::default(),
             last_known: None,
+            is_doubtful: false,
             variants: Arc::default(),
         };
         FakeBackend {

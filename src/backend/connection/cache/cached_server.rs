@@ -60,16 +60,30 @@ impl CachedServer {
         self.absent.extend(refused.filter(|era| !self.absent.contains(era)));
     }
 
-    /// Records that the server did not start.
-    pub fn record_failure(&mut self, error: &str) {
+    /// Records that the server did not start with this entry of the config.
+    pub fn record_failure(&mut self, error: &str, entry: String) {
         let error = error.chars().take(MAX_ERROR).collect();
-        self.last.failure = Some(StartFailure { at: file::now(), error, login: false });
+        self.last.failure = Some(StartFailure { at: file::now(), error, login: false, entry });
     }
 
     /// Records that the server waits for a log-in.
-    pub fn record_login(&mut self, needed: &LoginNeeded) {
+    pub fn record_login(&mut self, needed: &LoginNeeded, entry: String) {
         let error = needed.0.chars().take(MAX_ERROR).collect();
-        self.last.failure = Some(StartFailure { at: file::now(), error, login: true });
+        self.last.failure = Some(StartFailure { at: file::now(), error, login: true, entry });
+    }
+
+    /// The version of the server that lists the same for clients that can be asked everything and nothing, in sessions.
+    pub fn version_compared(&self) -> Option<String> {
+        let listed =
+            |abilities: Abilities| self.exact(ClientProfile { era: Era::Session, abilities: abilities.listed() });
+        let (all, none) = (listed(Abilities::ALL_SHARED)?, listed(Abilities::NONE)?);
+        (all.info.version == none.info.version && all.lists == none.lists).then(|| all.info.version.clone())
+    }
+
+    /// Whether nothing is known of the server but that it did not start with this entry of the config.
+    pub fn is_doubtful(&self, entry: &str) -> bool {
+        let failed = |failure: &StartFailure| !failure.login && failure.entry == entry;
+        self.entries.is_empty() && self.last.failure.as_ref().is_some_and(failed)
     }
 
     /// Clients that can be asked more and saw the same as those that cannot see a change as well. Else a server whose lists

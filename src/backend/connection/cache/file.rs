@@ -54,17 +54,21 @@ struct CachedFailure {
     error: String,
     #[serde(default)]
     login: bool,
+    #[serde(default)]
+    entry: String,
 }
 
 impl From<StartFailure> for CachedFailure {
     fn from(failure: StartFailure) -> Self {
-        CachedFailure { at: seconds_of(failure.at), error: failure.error, login: failure.login }
+        let StartFailure { at, error, login, entry } = failure;
+        CachedFailure { at: seconds_of(at), error, login, entry }
     }
 }
 
 impl From<CachedFailure> for StartFailure {
     fn from(failure: CachedFailure) -> Self {
-        StartFailure { at: time_of(failure.at), error: failure.error, login: failure.login }
+        let CachedFailure { at, error, login, entry } = failure;
+        StartFailure { at: time_of(at), error, login, entry }
     }
 }
 

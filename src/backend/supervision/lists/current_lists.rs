@@ -111,7 +111,9 @@ impl CurrentLists {
                         failed.push(*kind);
                     }
                     listed.push((*kind, None));
-                    vec![failure.reason]
+                    // Many servers with resources have no templates, and no way to say so.
+                    let is_known = *kind == ItemKind::ResourceTemplate && failure.kind == FailureKind::Final;
+                    if is_known { Vec::new() } else { vec![failure.reason] }
                 }
             };
             self.log_new_reports(server, *kind, reports);

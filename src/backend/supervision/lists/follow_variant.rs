@@ -35,6 +35,7 @@ pub(crate) async fn follow_variant(variants: &Variants, connection: &Connection,
                 kinds.clone()
             }
         };
+        connection.signals().listed(&kinds);
         kinds = relisting.next(connection.signals(), failed).await;
     }
 }

@@ -55,8 +55,10 @@ impl Freshness {
         self.listings.subscribe()
     }
 
-    /// Has a list made again if its TTL has passed, by who follows these signals, and waits for it.
+    /// Waits for a list that the server has announced to be changed. Has a list made again if its TTL has passed, by who
+    /// follows these signals, and waits for it.
     pub(crate) async fn refresh(&self, kind: ItemKind, signals: &Signals) {
+        signals.relisted(kind).await;
         let mut listings = self.listings.subscribe();
         if !self.is_stale(kind) {
             return;

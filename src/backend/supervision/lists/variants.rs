@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -17,6 +18,9 @@ use crate::model::{Abilities, BackendKind, BackendView, ClientProfile, Era, List
 
 /// The capabilities whose methods clients of both eras can call.
 const COMMON_CAPABILITIES: [&str; 4] = ["tools", "resources", "prompts", "completions"];
+
+/// When a server that could not be compared is tried again.
+const COMPARE_AGAIN: Duration = Duration::from_secs(10 * 60);
 
 /// The maximum number of sets of abilities for which a stateless server is listed.
 const MAX_SETS: usize = 8;
@@ -58,6 +62,11 @@ pub(crate) struct Variants {
     sets: Mutex<Vec<Abilities>>,
     /// The version of the server that was listed for each of these clients, by this process or an earlier one.
     compared: Mutex<HashMap<ClientProfile, String>>,
+    /// The version of the server whose lists for clients that can be asked everything were compared with those for clients
+    /// that can be asked nothing.
+    all_compared: Mutex<Option<String>>,
+    /// The version of the server that could not be compared, and when.
+    not_compared: Mutex<Option<(String, Instant)>>,
     /// The variants that have been listed.
     published: watch::Sender<Vec<ClientProfile>>,
     /// Held while the stateless leg is looked for.
@@ -79,6 +88,7 @@ impl Variants {
             None if known.absent.contains(&Era::Stateless) => LegState::Cached(false),
             None => LegState::Unknown,
         };
+        let all_compared = known.version_compared();
         Variants {
             name: Arc::clone(name),
             config: config.clone(),
@@ -91,6 +101,8 @@ impl Variants {
             compared: Mutex::new(
                 known.entries.iter().map(|entry| (entry.profile, entry.info.version.clone())).collect(),
             ),
+            all_compared: Mutex::new(all_compared),
+            not_compared: Mutex::default(),
             published: watch::Sender::default(),
             looking: tokio::sync::Mutex::default(),
             searching: AtomicBool::default(),
@@ -212,14 +224,43 @@ impl Variants {
         self.lists.get(profile).is_some()
     }
 
-    /// Whether this version of the server has been listed for clients of exactly this profile, by any process.
+    /// Whether it is known what clients of exactly this profile of a session see, by any process: they were listed, or
+    /// lists do not depend on abilities.
+    pub(crate) fn knows(&self, profile: ClientProfile) -> bool {
+        // The only client has its roots, which shared connections have not.
+        let own = self.environment.audience.profile().filter(|own| own.era == profile.era);
+        let profile = own.map_or(profile, |own| ClientProfile { abilities: own.abilities.listed(), ..own });
+        self.shows(profile) || self.was_compared(profile, |_| true)
+    }
+
+    /// The same for this version of the server.
     pub(crate) fn is_compared(&self, profile: ClientProfile, version: &str) -> bool {
-        self.shows(profile) || self.compared.lock().get(&profile).is_some_and(|compared| compared == version)
+        self.shows(profile) || self.was_compared(profile, |compared| compared == version)
+    }
+
+    fn was_compared(&self, profile: ClientProfile, is_version: impl Fn(&str) -> bool) -> bool {
+        let is_for_all = || {
+            let compared = self.all_compared.lock();
+            profile.era == Era::Session && !self.varies() && compared.as_deref().is_some_and(&is_version)
+        };
+        self.compared.lock().get(&profile).is_some_and(|version| is_version(version)) || is_for_all()
+    }
+
+    /// Whether this version of the server could not be compared a short time ago.
+    pub(crate) fn is_not_comparable(&self, version: &str) -> bool {
+        let failed = self.not_compared.lock();
+        failed.as_ref().is_some_and(|(of, since)| of == version && since.elapsed() < COMPARE_AGAIN)
+    }
+
+    /// Records that this version of the server could not be compared.
+    pub(crate) fn could_not_compare(&self, version: &str) {
+        *self.not_compared.lock() = Some((version.to_owned(), Instant::now()));
     }
 
     /// Remembers what clients of this profile see, and whether it is what others see.
     pub(crate) async fn compare(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) {
         self.compared.lock().insert(profile, info.version.clone());
+        *self.all_compared.lock() = Some(info.version.clone());
         if self.view.load().lists.as_ref() != lists {
             self.found_to_vary();
         }
@@ -309,7 +350,10 @@ impl Variants {
         let before = self.view.rcu(|view| {
             let mut variants = Vec::clone(&view.variants);
             change(&mut variants);
-            BackendView { variants: Arc::new(variants), ..BackendView::clone(view) }
+            match variants == *view.variants {
+                true => Arc::clone(view),
+                false => Arc::new(BackendView { variants: Arc::new(variants), ..BackendView::clone(view) }),
+            }
         });
         if before.variants != self.view.load().variants {
             self.environment.changes.notify_one();

@@ -128,8 +128,9 @@ impl PendingRequests {
         }
     }
 
+    /// Whether requests are in flight, or questions of the server have no answer yet.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.lock().is_empty()
+        !self.lock().is_empty() || self.open_questions.open() > 0
     }
 
     /// Adds a request that is about to be sent. Fails if the connection is closed.
@@ -284,9 +285,9 @@ impl PendingRequests {
         None
     }
 
-    /// Completes when the server has an answer to everything that it has asked so far.
-    pub(crate) async fn questions_answered(&self) {
-        self.open_questions.all_answered().await;
+    /// Completes when the server has an answer to everything that it has asked so far, with the number of its questions.
+    pub(crate) async fn questions_answered(&self) -> usize {
+        self.open_questions.all_answered().await
     }
 
     /// Answers a request of the server in the background. `send` sends the answer.

@@ -6,7 +6,13 @@ use tokio::sync::watch;
 
 /// The questions of one connection. Clones count together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct QuestionCount(Arc<watch::Sender<usize>>);
+pub(super) struct QuestionCount(Arc<watch::Sender<Questions>>);
+
+#[derive(Debug, Default)]
+struct Questions {
+    open: usize,
+    total: usize,
+}
 
 /// A question without an answer. It counts until this is dropped.
 #[derive(Debug)]
@@ -14,23 +20,27 @@ pub(super) struct CountedQuestion(QuestionCount);
 
 impl QuestionCount {
     pub(super) fn open(&self) -> usize {
-        *self.0.borrow()
+        self.0.borrow().open
     }
 
     pub(super) fn add(&self) -> CountedQuestion {
-        self.0.send_modify(|open| *open += 1);
+        self.0.send_modify(|questions| {
+            questions.open += 1;
+            questions.total += 1;
+        });
         CountedQuestion(self.clone())
     }
 
-    /// Completes when every question has an answer. Further questions may come meanwhile.
-    pub(super) async fn all_answered(&self) {
-        let _ = self.0.subscribe().wait_for(|open| *open == 0).await;
+    /// Completes when every question has an answer, with the number of questions. Further ones may come meanwhile.
+    pub(super) async fn all_answered(&self) -> usize {
+        let mut questions = self.0.subscribe();
+        questions.wait_for(|questions| questions.open == 0).await.map_or(0, |questions| questions.total)
     }
 }
 
 impl Drop for CountedQuestion {
     fn drop(&mut self) {
-        self.0.0.send_modify(|open| *open -= 1);
+        self.0.0.send_modify(|questions| questions.open -= 1);
     }
 }
 
@@ -49,6 +59,6 @@ mod tests {
         drop(first);
         assert!(futures::poll!(&mut answered).is_pending(), "the second has no answer yet");
         drop(second);
-        answered.await;
+        assert_eq!(answered.await, 2);
     }
 }

@@ -34,11 +34,12 @@ impl DescribedKeys {
     /// The text about the key at this path, such as `serve`, `http`.
     pub(super) fn about(&self, keys: &[&str]) -> Option<String> {
         let (section, below) = keys.split_first()?;
-        // VS Code's name for the same section.
-        let section = if *section == "servers" { "mcpServers" } else { section };
         if below.is_empty() {
+            // VS Code's name for the same section.
+            let section = if *section == "servers" { "mcpServers" } else { section };
             return self.sections.iter().find(|(title, _)| *title == section).map(|(_, text)| text.clone());
         }
+        let section = if ["servers", "defaults"].contains(section) { "mcpServers" } else { section };
         let is_about = |row: &&Row| {
             row.section == section
                 && row.keys.iter().any(|key| below.ends_with(&key.iter().map(String::as_str).collect::<Vec<_>>()))

@@ -35,6 +35,7 @@ pub(super) async fn ask(log_ins: &Arc<LogIns>, name: &str, server: &ServerConfig
         variables: setup::variables(),
         start_slots: StartSlots::of_this_machine(),
         comparing: Arc::default(),
+        lists_answered: Default::default(),
         changes: Arc::clone(&changes),
         audience: Audience::new(false),
         start: StartPolicy::All,

@@ -1,5 +1,6 @@
 //! `proxy serve`: serves the configured servers on stdio or HTTP.
 
+mod control;
 mod shutdown;
 mod summary;
 
@@ -10,20 +11,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use shutdown::{serve_http, shutdown_signal};
+use control::Control;
+use shutdown::{drain_stdio, serve_http, shutdown_signal};
 use summary::{print_servers, print_summary};
 
-use crate::admin::{ControlApi, DiagnosticsPort, Health};
+use crate::admin::{DiagnosticsPort, Health};
 use crate::author::published::PublishedFile;
 use crate::cli::failure::CommandFailure;
+use crate::cli::logging;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
-use crate::cli::{logging, server_log};
 use crate::config::Config;
-use crate::control::ControlSocket;
 use crate::diagnostic::Diagnostic;
 use crate::extension;
 use crate::gateway::{Endpoint, Gateway, GatewayOptions, Reread};
-use crate::model::Principal;
 use crate::process::descriptors;
 use crate::server::{Authenticator, Server, serve_stdio};
 use crate::wire::http::Listener;
@@ -106,14 +106,14 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(key_error)?;
     gateway.set_endpoint(endpoint(&config, listener.as_ref())?);
     let health = Arc::new(Health::default());
-    let _control = control(&gateway, &server, &config, Authenticator::local_user(&options.variables), &health);
+    let control = Control::open(&gateway, &server, &config, Authenticator::local_user(&options.variables), &health);
     diagnostics(&config, &gateway, &server, &health).await;
     let (starting, started_gateway) = (Arc::clone(&health), Arc::clone(&gateway));
     tokio::spawn(async move { starting.follow_start(&started_gateway).await });
     let stdio = listener.is_none();
     let front = async {
         match listener {
-            Some(listener) => serve_http(&config, server, listener, &health).await,
+            Some(listener) => serve_http(&config, server, listener, &health, control.as_ref()).await,
             None => {
                 if std::io::stdin().is_terminal() {
                     logging::status(WAITING);
@@ -134,6 +134,13 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     // The last surface may be newer than the saved one.
     if let (Some(record), Some(surface)) = (record, gateway.watch().borrow().surface.clone()) {
         record.save(&surface);
+    }
+    if let Some(control) = control {
+        if stdio {
+            drain_stdio(&config, &gateway, &control).await;
+        }
+        gateway.begin_stop();
+        control.close().await;
     }
     gateway.stop().await;
     outcome
@@ -157,30 +164,6 @@ fn endpoint(config: &Config, listener: Option<&Listener>) -> Result<Endpoint, Co
         },
         None => Endpoint { transport: "stdio", address: None },
     })
-}
-
-/// Opens the control socket. The proxy works without it.
-fn control(
-    gateway: &Arc<Gateway>,
-    server: &Server,
-    config: &Config,
-    local: Principal,
-    health: &Arc<Health>,
-) -> Option<ControlSocket> {
-    let folder = setup::control_folder();
-    match ControlSocket::listen(&folder) {
-        Ok((socket, listener)) => {
-            let asked = Arc::clone(gateway);
-            let logs = Arc::new(move |name: &str| server_log::of_server(name, &asked.snapshot().backends));
-            let api = ControlApi::new(gateway, server, local, logs, folder, health);
-            tokio::spawn(api.serve(listener, usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX)));
-            Some(socket)
-        }
-        Err(error) => {
-            tracing::warn!(%error, "cannot open the control socket: other commands will not see this instance");
-            None
-        }
-    }
 }
 
 /// Opens the diagnostics port, if the config wants one. The proxy works without it: two proxies with one config are no

@@ -16,6 +16,7 @@ use crate::config::syntax::tree::Value;
 use crate::diagnostic::{Diagnostic, Location};
 use crate::model::Secret;
 
+use super::settings::SettingsOf;
 use super::{ServerConfig, TransportConfig};
 
 const KEY: &str = "envFile";
@@ -23,20 +24,22 @@ const MAX_BYTES: u64 = 1 << 20;
 /// A file that is no file of variables has an error in each line.
 const MAX_PROBLEMS: usize = 10;
 
-/// Adds the variables of the file. Those of `env` take precedence. The file of a disabled server is not read.
-pub(super) fn read_env_file(fields: &mut Fields, server: &mut ServerConfig, folder: &Path) {
-    let Some(reader) = fields.get(KEY) else { return };
-    let Some(path) = reader.word() else { return };
-    match &mut server.transport {
-        TransportConfig::Stdio { env, .. } if !server.disabled => {
-            let own = std::mem::take(env);
-            *env = variables(&reader, &folder.join(path)).unwrap_or_default();
-            env.extend(own);
-        }
-        TransportConfig::Stdio { .. } => {}
-        TransportConfig::Http { .. } => {
+/// The variables of the file; `None` if there is none. The file of a disabled server is not read.
+pub(super) fn read_env_file(
+    fields: &mut Fields,
+    server: &ServerConfig,
+    folder: &Path,
+    of: SettingsOf,
+) -> Option<IndexMap<String, Secret>> {
+    let reader = fields.get(KEY)?;
+    let path = reader.word()?;
+    match &server.transport {
+        TransportConfig::Http { .. } if of == SettingsOf::Entry => {
             reader.report(reader.problem("requires `command`: the proxy does not start a server with `url`"));
+            None
         }
+        _ if server.disabled && of == SettingsOf::Entry => Some(IndexMap::new()),
+        _ => variables(&reader, &folder.join(path)),
     }
 }
 
@@ -92,7 +95,8 @@ pub(crate) fn env_files(path: &Path, text: &str, folder: &Path, environment: &Va
         Value::Map(entries) => entries.as_slice(),
         _ => &[],
     });
-    let named = servers.filter_map(|(_, server)| match &server.get(KEY)?.value {
+    let entries = document.root.get("defaults").into_iter().chain(servers.map(|(_, server)| server));
+    let named = entries.filter_map(|entry| match &entry.get(KEY)?.value {
         Value::String(written) => substitute(written, environment).ok(),
         _ => None,
     });

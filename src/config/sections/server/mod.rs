@@ -1,8 +1,10 @@
 //! A server of `mcpServers`: its transport, timeouts and limits.
 
 mod auth;
+mod defaults;
 mod env_file;
 mod read;
+mod settings;
 mod transport;
 
 use std::path::PathBuf;
@@ -20,8 +22,10 @@ pub use auth::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
     ResourceChoice, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
 };
+pub(crate) use defaults::read_defaults;
 pub(crate) use env_file::env_files;
-pub(crate) use read::{read_inherited, read_servers};
+pub(crate) use read::read_servers;
+pub(crate) use settings::read_inherited;
 pub(in crate::config) use transport::read_header;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +61,8 @@ pub struct ServerConfig {
     pub session_scoped: bool,
     /// Maximum number of these connections per user.
     pub max_per_user: usize,
+    /// Whether all clients use one connection, which declares what any of them may be asked.
+    pub shares_capabilities: bool,
     /// Timeout for a person's answer to a question of the server.
     pub input_timeout: Duration,
     /// From which level the log has entries about this server; `None` for that of the whole log.
@@ -79,6 +85,13 @@ impl ServerConfig {
         let account = self.auth.as_ref().map(AuthConfig::account).unwrap_or_default();
         let account = if account.is_empty() { String::new() } else { format!("{account:?}") };
         crate::json::hex(&Sha256::digest(format!("{values:?}{account}")))
+    }
+
+    /// A digest of all settings of the server: with others it may start.
+    pub fn entry_digest(&self) -> String {
+        // The values of secrets, which the debug form leaves out, are in the other digest.
+        let settings = format!("{:?}", self.without_places());
+        crate::json::hex(&Sha256::digest(format!("{settings}{}", self.environment_digest())))
     }
 
     /// Whether everybody has a connection of their own, with a token of their own.
@@ -107,6 +120,7 @@ impl ServerConfig {
             methods: Vec::new(),
             session_scoped: false,
             max_per_user: 16,
+            shares_capabilities: false,
             input_timeout: Duration::from_secs(10 * 60),
             log: None,
             place: None,
@@ -117,9 +131,11 @@ impl ServerConfig {
     /// Whether all settings of the server are equal, so that a reload can keep it running. Ignores its location in the file
     /// and what is logged.
     pub fn is_same_as(&self, other: &ServerConfig) -> bool {
-        let of_server =
-            |config: &ServerConfig| ServerConfig { place: None, auth_place: None, log: None, ..config.clone() };
-        of_server(self) == of_server(other)
+        self.without_places() == other.without_places()
+    }
+
+    fn without_places(&self) -> Self {
+        ServerConfig { place: None, auth_place: None, log: None, ..self.clone() }
     }
 }
 

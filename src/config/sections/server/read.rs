@@ -1,139 +1,44 @@
-//! Reads the keys of a server.
+//! Reads the servers of a config: the transport and `auth` of each, and its settings.
 
 use std::path::Path;
 
 use indexmap::IndexMap;
-use tracing::level_filters::LevelFilter;
 
 use super::auth::read_auth;
-use super::env_file::read_env_file;
+use super::defaults::ServerDefaults;
+use super::settings::{self, SettingsOf};
 use super::transport::{read_transport, unreadable};
-use super::{PROTOCOL_VERSIONS, ProtocolChoice, STATELESS_VERSION, ServerConfig, TransportConfig, name_problem};
-use crate::config::syntax::reader::{Fields, ValueReader};
-use crate::model::MethodPattern;
+use super::{ServerConfig, TransportConfig, name_problem};
+use crate::config::syntax::reader::ValueReader;
 
-/// The words for levels of the log.
-const LOG_LEVELS: [(&str, LevelFilter); 6] = [
-    ("off", LevelFilter::OFF),
-    ("error", LevelFilter::ERROR),
-    ("warn", LevelFilter::WARN),
-    ("info", LevelFilter::INFO),
-    ("debug", LevelFilter::DEBUG),
-    ("trace", LevelFilter::TRACE),
-];
-
-pub(crate) fn read_servers(reader: &ValueReader, folder: &Path) -> Option<IndexMap<String, ServerConfig>> {
+pub(crate) fn read_servers(
+    reader: &ValueReader,
+    defaults: &ServerDefaults,
+    folder: &Path,
+) -> Option<IndexMap<String, ServerConfig>> {
     let servers = reader.map(|name, server| {
         if let Some(problem) = name_problem(name) {
             server.report(server.problem(&problem).at(server.place()));
         }
         // A server with errors keeps its name, so that references to it cause no further errors.
-        Some(read_server(server, folder).unwrap_or_else(|| ServerConfig::new(unreadable())))
+        Some(read_server(server, defaults, folder).unwrap_or_else(|| ServerConfig::new(unreadable())))
     });
     servers.map(|servers| servers.into_iter().collect())
 }
 
-fn read_method(reader: &ValueReader) -> Option<MethodPattern> {
-    MethodPattern::parse(&reader.word()?).map_or_else(|problem| reader.fail(&problem), Some)
-}
-
-fn read_server(reader: &ValueReader, folder: &Path) -> Option<ServerConfig> {
+fn read_server(reader: &ValueReader, defaults: &ServerDefaults, folder: &Path) -> Option<ServerConfig> {
     let mut fields = reader.fields()?;
-    let transport = read_transport(&mut fields, reader, folder);
-    let mut server = ServerConfig::new(transport.unwrap_or_else(unreadable));
-    server.place = Some(reader.place());
-    (server.auth, server.auth_place) = read_auth(&mut fields, &server.transport, folder).unzip();
-    fields.set(&mut server.disabled, "disabled", ValueReader::boolean);
-    read_env_file(&mut fields, &mut server, folder);
-    read_inherit_env(&mut fields, &mut server);
-    read_timeouts(&mut fields, &mut server);
-    fields.set(&mut server.start_timeout, "startTimeout", ValueReader::timeout);
-    read_required(&mut fields, &mut server);
-    if let Some(mut restart) = fields.read("restart", ValueReader::fields) {
-        restart.set(&mut server.max_backoff, "maxBackoff", ValueReader::timeout);
-        restart.finish();
+    let transport = read_transport(&mut fields, reader, folder).unwrap_or_else(unreadable);
+    let (auth, auth_place) = read_auth(&mut fields, &transport, folder).unzip();
+    let mut server = ServerConfig { auth_place, place: Some(reader.place()), ..defaults.of(transport, auth) };
+    let env_file = settings::read(&mut fields, &mut server, folder, SettingsOf::Entry);
+    if let TransportConfig::Stdio { env, .. } = &mut server.transport {
+        let own = std::mem::take(env);
+        *env = env_file.unwrap_or_else(|| defaults.env_file.clone());
+        env.extend(own);
     }
-    fields.set(&mut server.max_message_bytes, "maxMessageBytes", ValueReader::size);
-    fields.set(&mut server.max_list_bytes, "maxListBytes", ValueReader::size);
-    fields.set(&mut server.max_concurrent, "maxConcurrent", ValueReader::count);
-    if let Some(mut breaker) = fields.read("circuitBreaker", ValueReader::fields) {
-        breaker.set(&mut server.circuit_breaker.failures, "failures", ValueReader::whole);
-        breaker.set(&mut server.circuit_breaker.cooldown, "cooldown", ValueReader::timeout);
-        breaker.finish();
-    }
-    fields.set(&mut server.protocol, "protocol", |reader| read_protocol(reader, &server.transport));
-    fields.set(&mut server.probe_timeout, "probeTimeout", ValueReader::timeout);
-    fields.set(&mut server.grace, "grace", ValueReader::duration);
-    fields.set(&mut server.session_scoped, "scope", |reader| reader.choice(&[("shared", false), ("session", true)]));
-    read_max_per_user(&mut fields, &mut server);
-    fields.set(&mut server.input_timeout, "inputTimeout", ValueReader::timeout);
-    fields.set(&mut server.methods, "methods", |methods| methods.list(read_method));
-    fields.set(&mut server.log, "log", |reader| reader.choice(&LOG_LEVELS).map(Some));
-    fields.planned(&["forwardHeaders"]);
     fields.finish();
     Some(server)
-}
-
-/// Names of environment variables, or globs.
-pub(crate) fn read_inherited(reader: &ValueReader) -> Option<Vec<glob::Pattern>> {
-    reader.list(|name| match glob::Pattern::new(&name.word()?) {
-        Ok(pattern) => Some(pattern),
-        Err(error) => name.fail(&format!("invalid glob: {error}")),
-    })
-}
-
-/// Nobody is connected to a server with `tokenExchange` before somebody calls.
-fn read_required(fields: &mut Fields, server: &mut ServerConfig) {
-    let Some(reader) = fields.get("required") else { return };
-    server.required = reader.boolean().unwrap_or_default();
-    if server.required && server.is_per_person() {
-        let problem = "has no effect with `tokenExchange`: each caller has a connection of their own";
-        reader.report(reader.problem(problem).at(reader.place()));
-    }
-}
-
-fn read_inherit_env(fields: &mut Fields, server: &mut ServerConfig) {
-    let Some(reader) = fields.get("inheritEnv") else { return };
-    server.inherit_env = read_inherited(&reader).unwrap_or_default();
-    if matches!(server.transport, TransportConfig::Http { .. }) {
-        reader.report(reader.problem("requires `command`: the proxy does not start a server with `url`"));
-    }
-}
-
-/// Without `scope: session` nobody has a connection of their own, and the key would do nothing.
-fn read_max_per_user(fields: &mut Fields, server: &mut ServerConfig) {
-    let Some(reader) = fields.get("maxPerUser") else { return };
-    server.max_per_user = reader.count().unwrap_or(server.max_per_user);
-    if !server.session_scoped {
-        reader.report(reader.problem("requires `scope: session`"));
-    }
-}
-
-fn read_timeouts(fields: &mut Fields, server: &mut ServerConfig) {
-    fields.set(&mut server.timeout, "timeout", ValueReader::timeout);
-    match fields.get("maxTimeout") {
-        // A `timeout` above the default of `maxTimeout` raises it.
-        None => server.max_timeout = server.max_timeout.max(server.timeout),
-        Some(reader) => {
-            let Some(max_timeout) = reader.timeout() else { return };
-            server.max_timeout = max_timeout;
-            if max_timeout < server.timeout {
-                let timeout = server.timeout.as_millis();
-                reader.report(reader.problem(&format!("must not be shorter than `timeout` ({timeout}ms)")));
-            }
-        }
-    }
-}
-
-fn read_protocol(reader: &ValueReader, transport: &TransportConfig) -> Option<ProtocolChoice> {
-    let versions = PROTOCOL_VERSIONS.iter().map(|version| (*version, ProtocolChoice::Pinned((*version).to_owned())));
-    let choices: Vec<_> = std::iter::once(("auto", ProtocolChoice::Auto)).chain(versions).collect();
-    let choice = reader.choice(&choices)?;
-    let newest = ProtocolChoice::Pinned(STATELESS_VERSION.to_owned());
-    if choice == newest && matches!(transport, TransportConfig::Http { sse: true, .. }) {
-        return reader.fail("this protocol version does not have the HTTP+SSE transport (`type: sse`)");
-    }
-    Some(choice)
 }
 
 #[cfg(test)]
@@ -141,6 +46,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::config::sections::server::ProtocolChoice;
     use crate::config::testing::{errors, loaded};
 
     #[test]

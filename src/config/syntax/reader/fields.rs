@@ -9,12 +9,12 @@ pub(crate) struct Fields<'a> {
     reader: ValueReader<'a>,
     entries: &'a [(NodeKey, Node)],
     known: Vec<&'static str>,
-    planned: Vec<&'static str>,
+    refused: Vec<(&'static str, &'static str, &'static str)>,
 }
 
 impl<'a> Fields<'a> {
     pub(super) fn new(reader: ValueReader<'a>, entries: &'a [(NodeKey, Node)]) -> Self {
-        Fields { reader, entries, known: Vec::new(), planned: Vec::new() }
+        Fields { reader, entries, known: Vec::new(), refused: Vec::new() }
     }
 
     /// The value of a key. A key without a value counts as absent, because its content may be commented out.
@@ -43,9 +43,9 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Declares keys that are documented but not implemented yet. They are errors, because they would have no effect.
-    pub(crate) fn planned(&mut self, keys: &[&'static str]) {
-        self.planned.extend_from_slice(keys);
+    /// Declares keys that are errors although people may expect them here, with the reason and what to do.
+    pub(crate) fn refuse(&mut self, keys: &[&'static str], reason: &'static str, hint: &'static str) {
+        self.refused.extend(keys.iter().map(|key| (*key, reason, hint)));
     }
 
     /// Reports every key that was not requested.
@@ -60,8 +60,8 @@ impl<'a> Fields<'a> {
     fn unknown(&self, key: &NodeKey) -> Diagnostic {
         let place = self.reader.context.document.place(key.span.clone());
         let path = join(&self.reader.path, &key.text);
-        if self.planned.contains(&key.text.as_str()) {
-            return Diagnostic::error(format!("`{path}` is not supported yet")).at(place).hint("remove it");
+        if let Some((_, reason, hint)) = self.refused.iter().find(|(refused, ..)| *refused == key.text) {
+            return Diagnostic::error(format!("`{path}` {reason}")).at(place).hint(*hint);
         }
         let hint = match nearest(&key.text, self.known.iter().copied()) {
             Some(known) => format!("did you mean `{known}`?"),

@@ -157,6 +157,14 @@ impl HttpFront {
         }
     }
 
+    /// Answers the requests that are still running: there is no time left for them.
+    pub fn end_requests(&self) {
+        self.server.gateway.end_time();
+        for session in self.sessions.all() {
+            session.in_flight.cancel_all();
+        }
+    }
+
     /// Ends every session: finishes its streams, cancels its calls and deletes its stored values.
     pub async fn end_sessions(&self) {
         let sessions = self.sessions.remove_where(|_| true);

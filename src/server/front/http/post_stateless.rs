@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::backend::Cancellation;
-use crate::fiber::{CommonDelay, boxed_in_place};
+use crate::fiber::boxed_in_place;
 use crate::server::client::sink::{MessageQueue, MessageSink};
 use crate::server::client::state::Client;
 use crate::server::front::authenticator::Caller;
@@ -75,7 +75,7 @@ impl HttpFront {
         let sink = if accepts.events { MessageSink::Queue(queue) } else { MessageSink::Discard };
         let cancel = Cancellation::default();
         let guard = cancel.token().clone().drop_guard();
-        let delay = self.stream_delay.clone();
+        let front = Arc::clone(&self);
         // The HTTP status may depend on the surface, so no event stream begins before the surface is made.
         let ready = match Method::parse(&request.method, client.revision) {
             // Lists fetch what has expired before they take the surface.
@@ -110,32 +110,36 @@ impl HttpFront {
         });
         let answer: AnswerFuture = Box::into_pin(answer);
         let answering = PendingAnswer { id, listens, answer, messages, outlet, overrun, _cancel: guard };
-        if accepts.events { answering.reply(&delay).await } else { answering.single().await }
+        if accepts.events { answering.reply(front).await } else { answering.single(&front).await }
     }
 }
 
 impl PendingAnswer {
     /// Replies with a single JSON response.
-    async fn single(mut self) -> HttpReply {
-        let outcome = (&mut self.answer).await;
+    async fn single(mut self, front: &HttpFront) -> HttpReply {
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut self.answer => outcome,
+            () = front.server.gateway.out_of_time() => Some(Err(methods::stopped())),
+        };
         self.json_response(outcome)
     }
 
     /// Replies with a JSON response if the outcome arrives before any message, otherwise with an event stream.
-    async fn reply(mut self, delay: &CommonDelay) -> HttpReply {
+    async fn reply(mut self, front: Arc<HttpFront>) -> HttpReply {
         let first = tokio::select! {
             biased;
             outcome = &mut self.answer => {
                 // Messages that were sent before the outcome must reach the client before it.
                 match self.messages.try_recv() {
                     Err(_) => return self.json_response(outcome),
-                    Ok(first) => return self.stream(Some(first), Some(outcome)),
+                    Ok(first) => return self.stream(front, Some(first), Some(outcome)),
                 }
             }
             Some(first) = self.messages.recv() => Some(first),
-            () = delay.elapsed() => None,
+            () = front.stream_delay.elapsed() => None,
         };
-        self.stream(first, None)
+        self.stream(front, first, None)
     }
 
     /// A single JSON response with the HTTP status of the outcome.
@@ -145,7 +149,12 @@ impl PendingAnswer {
     }
 
     /// An event stream with the messages so far, the following messages, and the outcome as its last event.
-    fn stream(self, first: Option<OutboundMessage>, outcome: Option<MethodOutcome>) -> HttpReply {
+    fn stream(
+        self,
+        front: Arc<HttpFront>,
+        first: Option<OutboundMessage>,
+        outcome: Option<MethodOutcome>,
+    ) -> HttpReply {
         let (frames, receiver) = mpsc::channel(QUEUE_CAPACITY);
         tokio::spawn(async move {
             let overrun = self.overrun.clone();
@@ -153,7 +162,7 @@ impl PendingAnswer {
                 // The client closed the stream: dropping the other branch cancels the request.
                 () = frames.closed() => {}
                 () = overrun.cancelled() => tracing::info!("ended an event stream: the client reads too slowly"),
-                () = self.feed(&frames, first, outcome) => {}
+                () = self.feed(&front, &frames, first, outcome) => {}
             }
         });
         HttpReply::events(receiver)
@@ -161,6 +170,7 @@ impl PendingAnswer {
 
     async fn feed(
         mut self,
+        front: &HttpFront,
         frames: &mpsc::Sender<OutboundMessage>,
         first: Option<OutboundMessage>,
         outcome: Option<MethodOutcome>,
@@ -175,6 +185,7 @@ impl PendingAnswer {
                     biased;
                     Some(message) = self.messages.recv() => send(frames, message).await,
                     outcome = &mut self.answer => break outcome,
+                    () = front.server.gateway.out_of_time() => break Some(Err(methods::stopped())),
                 }
             },
         };

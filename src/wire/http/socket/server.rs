@@ -1,6 +1,7 @@
 //! Serves HTTP/1.1 on a Unix socket.
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::wire::http::body::{self, BodyError};
 use crate::wire::http::listener::{BODY_TIMEOUT, HttpReply, into_response};
@@ -56,16 +59,29 @@ pub trait SocketService: Send + Sync + 'static {
     fn handle(self: Arc<Self>, request: SocketRequest) -> BoxFuture<'static, HttpReply>;
 }
 
-/// Serves until the future is dropped; connections end with the requests that run on them.
-pub async fn serve_socket<S: SocketService>(listener: UnixListener, service: Arc<S>, max_body: usize) {
+/// Serves until `stop`, then lets running responses finish.
+pub async fn serve_socket<S: SocketService>(
+    listener: UnixListener,
+    service: Arc<S>,
+    max_body: usize,
+    stop: CancellationToken,
+) {
     let (permits, outbound) = (Arc::new(Semaphore::new(MAX_CONNECTIONS)), OutboundBudget::default());
+    let connections = TaskTracker::new();
     loop {
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
-        match listener.accept().await {
+        let accepted = async {
+            let permit = Arc::clone(&permits).acquire_owned().await;
+            (permit, listener.accept().await)
+        };
+        let (permit, accepted) = tokio::select! {
+            accepted = accepted => accepted,
+            () = stop.cancelled() => break,
+        };
+        match accepted {
             Ok((stream, _)) => {
-                let (service, connection) = (Arc::clone(&service), outbound.connection());
-                tokio::spawn(async move {
-                    serve(stream, service, connection, max_body).await;
+                let (service, connection, stop) = (Arc::clone(&service), outbound.connection(), stop.clone());
+                connections.spawn(async move {
+                    serve(stream, service, connection, max_body, stop).await;
                     drop(permit);
                 });
             }
@@ -75,6 +91,8 @@ pub async fn serve_socket<S: SocketService>(listener: UnixListener, service: Arc
             }
         }
     }
+    connections.close();
+    connections.wait().await;
 }
 
 async fn serve<S: SocketService>(
@@ -82,6 +100,7 @@ async fn serve<S: SocketService>(
     service: Arc<S>,
     connection: Arc<OutboundConnection>,
     max_body: usize,
+    stop: CancellationToken,
 ) {
     let (refusal, uid) = (service.refusal(&stream), stream.peer_cred().ok().map(|peer| peer.uid()));
     let outlet = Arc::clone(&connection);
@@ -98,8 +117,16 @@ async fn serve<S: SocketService>(
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), respond));
+    let served = async {
+        tokio::select! {
+            ended = serving.as_mut() => return ended,
+            () = stop.cancelled() => serving.as_mut().graceful_shutdown(),
+        }
+        serving.await
+    };
     tokio::select! {
-        ended = builder.serve_connection(TokioIo::new(stream), respond) => {
+        ended = served => {
             if let Err(error) = ended {
                 tracing::debug!(%error, "a connection to the control socket failed");
             }
