@@ -156,13 +156,13 @@ async fn the_first_list_waits_longer_for_a_server_that_is_known_to_list_by_capab
     let script = format!("sleep \"$(cat {})\"; exec \"$0\" \"$@\"", directory.path().join("seconds").display());
     let server = noting(&directory, &script, &fake_backend(["--era", "legacy", "--form-tool", "--only", "echo"]));
     let proxy = Proxy::new(&Config::new().server("fake", &server)).http().await;
-    let mut form = session(&proxy, FORM).await;
+    let mut form = session(&proxy, r#"{"elicitation":{"form":{},"url":{}}}"#).await;
     let listed = async { while tools(&mut form).await != ["echo", "with_form"] {} };
     within("the tool for those who can be asked", &proxy.program.stderr, listed).await;
     let world = proxy.world;
     drop(proxy.program);
     directory.write("seconds", "3");
     let proxy = world.http().await;
-    let mut both = session(&proxy, r#"{"elicitation":{"form":{}},"sampling":{}}"#).await;
-    assert_eq!(tools(&mut both).await, ["echo", "with_form"], "of a set that nobody had before");
+    let mut other = session(&proxy, FORM).await;
+    assert_eq!(tools(&mut other).await, ["echo", "with_form"], "of a set that nobody had before");
 }

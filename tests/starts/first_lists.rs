@@ -23,7 +23,7 @@ async fn second_start(config: &Config) -> Proxy {
 }
 
 fn one_hangs() -> Config {
-    Config::new().server("never", &hanging()).server("fast", &with_tools("pid"))
+    Config::new().server_with("never", &hanging(), json!({"startTimeout": "1h"})).server("fast", &with_tools("pid"))
 }
 
 /// Lists wait: another request is answered, and the list is not.
@@ -61,7 +61,7 @@ async fn a_server_that_hung_and_starts_now_is_announced() {
 async fn a_new_or_edited_server_is_waited_for() {
     let world = second_start(&one_hangs()).await;
     let edited = Config::new()
-        .server_with("never", &hanging(), json!({"startTimeout": "1h"}))
+        .server_with("never", &hanging(), json!({"startTimeout": "2h"}))
         .server("fast", &with_tools("pid"));
     world.directory.write("proxy.yaml", &with_first_list(&edited, "1h"));
     let mut proxy = start(world).await;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::process::{Child, Command};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{hanging, with_tools};
 use crate::support::config::Config;
@@ -102,7 +102,7 @@ async fn from_the_second_start_on_servers_that_hang_or_die_delay_nobody() {
         command
     };
     let config = config
-        .server("hangs", &hanging())
+        .server_with("hangs", &hanging(), json!({"startTimeout": "1h"}))
         .server("dead", &dead("exit 1"))
         .server("broken", &dead("echo no key >&2; sleep 0.1; exit 2"));
     let text = |first_list: &str| config.clone().section(&format!("serve: {{firstList: {first_list}}}")).text();
