@@ -163,7 +163,9 @@ impl Connector {
             () = process.overdue(limit) => None,
         };
         if let Some(outcome) = outcome {
-            memory.timeouts = 0;
+            if outcome.is_ok() {
+                memory.timeouts = 0;
+            }
             return outcome;
         }
         // A URL that does not answer does nothing that more time would help.
