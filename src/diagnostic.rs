@@ -186,7 +186,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&word.to_lowercase(), &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count() / 4)
+        // A name of one letter is near to everything that is short.
+        .filter(|(distance, candidate)| candidate.chars().count() > 1 && *distance <= 1 + candidate.chars().count() / 4)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -209,5 +210,6 @@ mod tests {
     fn only_near_words_are_suggested() {
         assert_eq!(nearest("comand", ["command", "args"]), Some("command"));
         assert_eq!(nearest("zebra", ["command", "args"]), None);
+        assert_eq!(nearest("xs", ["x", "y"]), None);
     }
 }

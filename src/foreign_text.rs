@@ -12,15 +12,47 @@ const HIDDEN: &str = r"[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point
 
 /// The text with every hidden character written as an escape such as `\u{202e}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
+    replaced(text, |hidden| hidden.escape_unicode().to_string())
+}
+
+/// The text with every hidden character replaced.
+fn replaced<'t>(text: &'t str, escape: impl Fn(&str) -> String) -> Cow<'t, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return text.into();
     }
     static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
     match PATTERN.get_or_init(|| Regex::new(HIDDEN).ok()) {
-        Some(pattern) => pattern.replace_all(text, |hidden: &Captures<'_>| hidden[0].escape_unicode().to_string()),
+        Some(pattern) => pattern.replace_all(text, |hidden: &Captures<'_>| escape(&hidden[0])),
         // Cannot happen, as the test shows. Then everything that is not printable ASCII is escaped.
-        None => text.escape_default().to_string().into(),
+        None => {
+            text.chars()
+                .map(|letter| {
+                    if matches!(letter, ' '..='~') {
+                        letter.to_string()
+                    } else {
+                        escape(letter.encode_utf8(&mut [0; 4]))
+                    }
+                })
+                .collect()
+        }
     }
+}
+
+/// JSON with every hidden character written as an escape such as `\u202e`, which means the same.
+pub fn json_visible(json: &str) -> Cow<'_, str> {
+    replaced(json, |hidden| {
+        let mut units = [0; 2];
+        hidden
+            .chars()
+            .flat_map(|letter| letter.encode_utf16(&mut units).to_vec())
+            .map(|unit| format!("\\u{unit:04x}"))
+            .collect()
+    })
+}
+
+/// Whether a text has hidden characters.
+pub fn has_hidden(text: &str) -> bool {
+    matches!(visible(text), Cow::Owned(_))
 }
 
 /// The beginning of a text of others, in the backticks of our own texts.
@@ -45,6 +77,14 @@ mod tests {
         ] {
             assert_eq!(visible(text), seen);
         }
+    }
+
+    #[test]
+    fn json_means_the_same_when_hidden_characters_are_written_out() {
+        let text = "\"a\u{202e}b\u{e0041}é\"";
+        let seen = json_visible(text);
+        assert_eq!(seen, r#""a\u202eb\udb40\udc41é""#);
+        assert_eq!(serde_json::from_str::<String>(&seen).unwrap(), serde_json::from_str::<String>(text).unwrap());
     }
 
     #[test]

@@ -5,6 +5,11 @@
 
 // Layer 0
 
+// Regular expressions whose matching has a bound.
+pub mod bounded_regex;
+
+// Layer 1
+
 // Exponential backoff.
 pub mod backoff;
 // The local socket of a running proxy: where it is, and who may use it.
@@ -24,21 +29,21 @@ pub mod seal;
 // Notices when files change.
 pub mod watch;
 
-// Layer 1
+// Layer 2
 
 // Handlers as fibers on a few worker threads, and everything else that schedules them.
 pub mod fiber;
 // Plain data: definitions, backends, results, principals, owners, secrets.
 pub mod model;
 
-// Layer 2
+// Layer 3
 
 // Rate limits, journals and script state, in memory or in Redis.
 pub mod store;
 // I/O for local tools: commands, requests, databases, files; within declared permissions.
 pub mod host_io;
 
-// Layer 3
+// Layer 4
 
 // MCP on the wire: messages, stdio, HTTP, event streams, revisions, headers.
 pub mod wire;
@@ -49,7 +54,7 @@ pub mod config;
 // Tools as typed functions: TypeScript, Starlark, JSON Schema.
 pub mod typings;
 
-// Layer 4
+// Layer 5
 
 // Who calls: the tokens that clients show, and the keys of their issuers.
 pub mod bearer;
@@ -66,46 +71,46 @@ pub mod search;
 // What is counted and recorded of every request.
 pub mod telemetry;
 
-// Layer 5
+// Layer 6
 
 // The functions of the script language, in folders by purpose, in one list (`globals.rs`).
 pub mod builtins;
 
-// Layer 6
+// Layer 7
 
 // Local tools in Starlark; a kind of backend.
 pub mod extension;
 // What one run of the session script publishes.
 pub mod surface;
 
-// Layer 7
+// Layer 8
 
 // A call of a published item: RequestContext, `on_request`, handlers, dispatch.
 pub mod calls;
 
-// Layer 8
+// Layer 9
 
 // A Config into a running proxy, and its reloads.
 pub mod gateway;
 
-// Layer 9
+// Layer 10
 
 // The MCP server that clients connect to.
 pub mod server;
 // Tools for script authors: lints, checks, tests, backtests, language server, prompt.
 pub mod author;
 
-// Layer 10
+// Layer 11
 
 // What the user of a proxy does with it beside MCP, in its process or over its control socket.
 pub mod admin;
 
-// Layer 11
+// Layer 12
 
 // The page of `proxy console`: a client of the control socket.
 pub mod console;
 
-// Layer 12
+// Layer 13
 
 // One file per subcommand; the only module that prints.
 pub mod cli;

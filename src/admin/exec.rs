@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::find;
 use super::operator::{Operator, UseError};
 use crate::config::CodeMode;
 use crate::json::{Raw, raw};
@@ -22,6 +23,10 @@ const TOOL: &str = "execute_tool_script";
 impl Operator {
     /// Runs a script. Returns a tool result, which may be an error.
     pub async fn exec(&self, script: &str, data: &Value, limits: &CodeMode) -> Result<Raw, UseError> {
+        // A process that has just started has yet to find out what the tools mean; whoever searches waits for it.
+        if script.contains("search_tools") {
+            find::settle(&self.surface).await;
+        }
         if self.surface.tool(TOOL).is_some() {
             let params = json!({"name": TOOL, "arguments": {"script": script, "data": data}});
             return self.use_item(ItemKind::Tool, TOOL, raw(&params)).await;

@@ -62,6 +62,13 @@ pub async fn find(
     found.await.map_err(|error| error.to_string())
 }
 
+/// Waits until searches go by meaning, for as long as [`find`] does.
+pub(super) async fn settle(surface: &Arc<Surface>) {
+    let shared = surface.search_index();
+    // Fails only if the search crashed, which the search itself will say.
+    let _ = tokio::task::spawn_blocking(move || shared.ready().settle(EMBEDDING_WAIT, &|_, _| {})).await;
+}
+
 /// The names of the tools that [`find`] searches.
 pub fn searchable(surface: &Arc<Surface>) -> BTreeSet<String> {
     surface.search_index().tools().map(|tool| tool.definition.key().to_owned()).collect()

@@ -17,6 +17,7 @@ mod recorded_calls;
 mod recording;
 mod report;
 mod script_report;
+mod server_call;
 mod watching;
 
 pub use api::{ControlApi, LogsProvider, SOURCE_HEADER};
@@ -30,3 +31,4 @@ pub use recorded_calls::{
     CallDetails, CallSummary, EventDetails, RefusalSummary, ServerCallDetails, ServerCallSummary, ShownText,
 };
 pub use report::{ReportedItem, SurfaceReport};
+pub use server_call::{ServerCallOutcome, ServerCallRequest};

@@ -13,9 +13,9 @@ mod per_person;
 mod log_in_tests;
 
 pub use call::{
-    Answer, Backend, BackendCall, CacheHint, CallError, Cancellation, ConnectedBackend, LocalBackend, MissingLists,
-    Peer, PerPersonBackend, PersonBackend, Question, Subscriber, Subscription, TASKS_EXTENSION, TimeLimit,
-    UpdateListener,
+    Answer, Attribution, Backend, BackendCall, CacheHint, CallError, Cancellation, ConnectedBackend, LocalBackend,
+    MissingLists, Peer, PerPersonBackend, PersonBackend, Question, Subscriber, Subscription, TASKS_EXTENSION,
+    TimeLimit, UpdateListener,
 };
 pub use connection::{Audience, Cache, CredentialsSource, Environment, SoleClient, StartPolicy, StartSlots};
 pub use handle::{Handle, ServerLoad, StopOnDrop, forbidden_input_request, start, wants_more};

@@ -39,6 +39,19 @@ impl<T> TokenCache<T> {
         (now < *until).then(|| Arc::clone(value))
     }
 
+    /// Whether a token was in here, even if its time is over.
+    pub(super) fn has_seen(&self, digest: &TokenDigest) -> bool {
+        self.0.lock().tokens.contains_key(digest)
+    }
+
+    /// Forgets a token that is no longer good.
+    pub(super) fn forget(&self, digest: &TokenDigest) {
+        let mut cached = self.0.lock();
+        if cached.tokens.remove(digest).is_some() {
+            cached.order.retain(|known| known != digest);
+        }
+    }
+
     pub(super) fn insert(&self, digest: TokenDigest, value: Arc<T>, until: SystemTime) {
         let mut cached = self.0.lock();
         if cached.tokens.insert(digest, (value, until)).is_none() {
@@ -65,6 +78,7 @@ mod tests {
         cache.insert(digest("a"), Arc::new(1), soon);
         assert_eq!(cache.get(&digest("a"), now).as_deref(), Some(&1));
         assert_eq!(cache.get(&digest("a"), soon), None);
+        assert!(cache.has_seen(&digest("a")) && !cache.has_seen(&digest("b")));
         assert_eq!(cache.get(&digest("b"), now), None);
         for number in 0..MAX_TOKENS {
             cache.insert(digest(&number.to_string()), Arc::new(number), later);

@@ -1,10 +1,10 @@
 //! Verifies tokens.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
 use super::claims::{self, Demands};
 use super::error::TokenError;
@@ -12,6 +12,7 @@ use super::introspection::introspect;
 use super::issuer::Issuer;
 use super::jwt::{self, Jwt};
 use super::keys::IssuerKeys;
+use super::question_queue::QuestionQueue;
 use super::resource::Resource;
 use super::token_cache::{TokenCache, TokenDigest, digest};
 use super::user::user;
@@ -19,13 +20,12 @@ use crate::config::{Authentication, Introspection, IssuerConfig};
 use crate::model::{Principal, Realm};
 use crate::wire::http::Fetcher;
 
-/// How many questions about tokens an issuer gets at once.
-const MAX_QUESTIONS: usize = 16;
-
 const UNKNOWN_ISSUER: TokenError = TokenError::Invalid("the issuer of the token is not accepted");
 
 /// How long a token waits for its turn to be introspected.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an issuer is not asked again about a token that is not active.
+const REFUSED_FOR: Duration = Duration::from_secs(10);
 /// How long a stream goes on without asking the issuer about its opaque token again.
 const MAX_UNASKED: Duration = Duration::from_secs(10 * 60);
 
@@ -49,7 +49,9 @@ pub struct TokenVerifier {
     resource: Resource,
     fetcher: Arc<Fetcher>,
     verified: TokenCache<VerifiedToken>,
-    questions: Semaphore,
+    /// Opaque tokens that no issuer accepts. Apart from the others, whom any number of them must not displace.
+    refused: TokenCache<TokenError>,
+    questions: QuestionQueue,
 }
 
 impl TokenVerifier {
@@ -79,7 +81,8 @@ impl TokenVerifier {
             resource: resource.clone(),
             fetcher,
             verified: TokenCache::default(),
-            questions: Semaphore::new(MAX_QUESTIONS),
+            refused: TokenCache::default(),
+            questions: QuestionQueue::default(),
         }))
     }
 
@@ -95,18 +98,80 @@ impl TokenVerifier {
         verified.keys.is_none_or(|keys| keys == issuer.keys.generation()).then_some(verified)
     }
 
-    pub async fn verify(&self, token: &str) -> Result<Arc<VerifiedToken>, TokenError> {
+    /// Whether only an issuer can say what a token is, and guessing one is possible.
+    pub fn is_opaque(token: &str) -> bool {
+        !Jwt::is_one(token)
+    }
+
+    /// Verifies a token that somebody at this address has shown.
+    pub async fn verify(&self, token: &str, peer: Option<IpAddr>) -> Result<Arc<VerifiedToken>, TokenError> {
         if token.len() > jwt::MAX_BYTES {
             return Err(TokenError::Invalid("the token is too large"));
         }
         if Jwt::is_one(token) {
             return self.verify_jwt(token).await;
         }
-        let asked = self.issuers.iter().find_map(|issuer| Some((issuer, issuer.config.introspection.as_ref()?)));
-        match asked {
-            Some((issuer, settings)) => self.ask(issuer, settings, token).await,
-            None => Err(TokenError::Invalid("the token is not a JWT")),
+        let asked = self.asked_about(token);
+        if asked.is_empty() {
+            return Err(TokenError::Invalid("the token is not a JWT"));
         }
+        let digest = digest(token);
+        self.refused_before(&digest)?;
+        let verified = self.verify_opaque(&asked, token, digest, peer).await;
+        if let Err(invalid @ TokenError::Invalid(_)) = &verified {
+            self.verified.forget(&digest);
+            self.refused.insert(digest, Arc::new(invalid.clone()), SystemTime::now() + REFUSED_FOR);
+        }
+        verified
+    }
+
+    /// Fails if no issuer accepted the token just now.
+    fn refused_before(&self, digest: &TokenDigest) -> Result<(), TokenError> {
+        match self.refused.get(digest, SystemTime::now()) {
+            Some(refused) => Err(TokenError::clone(&refused)),
+            None => Ok(()),
+        }
+    }
+
+    /// The issuers that may know an opaque token: those whose prefix it has, or else those without one.
+    fn asked_about(&self, token: &str) -> Vec<(&Issuer, &Introspection)> {
+        let issuers = self.issuers.iter().filter_map(|issuer| Some((issuer, issuer.config.introspection.as_ref()?)));
+        let (prefixed, others): (Vec<_>, Vec<_>) = issuers.partition(|(_, settings)| settings.prefix.is_some());
+        let has_prefix = |settings: &Introspection| {
+            settings.prefix.as_ref().is_some_and(|prefix| token.starts_with(prefix.as_str()))
+        };
+        let prefixed: Vec<_> = prefixed.into_iter().filter(|(_, settings)| has_prefix(settings)).collect();
+        if prefixed.is_empty() { others } else { prefixed }
+    }
+
+    /// Asks the issuers in turn until one says that the token is active.
+    async fn verify_opaque(
+        &self,
+        asked: &[(&Issuer, &Introspection)],
+        token: &str,
+        digest: TokenDigest,
+        peer: Option<IpAddr>,
+    ) -> Result<Arc<VerifiedToken>, TokenError> {
+        let place = self.questions.wait(peer, self.verified.has_seen(&digest));
+        let Ok(_place) = tokio::time::timeout(QUESTION_TIMEOUT, place).await else {
+            return Err(TokenError::Unavailable { retry_after: QUESTION_TIMEOUT });
+        };
+        // Somebody may have asked meanwhile.
+        self.refused_before(&digest)?;
+        if let Some(verified) = self.known_digest(&digest) {
+            return Ok(verified);
+        }
+        let mut reason = TokenError::Invalid("the token is not active");
+        for (issuer, settings) in asked {
+            match self.ask(issuer, settings, token, digest).await {
+                Ok(verified) => return Ok(verified),
+                // It may be a token of the issuer that does not answer.
+                Err(unavailable @ TokenError::Unavailable { .. }) => reason = unavailable,
+                Err(invalid) if matches!(reason, TokenError::Invalid(_)) => reason = invalid,
+                Err(_) => {}
+            }
+        }
+        Err(reason)
     }
 
     async fn verify_jwt(&self, token: &str) -> Result<Arc<VerifiedToken>, TokenError> {
@@ -141,15 +206,8 @@ impl TokenVerifier {
         issuer: &Issuer,
         settings: &Introspection,
         token: &str,
+        digest: TokenDigest,
     ) -> Result<Arc<VerifiedToken>, TokenError> {
-        let busy = TokenError::Unavailable { retry_after: QUESTION_TIMEOUT };
-        let permit = tokio::time::timeout(QUESTION_TIMEOUT, self.questions.acquire()).await;
-        let Ok(_permit) = permit else { return Err(busy) };
-        let digest = digest(token);
-        // Somebody may have asked meanwhile.
-        if let Some(verified) = self.known_digest(&digest) {
-            return Ok(verified);
-        }
         let found = introspect(&self.fetcher, &issuer.config, settings, token).await?;
         let demands = Demands { issuer: false, audience: settings.require_audience, expiry: false };
         let now = SystemTime::now();

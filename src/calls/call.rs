@@ -68,11 +68,11 @@ impl Calls {
     pub async fn item(&self, request: &RequestContext, call: ItemCall) -> Result<Raw, CallError> {
         let outcome = self.checked_item(request, call).await;
         if let Some(recording) = &request.recording {
-            // An error result is how most scripts refuse a call after a rate limit was exceeded.
-            if let (true, Ok(result)) = (recording.is_rate_limited(), &outcome)
+            // An error result is how most scripts refuse a call after a limit was exceeded or nobody approved.
+            if let (Some(reason), Ok(result)) = (recording.refusal_of_script(), &outcome)
                 && call_outcome::of_result(result) == CallOutcome::ToolError
             {
-                recording.refused(RefusalReason::RateLimit, || None, &error_text(result));
+                recording.refused(reason, || None, &error_text(result));
             }
             recording.note(|noted| {
                 let (counted, result) = (call_outcome::of_call(outcome.as_ref()), outcome.as_ref().ok().cloned());

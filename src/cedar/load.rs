@@ -157,11 +157,19 @@ fn distinct(mut policies: Vec<LoadedPolicy>) -> Vec<LoadedPolicy> {
     policies
 }
 
+/// Whether a policy ends before the place of an error, or before the word there that begins the next one.
+fn misses_semicolon(before: &str) -> bool {
+    let before = before.trim_end();
+    let begun = ["permit", "forbid"].iter().find_map(|word| before.strip_suffix(word));
+    begun.unwrap_or(before).trim_end().ends_with([')', '}'])
+}
+
 fn syntax_errors(error: &DetailedError, shown: &str, source: &Arc<str>) -> Vec<Diagnostic> {
     let all = std::iter::once(error).chain(&error.related);
     let problems = all.map(|error| {
         let label = error.source_locations.first();
         let span = label.map_or(0..0, |label| label.loc.start..label.loc.end);
+        let is_unfinished = misses_semicolon(source.get(..span.start).unwrap_or_default());
         let mut problem = Diagnostic::error(format!("invalid Cedar policy: {}", error.message)).at(Location::new(
             shown,
             Arc::clone(source),
@@ -169,6 +177,8 @@ fn syntax_errors(error: &DetailedError, shown: &str, source: &Arc<str>) -> Vec<D
         ));
         if let Some(help) = &error.help {
             problem = problem.hint(help.clone());
+        } else if is_unfinished {
+            problem = problem.hint("every policy ends with `;`: is it missing before this?");
         }
         problem
     });

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
 
 use commands::ProxyCommand;
+use failure::CommandFailure;
 use logging::LogArgs;
 
 /// A programmable MCP proxy: one endpoint in front of all your MCP servers
@@ -57,7 +58,7 @@ pub fn run() -> ExitCode {
     let outcome = cli.command.run();
     // Writes the rest of the log, so that the reason of a failure comes last.
     drop(log);
-    match outcome {
+    match outcome.and_then(|()| output::finish().map_or(Ok(()), |problem| Err(CommandFailure::failed(problem)))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::ColorChoice;
 
 use crate::diagnostic::Diagnostic;
-use crate::foreign_text::visible;
+use crate::foreign_text::{json_visible, visible};
 
 /// What the arguments say about all output.
 struct Settings {
@@ -30,14 +30,34 @@ pub(super) fn is_quiet() -> bool {
     SETTINGS.get().is_some_and(|settings| settings.quiet)
 }
 
+/// Why standard output could not be written, the first time.
+static FAILURE: OnceLock<String> = OnceLock::new();
+
 /// Prints a text of the proxy itself, which may contain colours, or a foreign text that has been made harmless.
 pub(super) fn out(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    line(text);
 }
 
 /// Like [`out`], for a command that prints until nobody reads any more. Returns false then.
 pub(super) fn line(text: &str) -> bool {
-    writeln!(std::io::stdout().lock(), "{text}").is_ok()
+    written(writeln!(std::io::stdout().lock(), "{text}"))
+}
+
+/// Remembers why something was not printed. Whoever closes a pipe has read enough, but a full disk is a failure.
+fn written(outcome: std::io::Result<()>) -> bool {
+    if let Err(error) = &outcome
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        let _ = FAILURE.set(error.to_string());
+    }
+    outcome.is_ok()
+}
+
+/// Writes the rest, and says why the results of the command are not where they should be.
+pub(super) fn finish() -> Option<Diagnostic> {
+    written(std::io::stdout().lock().flush());
+    let reason = FAILURE.get()?;
+    Some(Diagnostic::error(format!("cannot write to standard output: {reason}")))
 }
 
 /// Whether the last that was printed on standard error is a diagnostic.
@@ -74,7 +94,7 @@ pub(super) fn text(text: &str) {
 
 /// Prints bytes as they are.
 pub(super) fn bytes(bytes: &[u8]) {
-    let _ = std::io::stdout().lock().write_all(bytes);
+    written(std::io::stdout().lock().write_all(bytes));
 }
 
 /// Whether standard output is a terminal.
@@ -159,24 +179,7 @@ pub(super) fn harmless(diagnostic: &Diagnostic) -> Diagnostic {
 /// Prints JSON. For a terminal, what would not be visible is written as an escape of JSON.
 pub(super) fn json(value: &impl serde::Serialize) {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    if is_terminal() { out(&escaped_json(&text)) } else { out(&text) }
-}
-
-/// JSON in which what would not be visible is written as an escape.
-pub(super) fn escaped_json(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        let mut buffer = [0; 4];
-        let plain: &str = letter.encode_utf8(&mut buffer);
-        if visible(plain) == plain {
-            escaped.push(letter);
-        } else {
-            let units =
-                letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
-            escaped.push_str(&units);
-        }
-    }
-    escaped
+    if is_terminal() { out(&json_visible(&text)) } else { out(&text) }
 }
 
 #[cfg(test)]
@@ -187,15 +190,6 @@ mod tests {
     fn foreign_text_stays_on_its_line() {
         assert_eq!(one_line("a\nb\r\tc\u{1b}[2J\u{202e}"), "a\\nb\\u{d} c\\u{1b}[2J\\u{202e}");
         assert_eq!(one_line("plain"), "plain");
-    }
-
-    #[test]
-    fn escaped_json_is_the_same_json() {
-        let value = serde_json::json!({"a\u{202e}": "\u{1b}[2J\u{9b}\u{e0041} é\n"});
-        let text = serde_json::to_string_pretty(&value).unwrap();
-        let escaped = escaped_json(&text);
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
-        assert!(!escaped.contains(['\u{202e}', '\u{9b}', '\u{e0041}']) && escaped.contains('é'), "{escaped}");
     }
 
     #[test]

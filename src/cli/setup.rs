@@ -19,9 +19,9 @@ const HEADING: &str = "Servers and script";
 /// Options that select the servers and the session script.
 #[derive(Debug, Default, Args)]
 pub(super) struct SourceArgs {
-    /// Config file [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json, then ~/.config/proxy]
+    /// Config file; repeatable: later files win [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json, then ~/.config/proxy]
     #[arg(short, long, value_name = "FILE", help_heading = HEADING)]
-    pub(super) config: Option<PathBuf>,
+    pub(super) config: Vec<PathBuf>,
     /// Add a server: NAME="COMMAND ARGS" or NAME=URL; repeatable
     #[arg(long = "server", value_name = "NAME=TARGET", help_heading = HEADING)]
     servers: Vec<String>,
@@ -52,7 +52,7 @@ pub(super) struct LoadedConfig {
 impl SourceArgs {
     pub(super) fn of_file(file: &Path) -> Self {
         SourceArgs {
-            config: Some(file.to_owned()),
+            config: vec![file.to_owned()],
             servers: Vec::new(),
             env: Vec::new(),
             extensions: Vec::new(),
@@ -62,7 +62,7 @@ impl SourceArgs {
     }
 
     /// The servers of a file and of the command line.
-    pub(super) fn of_servers(config: Option<PathBuf>, servers: Vec<String>) -> Self {
+    pub(super) fn of_servers(config: Vec<PathBuf>, servers: Vec<String>) -> Self {
         SourceArgs { config, servers, ..SourceArgs::default() }
     }
 
@@ -89,20 +89,22 @@ impl SourceArgs {
         let folder = std::env::current_dir()?;
         let quick = !self.servers.is_empty() || !self.extensions.is_empty();
         // With servers or extensions on the command line, a config file is used only if `--config` names it.
-        let path = if quick && self.config.is_none() {
-            None
+        let paths = if quick && self.config.is_empty() {
+            Vec::new()
         } else {
-            find_config(self.config.as_deref(), &folder, user_config_folder().as_deref())?
+            find_configs(&self.config, &folder, user_config_folder().as_deref())?
         };
-        let (mut config, warnings) = match &path {
-            // Messages show a file in the current folder by its relative name.
-            Some(path) => load_file(path.strip_prefix(&folder).unwrap_or(path))?,
-            None => (Config::default_for(&folder), Vec::new()),
+        // Messages show a file in the current folder by its relative name.
+        let paths: Vec<PathBuf> =
+            paths.into_iter().map(|path| path.strip_prefix(&folder).unwrap_or(&path).to_owned()).collect();
+        let (mut config, warnings) = match paths.is_empty() {
+            false => load_files(&paths)?,
+            true => (Config::default_for(&folder), Vec::new()),
         };
         self.apply(&mut config, &folder)?;
         logging::hide_secrets(&config);
-        let bundled = path.is_none() && !quick;
-        Ok((LoadedConfig { config, bundled, has_file: path.is_some() }, warnings))
+        let bundled = paths.is_empty() && !quick;
+        Ok((LoadedConfig { config, bundled, has_file: !paths.is_empty() }, warnings))
     }
 
     fn apply(&self, config: &mut Config, folder: &Path) -> Result<(), CommandFailure> {
@@ -139,9 +141,21 @@ pub(super) fn find_config(
     }
 }
 
-fn load_file(path: &Path) -> Result<(Config, Vec<Diagnostic>), CommandFailure> {
+/// The config files: those that the command names, or the only one in the default places.
+pub(super) fn find_configs(
+    named: &[PathBuf],
+    folder: &Path,
+    user_config_folder: Option<&Path>,
+) -> Result<Vec<PathBuf>, Diagnostic> {
+    if named.is_empty() {
+        return Ok(find_config(None, folder, user_config_folder)?.into_iter().collect());
+    }
+    named.iter().filter_map(|path| find_config(Some(path), folder, user_config_folder).transpose()).collect()
+}
+
+fn load_files(paths: &[PathBuf]) -> Result<(Config, Vec<Diagnostic>), CommandFailure> {
     let environment = |name: &str| std::env::var(name).ok();
-    config::load(path, &environment).map_err(CommandFailure::config)
+    config::load_files(paths, &environment).map_err(CommandFailure::config)
 }
 
 /// The absolute path of the folder that contains the file.

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::diagnostic::Diagnostic;
 
+use super::files::{ConfigFiles, read_include};
 use super::sections::aggregation::read_aggregation;
 use super::sections::audit::read_audit;
 use super::sections::auth::{missing_public_url, read_auth};
@@ -23,17 +24,24 @@ use super::sections::server::{
 use super::sections::session_script::read_session_init;
 use super::sections::store::{StoreAddress, read_store};
 use super::sections::telemetry::read_telemetry;
-use super::syntax::document::ConfigDocument;
+use super::syntax::document::{ConfigDocument, folder_of};
 use super::syntax::reader::{Fields, ReadContext, Shape, ValueReader};
 use super::syntax::substitute::VariableLookup;
 use super::{Config, ExtensionPath, SetSection};
 
-/// Loads a file: the config with its warnings, or all errors.
+/// Loads a file, and what it includes: the config with its warnings, or all errors.
 pub fn load(path: &Path, environment: &VariableLookup) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        vec![Diagnostic::error(format!("cannot read the config file `{}`: {error}", path.display()))]
-    })?;
-    load_text(path, &text, environment)
+    load_files(&[path.to_owned()], environment)
+}
+
+/// Loads several files as one config. Later ones win over earlier ones; the first one is what the config is known by.
+pub fn load_files(
+    paths: &[PathBuf],
+    environment: &VariableLookup,
+) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut files = ConfigFiles::new(environment);
+    paths.iter().for_each(|path| files.add(path));
+    load_document(paths, files)
 }
 
 /// Loads the text of a config file. `path` determines the format and the base of relative paths.
@@ -42,18 +50,29 @@ pub fn load_text(
     text: &str,
     environment: &VariableLookup,
 ) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let document = ConfigDocument::parse(path, text).map_err(|error| vec![error])?;
+    let mut files = ConfigFiles::new(environment);
+    files.add_text(path, text.to_owned());
+    load_document(&[path.to_owned()], files)
+}
+
+fn load_document(paths: &[PathBuf], files: ConfigFiles<'_>) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
+    if !files.problems.is_empty() {
+        return Err(files.problems);
+    }
     let used = RefCell::new(BTreeMap::new());
     let recorded = |name: &str| {
-        let value = environment(name);
+        let value = (files.environment)(name);
         used.borrow_mut().insert(name.to_owned(), value.clone());
         value
     };
-    let context = ReadContext::new(&document, &recorded);
-    let mut config = Config::default_for(&folder_of(path));
-    config.path = Some(path.to_owned());
+    let context = ReadContext::new(&files.document, &recorded);
+    let first = paths.first();
+    let mut config = Config::default_for(&first.map(|path| folder_of(path)).unwrap_or_default());
+    config.path = first.cloned();
+    config.files = paths.to_vec();
     read_sections(&context.root(), &mut config);
-    config.digest = Some(digest(text, &used.borrow(), &config));
+    let texts: Vec<&str> = files.read.texts.iter().filter_map(|(_, text)| text.as_deref()).collect();
+    config.digest = Some(digest(&texts.join("\0"), &used.borrow(), &config));
     let (errors, warnings): (Vec<_>, Vec<_>) = context.finish().into_iter().partition(Diagnostic::is_error);
     if errors.is_empty() { Ok((config, warnings)) } else { Err(errors) }
 }
@@ -74,25 +93,37 @@ pub(super) fn recorded() -> Vec<(String, Shape)> {
     context.recorded()
 }
 
-/// The files of environment variables that the config file names, also if it has errors.
-pub fn env_files_of(path: &Path, text: &str, environment: &VariableLookup) -> Vec<PathBuf> {
-    env_files(path, text, &folder_of(path), environment)
+/// Everything that a config is read from, also if it has errors: what is missing may be what has to change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConfigTexts {
+    /// The config files, and the files of variables that they name. `None` if a file cannot be read.
+    pub files: Vec<(PathBuf, Option<Vec<u8>>)>,
+    /// The folders in which `include` looks for files.
+    pub folders: Vec<PathBuf>,
 }
 
-/// The folder of a file, as an absolute path so that it also works for children with another working directory.
-fn folder_of(path: &Path) -> PathBuf {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    absolute.parent().map(Path::to_owned).unwrap_or_default()
+impl ConfigTexts {
+    pub fn read(paths: &[PathBuf], environment: &VariableLookup) -> Self {
+        let mut config = ConfigFiles::new(environment);
+        paths.iter().for_each(|path| config.add(path));
+        let named = env_files(&config.document, environment).into_iter().map(|file| {
+            let bytes = file.is_file().then(|| std::fs::read(&file).ok()).flatten();
+            (file, bytes)
+        });
+        let texts = config.read.texts.into_iter().map(|(file, text)| (file, text.map(String::into_bytes)));
+        ConfigTexts { files: texts.chain(named).collect(), folders: config.read.folders }
+    }
 }
 
 fn read_sections(root: &ValueReader, config: &mut Config) {
     let Some(mut fields) = root.fields() else { return };
-    let folder = config.folder.clone();
+    // Read with the files, before they were merged.
+    fields.read("include", read_include);
     read_all_servers(&mut fields, config);
-    if let Some((paths, watch)) = fields.read("extensions", |reader| read_extensions(reader, &folder)) {
+    if let Some((paths, watch)) = fields.read("extensions", read_extensions) {
         (config.extensions, config.watch_extensions) = (paths, watch);
     }
-    if let Some(session) = fields.read("sessionInit", |reader| read_session_init(reader, &folder)) {
+    if let Some(session) = fields.read("sessionInit", read_session_init) {
         config.session = session.script;
         config.params = session.params;
         config.set_sections.extend(session.set_section);
@@ -121,21 +152,21 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
     let unresolved = resolve_subject_issuers(&mut config.servers, &config.auth.issuers);
     unresolved.into_iter().for_each(|problem| root.report(problem));
     fields.set(&mut config.telemetry, "telemetry", read_telemetry);
-    config.audit = fields.read("audit", |reader| read_audit(reader, &folder));
-    config.cedar = fields.read("cedar", |reader| read_cedar(reader, &folder, &config.servers));
+    config.audit = fields.read("audit", read_audit);
+    config.cedar = fields.read("cedar", |reader| read_cedar(reader, &config.servers));
     fields.finish();
 }
 
 /// `mcpServers`, or `servers` and `inputs` as VS Code writes them.
 fn read_all_servers(fields: &mut Fields, config: &mut Config) {
     let [mcp_servers, servers, inputs] = ["mcpServers", "servers", "inputs"].map(|key| fields.get(key));
-    let defaults = fields.read("defaults", |reader| read_defaults(reader, &config.folder)).unwrap_or_default();
+    let defaults = fields.read("defaults", read_defaults).unwrap_or_default();
     if let (Some(_), Some(servers)) = (&mcp_servers, &servers) {
         servers
             .report(servers.problem("has the same meaning as `mcpServers`; keep only one of them").at(servers.place()));
     }
     for reader in [mcp_servers, servers].into_iter().flatten() {
-        config.servers.extend(read_servers(&reader, &defaults, &config.folder).unwrap_or_default());
+        config.servers.extend(read_servers(&reader, &defaults).unwrap_or_default());
         method_clashes(&config.servers).into_iter().for_each(|problem| reader.report(problem));
     }
     if let Some(inherited) = fields.read("inheritEnv", read_inherited) {
@@ -183,12 +214,12 @@ fn unsealed_log_ins(config: &Config) -> Vec<Diagnostic> {
     problems.collect()
 }
 
-fn read_extensions(reader: &ValueReader, folder: &Path) -> Option<(Vec<ExtensionPath>, bool)> {
+fn read_extensions(reader: &ValueReader) -> Option<(Vec<ExtensionPath>, bool)> {
     let mut fields = reader.fields()?;
     let paths = fields.read("paths", |paths| {
         paths.list(|item| {
             let written = item.word()?;
-            Some(ExtensionPath { path: folder.join(&written), written, place: Some(item.place()) })
+            Some(ExtensionPath { path: item.folder().join(&written), written, place: Some(item.place()) })
         })
     });
     let mut watch = true;
@@ -212,7 +243,7 @@ mod tests {
                 "3:5 unknown key `mcpServers.github.comand` (did you mean `command`?)",
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
-                "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, defaults, inheritEnv, extensions, sessionInit, aggregation, \
+                "7:1 unknown key `zzz` (known keys here: include, mcpServers, servers, inputs, defaults, inheritEnv, extensions, sessionInit, aggregation, \
                  optimizer, codeMode, rateLimiting, serve, store, auth, telemetry, audit, cedar)",
             ]
         );
@@ -234,19 +265,44 @@ mod tests {
     #[test]
     fn an_unset_variable_is_named_with_its_key() {
         assert_eq!(
-            errors("mcpServers:\n  a:\n    command: x\n    env:\n      KEY: ${NONE} and ${input:my-key}\n"),
+            errors(
+                "mcpServers:\n  a:\n    command: x\n    required: true\n    env:\n      KEY: ${NONE} and ${input:my-key}\n"
+            ),
             [
-                "5:12 `mcpServers.a.env.KEY`: the environment variable `NONE` is not set (set it, or give a default: \
-                 `${NONE:-default}`)",
-                "5:12 `mcpServers.a.env.KEY`: `${input:my-key}` is a prompt of VS Code; the proxy cannot prompt for values (set \
+                "6:12 `mcpServers.a.env.KEY`: `${input:my-key}` is a prompt of VS Code; the proxy cannot prompt for values (set \
                  an environment variable instead and write `${MY_KEY}`)",
+                "6:12 `mcpServers.a.env.KEY`: the environment variable `NONE` is not set (set it, or give a default: \
+                 `${NONE:-default}`)",
             ]
         );
     }
 
     #[test]
+    fn an_unset_variable_of_a_server_fails_that_server_alone() {
+        let config = loaded(
+            "mcpServers:\n  a: {command: x, env: {KEY: '${NONE}'}}\n  b: {url: '${NONE}/mcp'}\n  c: {command: y}\n",
+        );
+        let unset: Vec<usize> = config.servers.values().map(|server| server.unset_variables.len()).collect();
+        assert_eq!(unset, [1, 1, 0]);
+        let problem = &config.servers["b"].unset_variables[0];
+        assert_eq!(problem.message, "`mcpServers.b.url`: the environment variable `NONE` is not set");
+        assert_eq!(problem.place.as_ref().map(|place| place.line()), Some(3));
+        for entry in [
+            "{url: 'https://h/', auth: {type: clientCredentials, clientId: x, clientSecret: '${NONE}'}}",
+            "{url: 'https://h/', auth: {type: clientCredentials, clientId: '${NONE}', clientSecret: y}}",
+            "{command: '${NONE}/server', inheritEnv: [X], env: {A: b}}",
+        ] {
+            let config = loaded(&format!("mcpServers: {{a: {entry}}}"));
+            assert_eq!(config.servers["a"].unset_variables.len(), 1, "{entry}");
+        }
+        for elsewhere in ["serve: {path: '${NONE}'}", "defaults: {timeout: '${NONE}'}", "store: {url: '${NONE}'}"] {
+            assert!(errors(elsewhere)[0].contains("`NONE` is not set"), "{elsewhere}");
+        }
+    }
+
+    #[test]
     fn a_server_that_cannot_be_reached_still_tells_its_other_errors() {
-        let found = errors("mcpServers: {a: {comand: x, env: {K: '${NONE}'}, headers: 5}}");
+        let found = errors("mcpServers: {a: {comand: x, required: true, env: {K: '${NONE}'}, headers: 5}}");
         assert!(found.iter().any(|error| error.contains("`NONE` is not set")), "{found:?}");
         assert!(found.iter().any(|error| error.contains("`mcpServers.a.headers`: expected a map")), "{found:?}");
     }
@@ -346,7 +402,7 @@ mod tests {
             good.replace("env: {K", "evn: {K"),
             good.replace("headers: {X", "headers: {'X Y'"),
             good.replace("s3cret-2", "\"s3cret-2\\n\""),
-            good.replace("s3cret-1", "s3cret-${NONE}"),
+            good.replace("s3cret-1", "s3cret-${NONE}").replace("command: x", "command: x, required: true"),
             good.replace("s3cret-1", "'s3cret-${a b}'"),
             good.replace("s3cret-1", "[s3cret-1]"),
             good.replace("sub: ann", "sub: ''"),

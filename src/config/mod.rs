@@ -1,6 +1,7 @@
 //! Loads a config file and environment variables into a validated [`Config`]. Reports every error at once, each with
 //! its line and key path.
 
+mod files;
 mod find;
 pub mod import;
 mod load;
@@ -20,7 +21,7 @@ use serde_json::{Map, Value};
 use crate::diagnostic::{Diagnostic, Location};
 
 pub use find::find;
-pub use load::{env_files_of, load, load_text};
+pub use load::{ConfigTexts, load, load_files, load_text};
 pub use schema::json_schema;
 pub use sections::aggregation::{
     Aggregation, ConflictResolution, ItemPattern, NamedWorkload, PatternKind, Visibility, WorkloadItems,
@@ -49,8 +50,10 @@ pub use syntax::units::duration;
 /// The settings of a config file, with defaults for missing keys.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The file, if there is one.
+    /// The file, if there is one: the first of several.
     pub path: Option<PathBuf>,
+    /// All files that the command line names, or the only one. What they include is not among them.
+    pub files: Vec<PathBuf>,
     /// Base of relative paths: the folder of the file, or else the current folder.
     pub folder: PathBuf,
     /// In file order, which decides name conflicts.
@@ -106,6 +109,7 @@ impl Config {
     pub fn default_for(folder: &Path) -> Config {
         Config {
             path: None,
+            files: Vec::new(),
             folder: folder.to_owned(),
             servers: IndexMap::new(),
             extensions: Vec::new(),

@@ -9,12 +9,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::arrival_order::ArrivalOrder;
+use super::telemetry::audit_surface;
 use crate::backend::{Environment, StartPolicy};
 use crate::diagnostic::Diagnostic;
 use crate::model::Snapshot;
 use crate::model::Status;
 use crate::surface::{BuildError, ScriptSource, Surface};
-use crate::telemetry::ProxyStats;
+use crate::telemetry::{ProxyStats, Telemetry};
 
 /// Maximum time the first run waits for servers. Servers that start later are added by other runs: lists wait longer, but
 /// what is there can be called.
@@ -59,13 +60,13 @@ pub(super) async fn rebuild_on_change(
     current: watch::Sender<SharedSurface>,
     first_list: Duration,
     environment: Environment,
-    stats: Arc<ProxyStats>,
+    telemetry: Arc<Telemetry>,
 ) {
     let mut first_run = std::pin::pin!(tokio::time::sleep(FIRST_RUN_TIMEOUT.min(first_list)));
     let mut brief_wait = std::pin::pin!(tokio::time::sleep(FIRST_RUN_TIMEOUT.min(first_list)));
     let mut first_lists = std::pin::pin!(tokio::time::sleep(first_list));
     let (mut provisional, mut generation) = (true, 0);
-    let mut builder = SurfaceBuilder::new(current, stats, environment.lists_answered.clone());
+    let mut builder = SurfaceBuilder::new(current, telemetry, environment.lists_answered.clone());
     let mut due = true;
     loop {
         if due {
@@ -147,7 +148,7 @@ fn awaited(snapshot: &Snapshot, awaits_cached: bool) -> Option<Awaited> {
 
 struct SurfaceBuilder {
     current: watch::Sender<SharedSurface>,
-    stats: Arc<ProxyStats>,
+    telemetry: Arc<Telemetry>,
     /// The last script that ran without an error.
     last_good: Option<Arc<ScriptSource>>,
     order: ArrivalOrder,
@@ -164,10 +165,14 @@ struct SurfaceBuilder {
 }
 
 impl SurfaceBuilder {
-    fn new(current: watch::Sender<SharedSurface>, stats: Arc<ProxyStats>, lists_answered: CancellationToken) -> Self {
+    fn new(
+        current: watch::Sender<SharedSurface>,
+        telemetry: Arc<Telemetry>,
+        lists_answered: CancellationToken,
+    ) -> Self {
         SurfaceBuilder {
             current,
-            stats,
+            telemetry,
             last_good: None,
             order: ArrivalOrder::default(),
             published: Arc::default(),
@@ -222,13 +227,17 @@ impl SurfaceBuilder {
             has_first_lists,
             is_starting: !snapshot.is_settled(),
         };
-        match (build(&script_source, &snapshot, &self.stats).await, awaited) {
+        match (build(&script_source, &snapshot, self.telemetry.proxy()).await, awaited) {
             (Ok(surface), _) => {
                 if has_first_lists {
                     self.order.record(&snapshot);
                 }
                 self.published = Arc::clone(&snapshot);
                 self.last_good = Some(Arc::clone(&script_source));
+                // What depends on the client is written when it is made for one.
+                if surface.personal().is_none() {
+                    audit_surface(&self.telemetry, &surface);
+                }
                 self.current.send_replace(outcome(Some(surface), Some(script_source), None));
                 true
             }
@@ -265,7 +274,9 @@ impl SurfaceBuilder {
     async fn fallback(&self, failing: &Arc<ScriptSource>, snapshot: &Arc<Snapshot>) -> Option<Arc<Surface>> {
         let old = self.current.borrow().surface.clone();
         match &self.last_good {
-            Some(good) if !Arc::ptr_eq(good, failing) => build(good, snapshot, &self.stats).await.ok().or(old),
+            Some(good) if !Arc::ptr_eq(good, failing) => {
+                build(good, snapshot, self.telemetry.proxy()).await.ok().or(old)
+            }
             _ => old,
         }
     }

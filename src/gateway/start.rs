@@ -17,7 +17,10 @@ use super::preparation::PreparedProfiles;
 use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::{People, Surfaces};
-use crate::backend::{Audience, Cache, CredentialsSource, Environment, SoleClient, StartSlots};
+use crate::backend::{
+    Answer, Attribution, Audience, Backend, BackendCall, Cache, CallError, CredentialsSource, Environment, SoleClient,
+    StartSlots,
+};
 use crate::calls::{Calls, Dispatcher, WaitingMemory};
 use crate::config::{Authentication, Config};
 use crate::diagnostic::Diagnostic;
@@ -94,6 +97,7 @@ impl Gateway {
             person_changes: Arc::default(),
             audience: Audience::new(options.sole_client),
             start: options.start,
+            attribution: Attribution::default(),
         };
         if let Some(client) = &options.client {
             environment.audience.introduce(client.clone());
@@ -105,7 +109,7 @@ impl Gateway {
             waiting: WaitingMemory::default(),
             test_overrides: None,
         };
-        let stats = Arc::clone(calls.dispatcher.telemetry().proxy());
+        let telemetry = Arc::clone(calls.dispatcher.telemetry());
         let backend_set = BackendSet::new(calls, Arc::clone(&changes));
         let subject_tokens = Arc::clone(log_ins.subject_tokens());
         let installed = Installation::new(options.clone(), environment, backend_set, host_io, subject_tokens);
@@ -118,7 +122,7 @@ impl Gateway {
             sender,
             config.serve.first_list,
             installed.environment.clone(),
-            Arc::clone(&stats),
+            Arc::clone(&telemetry),
         ));
         tokio::spawn(release_removed(Arc::clone(&installed.backend_set), current.clone()));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
@@ -127,7 +131,7 @@ impl Gateway {
         let person_changes = &installed.environment.person_changes;
         let people = People::new(installed.backend_set.members(), person_changes, config.serve.first_list);
         let people = Arc::new(people);
-        let surfaces = Surfaces::follow(current.clone(), policies, Arc::clone(&people), stats);
+        let surfaces = Surfaces::follow(current.clone(), policies, Arc::clone(&people), telemetry);
         Ok(Gateway {
             installed,
             required,
@@ -162,6 +166,24 @@ impl Gateway {
     /// Whether servers know the only client.
     pub fn is_introduced(&self) -> bool {
         self.installed.environment.audience.is_introduced()
+    }
+
+    /// Uses these servers instead of those that the config starts.
+    pub fn use_servers(&self, servers: Vec<Arc<dyn Backend>>) {
+        let local = self.installed.local();
+        self.installed.backend_set.replace(servers.into_iter().chain(local.backends()).collect());
+    }
+
+    /// Calls a server; `None` if there is none of this name.
+    pub async fn call_server(&self, name: &str, call: BackendCall) -> Option<Result<Answer, CallError>> {
+        let members = self.installed.backend_set.members().load_full();
+        let server = members.backends.iter().find(|backend| *backend.view().name == *name)?;
+        Some(server.call(call).await)
+    }
+
+    /// How questions of servers are shown.
+    pub fn attribution(&self) -> &Attribution {
+        &self.installed.environment.attribution
     }
 
     /// Dispatches to the present backends, also after a reload has replaced them.

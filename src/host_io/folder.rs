@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::open_path::OpenPath;
+
 /// The folder of an extension, and the additional folders it declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folder {
@@ -59,29 +61,31 @@ impl Folder {
         }
     }
 
-    /// The real path of a file that exists, if the extension may use it.
-    pub fn existing(&self, text: &str) -> Result<PathBuf, String> {
+    /// Opens a file or folder that exists, if the extension may use it.
+    pub fn open(&self, text: &str) -> Result<OpenPath, String> {
         let path = self.at(text);
         // Check first, so that the error does not reveal whether a file outside exists.
         self.check(&normalized(&path), text)?;
-        let real = path.canonicalize().map_err(|error| reason(text, &error))?;
-        self.check(&real, text)?;
-        Ok(real)
+        let opened = OpenPath::open(&path).map_err(|error| reason(text, &error))?;
+        self.check(opened.path(), text)?;
+        Ok(opened)
     }
 
-    /// The real path of a file that may have to be created, if the extension may use it. Its folder must exist.
-    pub fn to_write(&self, text: &str) -> Result<PathBuf, String> {
+    /// Opens a file, and creates it if needed, if the extension may use it. Its folder must exist.
+    pub fn open_or_create(&self, text: &str) -> Result<OpenPath, String> {
         let path = self.at(text);
         self.check(&normalized(&path), text)?;
-        if path.symlink_metadata().is_ok() {
-            return self.existing(text);
-        }
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(format!("`{text}` is not the path of a file"));
         };
-        let real = parent.canonicalize().map_err(|error| reason(text, &error))?.join(name);
-        self.check(&real, text)?;
-        Ok(real)
+        let parent = OpenPath::open(parent).map_err(|error| reason(text, &error))?;
+        self.check(&parent.path().join(name), text)?;
+        match parent.create(name) {
+            Ok(created) => Ok(created),
+            // Also a link: between the folders they are fine, but what they lead to must exist.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.open(text),
+            Err(error) => Err(reason(text, &error)),
+        }
     }
 
     fn check(&self, real: &Path, text: &str) -> Result<(), String> {
@@ -153,10 +157,10 @@ mod tests {
     fn files_below_the_folder_and_nothing_else() {
         let place = place("below");
         let folder = Folder::new(Some(&place.0.join("own")));
-        assert!(folder.existing("a.txt").is_ok());
-        assert!(folder.existing("./below/../below/b.txt").is_ok());
-        assert!(folder.existing(&place.0.join("own/a.txt").display().to_string()).is_ok());
-        assert!(folder.to_write("below/new.db").is_ok());
+        assert!(folder.open("a.txt").is_ok());
+        assert!(folder.open("./below/../below/b.txt").is_ok());
+        assert!(folder.open(&place.0.join("own/a.txt").display().to_string()).is_ok());
+        assert!(folder.open_or_create("below/new.db").is_ok());
         let outside = place.0.join("own-too.txt").display().to_string();
         for text in [
             "../other/secret.txt",
@@ -166,12 +170,65 @@ mod tests {
             "link/secret.txt",
             &outside,
         ] {
-            assert!(folder.existing(text).unwrap_err().contains("outside of the folder"), "{text}");
-            assert!(folder.to_write(text).unwrap_err().contains("outside of the folder"), "{text}");
+            assert!(folder.open(text).unwrap_err().contains("outside of the folder"), "{text}");
+            assert!(folder.open_or_create(text).unwrap_err().contains("outside of the folder"), "{text}");
         }
-        assert!(folder.to_write("link/new.db").unwrap_err().contains("outside"));
-        assert!(folder.to_write("dangling.db").is_err());
-        assert_eq!(folder.existing("none.txt").unwrap_err(), "file `none.txt` not found");
+        assert!(folder.open_or_create("link/new.db").unwrap_err().contains("outside"));
+        assert!(folder.open_or_create("dangling.db").is_err());
+        assert_eq!(folder.open("none.txt").unwrap_err(), "file `none.txt` not found");
+    }
+
+    #[test]
+    fn what_was_opened_stays_what_it_was() {
+        let place = place("exchanged");
+        let folder = Folder::new(Some(&place.0.join("own")));
+        let (file, below) = (folder.open("a.txt").unwrap(), folder.open("below").unwrap());
+        assert!(file.is_still_there());
+        for (name, target) in [("own/a.txt", "../other/secret.txt"), ("own/below", "../other")] {
+            fs::rename(place.0.join(name), place.0.join(name.replace("own/", "moved-"))).unwrap();
+            std::os::unix::fs::symlink(target, place.0.join(name)).unwrap();
+        }
+        assert_eq!(file.read(100).unwrap(), b"own/a.txt");
+        assert!(!file.is_still_there());
+        assert_eq!(fs::read(below.link().join("b.txt")).unwrap(), b"own/below/b.txt");
+        assert!(folder.open("a.txt").unwrap_err().contains("outside"));
+        assert!(folder.open_or_create("a.txt").unwrap_err().contains("outside"));
+        assert!(folder.open_or_create("below/new.txt").unwrap_err().contains("outside"));
+        assert!(!place.0.join("other/new.txt").exists());
+    }
+
+    #[test]
+    fn a_folder_that_is_exchanged_all_the_time_lets_nothing_out() {
+        let place = place("race");
+        let own = place.0.join("own");
+        std::os::unix::fs::symlink("../other", place.0.join("own/outside")).unwrap();
+        fs::write(place.0.join("own/below/secret.txt"), "mine").unwrap();
+        let folder = Folder::new(Some(&own));
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    let _ = rustix::fs::renameat_with(
+                        rustix::fs::CWD,
+                        own.join("below"),
+                        rustix::fs::CWD,
+                        own.join("outside"),
+                        rustix::fs::RenameFlags::EXCHANGE,
+                    );
+                }
+            });
+            let mut read = 0;
+            for _ in 0..20_000 {
+                if let Ok(file) = folder.open("below/secret.txt") {
+                    read += 1;
+                    assert_eq!(file.read(100).unwrap(), b"mine");
+                }
+                let _ = folder.open_or_create("below/created.txt");
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(read > 0);
+        });
+        assert!(!place.0.join("other/created.txt").exists());
     }
 
     #[test]
@@ -185,29 +242,29 @@ mod tests {
         let inside = format!("{real}/below/c.txt");
         let folder = Folder::new(Some(&own));
         assert!(!folder.covers(&inside) && folder.covers("below/new.txt"));
-        assert!(folder.existing(&inside).unwrap_err().contains("list additional folders"));
+        assert!(folder.open(&inside).unwrap_err().contains("list additional folders"));
         let folder = folder.with_client_folders([real.clone()]);
-        assert!(folder.covers(&inside) && folder.existing(&inside).is_ok());
-        assert!(folder.to_write(&format!("{real}/new.db")).is_ok());
-        assert!(folder.existing(&format!("{real}/out.txt")).unwrap_err().contains("`@roots`"));
+        assert!(folder.covers(&inside) && folder.open(&inside).is_ok());
+        assert!(folder.open_or_create(&format!("{real}/new.db")).is_ok());
+        assert!(folder.open(&format!("{real}/out.txt")).unwrap_err().contains("`@roots`"));
         // In the middle of the call the folder becomes a link to another one.
         fs::rename(&root, place.0.join("moved")).unwrap();
         fs::create_dir_all(place.0.join("other/below")).unwrap();
         fs::write(place.0.join("other/below/c.txt"), "secret").unwrap();
         std::os::unix::fs::symlink("other", &root).unwrap();
-        assert!(folder.existing(&inside).unwrap_err().contains("`@roots`"));
+        assert!(folder.open(&inside).unwrap_err().contains("`@roots`"));
         let none = Folder::new(Some(&own)).with_client_folders([]);
-        assert!(none.existing(&inside).unwrap_err().contains("the client has none"));
+        assert!(none.open(&inside).unwrap_err().contains("the client has none"));
     }
 
     #[test]
     fn further_folders_are_those_that_are_named() {
         let place = place("further");
         let folder = Folder::new(Some(&place.0.join("own"))).with(&["../other".to_owned()]).unwrap();
-        assert!(folder.existing("../other/secret.txt").is_ok());
-        assert!(folder.existing("link/secret.txt").is_ok());
-        assert!(folder.existing("../own-too.txt").is_err());
+        assert!(folder.open("../other/secret.txt").is_ok());
+        assert!(folder.open("link/secret.txt").is_ok());
+        assert!(folder.open("../own-too.txt").is_err());
         assert!(Folder::new(None).with(&["data".to_owned()]).is_err());
-        assert!(Folder::new(None).existing("a.txt").is_err());
+        assert!(Folder::new(None).open("a.txt").is_err());
     }
 }

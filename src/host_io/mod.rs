@@ -8,6 +8,7 @@ pub mod command;
 mod folder;
 mod hosts;
 pub mod http;
+mod open_path;
 pub mod postgres;
 pub mod sqlite;
 mod statement;
@@ -18,6 +19,7 @@ pub use address::AddressClass;
 pub use client_folders::resolved as resolved_client_folders;
 pub use folder::Folder;
 pub use hosts::Hosts;
+pub use open_path::OpenPath;
 pub use statement::{Statement, Wants};
 
 /// The I/O resources that all extensions share: pooled connections, and the environment of the proxy.

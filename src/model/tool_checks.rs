@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::definition::Definition;
 use super::result::with_data_in_meta;
@@ -40,8 +40,23 @@ pub fn checked_output(
     match schema.check_with_pauses(structured, pause) {
         Ok(()) => Ok(result),
         Err(_) if is_error => Ok(with_data_in_meta(result)),
+        Err(_) if let Some(text) = told_error(structured) => Ok(as_error(text)),
         Err(mismatch) => Err(format!("`{tool}` returned something its `output_schema` does not allow: {mismatch}")),
     }
+}
+
+/// The text of a dict that says nothing but that something went wrong: `{"error": "..."}`.
+fn told_error(structured: &Value) -> Option<String> {
+    let members = structured.as_object().filter(|members| members.len() == 1)?;
+    match members.get("error")? {
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+fn as_error(text: String) -> Map<String, Value> {
+    let content = json!([{"type": "text", "text": text}]);
+    Map::from_iter([("content".to_owned(), content), ("isError".to_owned(), Value::Bool(true))])
 }
 
 impl ToolChecks {

@@ -37,7 +37,7 @@ impl Subject {
             Some(AuthConfig::TokenExchange(_)) => return Err(not("its `auth.type` is `tokenExchange`")),
         };
         let parsed = Url::parse(url).map_err(|_| not("its `url` is invalid"))?;
-        let key = RecordKey::new(url, config.issuer.as_deref());
+        let key = RecordKey::new(name, url, config.issuer.as_deref());
         Ok(Subject { name: name.to_owned(), url: url.to_owned(), parsed, config, declared, key })
     }
 
@@ -107,6 +107,13 @@ mod tests {
         assert!(!subject.declared && subject.url == "https://h/mcp");
         let error = Subject::of("a", &http(&[("AUTHORIZATION", "s3cret")])).unwrap_err();
         assert_eq!(error.to_string(), "nobody logs in to server `a`: the config has its header `Authorization`");
+    }
+
+    #[test]
+    fn two_entries_of_one_url_are_two_accounts() {
+        let key = |name: &str| Subject::of(name, &http(&[])).unwrap().key;
+        assert_ne!(key("work"), key("home"));
+        assert_eq!(key("work"), key("work"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::json::hex;
 use crate::model::ItemKind;
 
 /// A digest for each kind of items, in the order of [`ItemKind::ALL`].
@@ -11,6 +12,12 @@ pub struct ListDigests([[u8; 32]; ItemKind::ALL.len()]);
 impl ListDigests {
     pub(crate) fn of<'a>(list: impl Fn(ItemKind) -> &'a str) -> Self {
         ListDigests(ItemKind::ALL.map(|kind| Sha256::digest(list(kind)).into()))
+    }
+
+    /// One digest of all lists, in hexadecimal digits.
+    pub fn text(&self) -> String {
+        let digest = self.0.iter().fold(Sha256::new(), |digest, list| digest.chain_update(list));
+        hex(&digest.finalize())
     }
 
     /// The kinds of items whose lists differ.

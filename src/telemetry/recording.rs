@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::counted::Telemetry;
 use super::operations::OperationStats;
-use crate::json::Object;
+use crate::json::{Object, RawRef};
 use crate::model::{
     CallOutcome, CallRefusal, HandlerRecord, RecordedEvent, RecordedEventKind, RecordedItem, RefusalReason,
     ReplayFacts, RequestTrace, ServerCallRecord, SpanId,
@@ -24,6 +24,8 @@ const MAX_SERVER_BYTES: usize = 16 << 20;
 /// The maximum number of events in one record, and of bytes of a text in one of them.
 const MAX_EVENTS: usize = 200;
 const MAX_EVENT_TEXT: usize = 2000;
+/// The size of an answer that is kept whole, in bytes.
+const MAX_ANSWER: usize = 64 << 10;
 
 /// A request that runs. The tasks and handlers that work for it note what they do.
 pub struct CallRecording {
@@ -33,6 +35,8 @@ pub struct CallRecording {
     in_servers: AtomicU64,
     /// Whether a rate limit was exceeded.
     limited: AtomicBool,
+    /// Whether the user did not accept what the script asked, and no server was called since.
+    declined: AtomicBool,
     /// Whether the request was refused.
     refused: AtomicBool,
     /// Where the request is counted; set if it is about a published item.
@@ -87,7 +91,10 @@ impl NotedDetails {
     }
 
     fn happened_at(&mut self, at: SystemTime, kind: RecordedEventKind) {
-        if self.events.len() < MAX_EVENTS {
+        // Neither a question nor its answer gets lost among other events.
+        let is_of_question = matches!(kind, RecordedEventKind::Asked { .. } | RecordedEventKind::Answered { .. });
+        let most = if is_of_question { 2 * MAX_EVENTS } else { MAX_EVENTS };
+        if self.events.len() < most {
             self.events.push(RecordedEvent { at, kind });
         }
     }
@@ -103,6 +110,7 @@ impl CallRecording {
             began: Instant::now(),
             in_servers: AtomicU64::new(0),
             limited: AtomicBool::new(false),
+            declined: AtomicBool::new(false),
             refused: AtomicBool::new(false),
             stats: OnceLock::new(),
             trace,
@@ -166,6 +174,26 @@ impl CallRecording {
         self.happened(|| RecordedEventKind::Asked { message: cut(message) });
     }
 
+    /// Notes the answer to a question; `None` if there was none. What a model or a list of folders says is no action.
+    pub fn answered(&self, answer: Option<&RawRef>) {
+        self.happened(|| {
+            let is_there = answer.is_some();
+            let answer = answer.and_then(|answer| Object::of(answer).ok());
+            let action = answer.as_ref().and_then(|answer| answer.string("action"));
+            let action = match action.as_deref() {
+                Some(action @ ("accept" | "decline" | "cancel")) => action.to_owned(),
+                None if is_there => "answer".to_owned(),
+                _ => "fail".to_owned(),
+            };
+            let content = answer.as_ref().and_then(|answer| answer.get("content"));
+            let content = content.map(|content| match content.get() {
+                content if content.len() <= MAX_ANSWER => content.to_owned(),
+                content => format!("\"{} bytes\"", content.len()),
+            });
+            RecordedEventKind::Answered { action, content }
+        });
+    }
+
     /// Notes a line that the script logs.
     pub fn logged(&self, level: &'static str, message: &str) {
         self.happened(|| RecordedEventKind::Logged { level, message: cut(message) });
@@ -191,6 +219,7 @@ impl CallRecording {
     /// Notes a call of a server.
     pub fn server_called(&self, duration: Duration, record: Option<ServerCallRecord>) {
         self.in_servers.fetch_add(nanoseconds(duration), Relaxed);
+        self.declined.store(false, Relaxed);
         if let Some(record) = record {
             self.note(|noted| noted.add(record));
         }
@@ -212,9 +241,21 @@ impl CallRecording {
         self.happened(|| RecordedEventKind::RateLimited);
     }
 
-    /// Whether a rate limit was exceeded, and the request is not yet refused.
-    pub fn is_rate_limited(&self) -> bool {
-        self.limited.load(Relaxed) && !self.refused.load(Relaxed)
+    /// Notes whether the user accepted what the script asked last.
+    pub fn accepted(&self, is_accepted: bool) {
+        self.declined.store(!is_accepted, Relaxed);
+    }
+
+    /// Why an error result is the script's refusal: after a rate limit was exceeded, or a question not accepted. `None` if the
+    /// request is refused already.
+    pub fn refusal_of_script(&self) -> Option<RefusalReason> {
+        if self.refused.load(Relaxed) {
+            None
+        } else if self.limited.load(Relaxed) {
+            Some(RefusalReason::RateLimit)
+        } else {
+            self.declined.load(Relaxed).then_some(RefusalReason::Declined)
+        }
     }
 
     /// Notes an error of the script, which is not a refusal.

@@ -11,7 +11,7 @@ use super::shape::{ObjectField, SchemaShape, Type};
 use crate::model::Definition;
 
 /// Words that cannot name a function, and names that the module uses itself.
-const TAKEN: [&str; 88] = [
+const TAKEN: [&str; 90] = [
     "False",
     "None",
     "True",
@@ -87,6 +87,7 @@ const TAKEN: [&str; 88] = [
     "_HttpConnection",
     "_PROTOCOL_VERSION",
     "_answer_in_stream",
+    "_arguments",
     "_header_value",
     "_meta",
     "_output",
@@ -94,6 +95,7 @@ const TAKEN: [&str; 88] = [
     "_result_of",
     "_shared",
     "args",
+    "arguments",
     "client",
     "print",
     "object",
@@ -129,7 +131,7 @@ fn function(tool: &Definition, called: Option<&ClientTool<'_>>, names: &mut Uniq
         Some(schema) => type_declared(&format!("{base}Result"), &base, &SchemaShape::of(&schema), names, &mut text),
         None => "Any".to_owned(),
     };
-    let args = if input.is_optional() { format!("Optional[{given}] = None") } else { given };
+    let args = if input.is_optional() { format!("Optional[{given}] = None") } else { given.clone() };
     let words = [tool.text("title"), tool.text("description"), format!("Tool `{}`.", tool.key())];
     let words: Vec<&str> = words.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
     let doc = doc_string(&words.join("\n\n"));
@@ -138,14 +140,15 @@ fn function(tool: &Definition, called: Option<&ClientTool<'_>>, names: &mut Uniq
         None => writeln!(text, "def {function}(args: {args}) -> {result}:\n    {doc}\n    ..."),
         Some(called) => {
             let call = format!(
-                "(client or shared_client()).call_tool({}, args{})",
+                "(client or shared_client()).call_tool({}, _arguments(args, arguments){})",
                 python_literal(tool.key()),
                 called.header_list(["(", ")"], python_literal)
             );
             let returned = if result == "Any" { call } else { format!("cast({result}, {call})") };
+            // What is required may also be among the keywords, which no type can say in Python 3.10.
             writeln!(
                 text,
-                "def {function}(args: {args}, *, client: Optional[Client] = None) -> {result}:\n    {doc}\n    return {returned}"
+                "def {function}(\n    args: Optional[{given}] = None, *, client: Optional[Client] = None, **arguments: Any\n) -> {result}:\n    {doc}\n    return {returned}"
             )
         }
     };

@@ -37,6 +37,7 @@ async fn every_use_of_an_item_is_a_line_without_its_arguments() {
     let kinds: Vec<_> = lines.iter().map(|line| (line["type"].as_str(), line["outcome"].as_str())).collect();
     let expected = [
         ("log_opened", None),
+        ("surface", None),
         ("mcp_tool_call", Some("success")),
         ("mcp_tool_call", Some("denied")),
         ("script", None),
@@ -49,7 +50,9 @@ async fn every_use_of_an_item_is_a_line_without_its_arguments() {
     ];
     assert_eq!(kinds, expected.map(|(kind, outcome)| (Some(kind), outcome)), "{written}");
 
-    let [done, denied, script, wrapped] = [1, 2, 3, 4].map(|at| &lines[at]);
+    let [surface, done, denied, script, wrapped] = [1, 2, 3, 4, 5].map(|at| &lines[at]);
+    assert_eq!(surface["policy"]["digest"], done["policy"]["digest"]);
+    assert_eq!(surface["published"], json!({"tools": 2, "resources": 2, "resourceTemplates": 1, "prompts": 1}));
     assert_eq!(done["subject"]["client"], "test-client/1.0.0");
     assert_eq!(done["source"], json!({"type": "stdio"}));
     let target = &done["target"];
@@ -85,7 +88,8 @@ async fn requests_without_a_valid_token_are_in_the_log() {
     };
     assert_eq!(proxy.client().send(&call("a-wrong-token-of-b")).await.status, 401);
     proxy.client().send(&call("secret-token-of-a")).await.response().await.result();
-    let lines = lines_until(&proxy.world, "audit.jsonl", &proxy.program.stderr, |lines| lines.len() >= 3).await;
+    let lines = lines_until(&proxy.world, "audit.jsonl", &proxy.program.stderr, |lines| lines.len() >= 4).await;
+    let lines: Vec<Value> = lines.into_iter().filter(|line| line["type"] != "surface").collect();
     let refused = &lines[1];
     assert_eq!((&refused["type"], &refused["outcome"]), (&json!("authentication"), &json!("denied")));
     assert_eq!((&refused["requests"], &refused["source"]["value"]), (&json!(1), &json!("127.0.0.1")));
@@ -148,9 +152,64 @@ async fn what_is_called_at_the_prompt_is_in_the_log() {
     stdin.write_all(lines.as_bytes()).await.expect("the prompt reads");
     drop(stdin);
     assert_eq!(program.exit().await.code(), Some(0));
+    // Nobody waits for the surface, which the prompt does not need.
     let lines = parsed(&text(&world, "audit.jsonl"));
+    let lines: Vec<&Value> = lines.iter().filter(|line| line["type"] != "surface").collect();
     let kinds: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap_or_default()).collect();
     assert_eq!(kinds, ["log_opened", "operator_repl", "seal"]);
     assert_eq!((&lines[1]["calls"][0]["name"], &lines[1]["source"]["type"]), (&json!("echo"), &json!("control")));
     assert!(lines[1]["source"]["value"].as_str().is_some_and(|user| user.starts_with("uid ")), "{}", lines[1]);
+}
+
+/// Asks before it calls, and a server that asks by itself.
+const GATE: &str = r#"
+load("@proxy//lib@1.star", "with_approval")
+for meta, call in backends()["fake"].tools():
+    if meta.name == "echo":
+        publish(metadata("gated", "", {"type": "object"}, {}), with_approval(call, "Really?"))
+    else:
+        publish(meta, call)
+"#;
+
+#[tokio::test]
+async fn questions_and_answers_are_lines_with_the_id_of_their_call_and_a_declined_gate_is_denied() {
+    for modern in [true, false] {
+        let config = Config::new()
+            .server("fake", &fake_backend(["--only", "echo,ask"]))
+            .section("sessionInit: { scriptFile: gate.star }")
+            .section("audit: { file: logs/audit.jsonl, arguments: full }");
+        let proxy = Proxy::new(&config).file("gate.star", GATE);
+        let mut client = crate::questions::Client::at(proxy, modern, crate::questions::EVERYTHING).await;
+        client.converse("gated", json!({"text": "a"}), json!({"action": "decline"})).await;
+        client.converse("gated", json!({"text": "a"}), json!({"action": "accept", "content": {}})).await;
+        client.converse("ask", json!({}), json!({"action": "accept", "content": {"colour": "red"}})).await;
+        client.proxy.client.finish().await;
+        let lines = parsed(&text(&client.proxy.world, "audit.jsonl"));
+        let of = |kind: &str| lines.iter().filter(|line| line["type"] == kind).collect::<Vec<&Value>>();
+        let (questions, answers) = (of("question"), of("answer"));
+        let messages: Vec<_> = questions.iter().map(|line| line["message"]["value"].as_str().unwrap_or("")).collect();
+        assert_eq!((messages[0], messages[1]), ("Really?", "Really?"), "{questions:?}");
+        let actions: Vec<_> = answers.iter().map(|line| line["action"].as_str().unwrap_or("")).collect();
+        assert_eq!(actions, ["decline", "accept", "accept"], "{answers:?}");
+        assert_eq!((questions.len(), &answers[2]["content"]["value"]["colour"]), (3, &json!("red")));
+        let ended: Vec<&Value> = of("mcp_tool_call").into_iter().filter(|line| line["outcome"] != "asked").collect();
+        for (call, (question, answer)) in ended.iter().zip(questions.iter().zip(&answers)) {
+            let id = call.get("call").unwrap_or(&call["id"]);
+            assert_eq!((&question["call"], &answer["call"]), (id, id), "{call} {question} {answer}");
+        }
+        let outcomes: Vec<_> = ended.iter().map(|line| line["outcome"].as_str().unwrap_or("")).collect();
+        assert_eq!(outcomes, ["denied", "success", "success"]);
+        assert_eq!(ended[0]["policy"]["by"], "declined");
+    }
+}
+
+#[tokio::test]
+async fn hidden_characters_are_escapes_in_the_file() {
+    let mut proxy = world("arguments: full").stdio();
+    proxy.client.initialize("2025-11-25").await.result();
+    proxy.client.call("echo", "{\"text\":\"a\u{202e}b\u{200b}\"}").await.result();
+    proxy.client.finish().await;
+    let written = text(&proxy.world, "audit.jsonl");
+    assert!(written.contains(r#""a\u202eb\u200b""#) && !written.contains('\u{202e}'), "{written}");
+    assert_eq!(parsed(&written)[2]["arguments"]["value"]["text"], "a\u{202e}b\u{200b}");
 }

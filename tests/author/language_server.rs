@@ -161,6 +161,16 @@ async fn what_is_no_message_is_told_and_the_next_one_is_answered() {
 }
 
 #[tokio::test]
+async fn the_config_file_is_left_alone() {
+    let proxy = seen().await;
+    let (mut client, _) = editor(&proxy).await;
+    client.open("file:///x/proxy.yaml", "mcpServers:\n  a: {command: x}\n").await;
+    client.open("untitled:1", "nothing_like_it()\n").await;
+    let told = client.diagnostics(1).await;
+    assert!(told[0]["message"].to_string().contains("nothing_like_it"), "the first are those of the script: {told:?}");
+}
+
+#[tokio::test]
 async fn members_are_those_of_what_stands_in_front_of_the_dot() {
     let proxy = seen().await;
     let (mut client, uri) = editor(&proxy).await;

@@ -16,6 +16,8 @@ def on_request(request):
         fail("not today")
 
 limit = config()["params"]["limit"]
+many = config()["rateLimiting"]["perUser"]["maxTokens"]
+slow = config()["codeMode"]["timeout"]
 calls = {meta.name: call for meta, call in backends()["fake"].tools()}
 
 def both(args):
@@ -31,7 +33,9 @@ publish(metadata("both", "Two calls.", {"type": "object"}, {}), both)
 async fn a_recorded_call_becomes_a_test_that_passes() {
     let config = Config::new()
         .server("fake", &fake_backend(["--only", "echo"]))
-        .section("sessionInit: { scriptFile: policy.star, params: { limit: 3 } }");
+        .section("sessionInit: { scriptFile: policy.star, params: { limit: 3 } }")
+        .section("rateLimiting: { perUser: { maxTokens: 1000, refillPeriod: 1m } }")
+        .section("codeMode: { timeout: 1500ms }");
     let mut proxy = serving(Proxy::new(&config).file("policy.star", POLICY)).await;
     let command = proxy.world.command(["calls", "--follow", "--json", "--filter", "method=tools/call"]);
     let (follower, _stdin, stdout) = Program::start(command);

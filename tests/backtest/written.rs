@@ -63,7 +63,8 @@ async fn limits_are_computed_anew_on_the_recorded_clock() {
     let found = world(LIMITED, &lines).run(["backtest", "calls.jsonl"]).await.expect(1);
     let lines: Vec<&str> = found.stdout.lines().collect();
     assert_eq!(lines[0], "4 calls: 3 same, 1 now refused (policy.star:5)");
-    assert!(lines[1].contains("12:00:02"), "the third one within a minute: {}", lines[1]);
+    assert_eq!(lines[1], "1 call depends on stored values, and the store of a backtest starts empty");
+    assert!(lines[2].contains("12:00:02"), "the third one within a minute: {}", lines[2]);
 }
 
 const CHANGED: &str = r#"

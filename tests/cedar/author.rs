@@ -13,7 +13,21 @@ async fn check_tells_what_probably_means_something_else() {
     {
         assert!(shown.contains(text), "{text}: {shown}");
     }
-    assert!(shown.contains("1 tool published"), "{shown}");
+    assert!(shown.contains("0 tools published") && !shown.contains("nothing-published"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_missing_semicolon_is_said_to_be_missing() {
+    for policies in [
+        "permit(principal, action, resource)\nforbid(principal, action, resource == Tool::\"x\");\n",
+        "permit(principal, action, resource)\n",
+        "permit(principal, action, resource) when { true }\n@id(\"x\")\nforbid(principal, action, resource);\n",
+    ] {
+        let told = world(&["--only", "echo"], "", policies).run(["check"]).await.stderr;
+        assert!(told.contains("every policy ends with `;`"), "{policies}: {told}");
+    }
+    let told = world(&["--only", "echo"], "", "permit(principal, acton, resource);").run(["check"]).await.stderr;
+    assert!(!told.contains("every policy ends"), "{told}");
 }
 
 #[tokio::test]

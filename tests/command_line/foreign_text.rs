@@ -16,7 +16,8 @@ const VISIBLE: &str = "\\u{1b}[2J\\u{1b}]0;mine\\u{7}\\u{d}good \\u{202e}live";
 fn world() -> Proxy {
     let proxy = Proxy::with_config_text("");
     let schema = json!({"type": "object", "properties": {"which": {"type": "string", "description": HOSTILE}}});
-    let tools = json!([{"name": "evil\u{202e}", "description": HOSTILE, "inputSchema": schema}]);
+    let hidden = json!({"name": "evil\u{202e}", "description": HOSTILE, "inputSchema": schema});
+    let tools = json!([{"name": "evil", "description": HOSTILE, "inputSchema": schema}, hidden]);
     let file = proxy.directory.write("tools.json", &tools.to_string());
     let command = fake_backend(["--tools", file.to_str().expect("a path"), "--builtin", "--only", "raw"]);
     proxy.directory.write("proxy.yaml", &Config::new().server("desk", &command).text());
@@ -36,8 +37,8 @@ async fn tables_types_and_messages_show_it() {
         (vec!["find", "evil good"], VISIBLE),
         (vec!["types"], "good \\u{202e}live"),
         (vec!["types", "--lang", "star"], "\\u{202e}"),
-        (vec!["check", "--live"], "evil\\u{202e}"),
-        (vec!["call", "evil"], "evil\\u{202e}"),
+        (vec!["check", "--live"], "its name `evil\\u{202e}` has characters that nobody sees"),
+        (vec!["call", "evil\u{202e}"], "evil\\u{202e}"),
     ] {
         let finished = proxy.run(command.clone()).await;
         let text = finished.stdout + &finished.stderr;

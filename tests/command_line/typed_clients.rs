@@ -40,7 +40,7 @@ from tools import Client, ToolError, echo, get_current_time, list_directory
 url, token, command = json.loads(sys.argv[1])
 with (Client(url, token) if url else Client(command=command)) as own:
     said = str(echo({"message": "h\u00e4llo \U0001F600"}, client=own))
-    time = get_current_time({"timezone": "UTC"}, client=own)
+    time = get_current_time(timezone="UTC", client=own)
     with ThreadPoolExecutor(2) as pool:
         both = list(pool.map(lambda text: echo({"message": text}, client=own), ["1", "2"]))
     refused = ""
@@ -152,8 +152,10 @@ async fn arguments_that_belong_into_headers_are_sent_there() {
     let path = proxy.directory.write("tools.json", &tools.to_string());
     let server = fake_backend(["--tools", path.to_str().expect("a path")]);
     let proxy = proxy.file("proxy.yaml", &Config::new().server("one", &server).text());
-    for (lang, expected) in [("ts", r#"args, [[["region"], "Region"]])"#), ("py", r#"args, [(["region"], "Region")])"#)]
-    {
+    for (lang, expected) in [
+        ("ts", r#"args, [[["region"], "Region"]])"#),
+        ("py", r#"_arguments(args, arguments), [(["region"], "Region")])"#),
+    ] {
         let module = proxy.run(["types", "--lang", lang, "--client"]).await.expect(0).stdout;
         assert!(module.contains(expected), "{module}");
     }

@@ -1,5 +1,6 @@
 //! Servers that want a log-in: from `proxy login` to tools that work, and what may go wrong on the way.
 
+mod accounts;
 mod callback;
 mod client_credentials;
 mod command;

@@ -2,6 +2,7 @@
 //! person is asked, or nobody.
 
 mod between_eras;
+mod named_servers;
 mod owners;
 mod tickets;
 mod used_tickets;

@@ -145,6 +145,8 @@ publish(metadata('same', '', number, {}, output_schema = number), lambda args: {
 publish(metadata('wrong', '', {}, {}, output_schema = number), lambda args: {'n': 'many'})
 publish(metadata('none', '', {}, {}, output_schema = number), lambda args: 'text')
 publish(metadata('sorry', '', {}, {}, output_schema = number), lambda args: error('no number today'))
+publish(metadata('dict', '', {}, {}, output_schema = number), lambda args: {'error': 'none left'})
+publish(metadata('both', '', {}, {}, output_schema = number), lambda args: {'error': 'none left', 'n': 'x'})
 ";
     let mut proxy = serving("echo", script).await;
     assert_eq!(proxy.client.call("same", r#"{"n":7}"#).await.structured(), r#"{"n":7}"#);
@@ -161,6 +163,8 @@ publish(metadata('sorry', '', {}, {}, output_schema = number), lambda args: erro
     );
     // An error need not keep the promise.
     assert_eq!(proxy.error_of("sorry", "{}").await, "no number today");
+    assert_eq!(proxy.error_of("dict", "{}").await, "none left");
+    assert!(proxy.error_of("both", "{}").await.contains("does not allow"));
 }
 
 #[tokio::test]

@@ -99,3 +99,24 @@ publish(metadata('read', '', {}, {}), lambda args: len(args))
     let forwarded = proxy.client.call("echo", &arguments).await.value();
     assert!(forwarded["result"].get("isError").is_none(), "what no script reads has no such limit");
 }
+
+#[tokio::test]
+async fn a_pattern_that_would_take_minutes_is_an_error() {
+    let script = r#"
+BITS = "".join([str(hash(str(i)) % 2) for i in range(2000)]) * 100
+PATTERN = "1[01]{16000}[^01]"
+publish(metadata("test", "", {}, {}), lambda args: str(re.test(PATTERN, BITS)))
+publish(metadata("match", "", {}, {}), lambda args: str(re.match(PATTERN, BITS)))
+publish(metadata("find", "", {}, {}), lambda args: str(re.find_all(PATTERN, BITS)))
+publish(metadata("replace", "", {}, {}), lambda args: re.sub(PATTERN, "b", BITS))
+publish(metadata("words", "", {}, {}), lambda args: str(re.test(r"^\w{1,64}$", "word" * 50000)))
+"#;
+    let mut proxy = serving("echo", script).await;
+    proxy.client.program.stderr.patience = LONG_PATIENCE;
+    for tool in ["test", "find", "replace"] {
+        let text = proxy.client.call(tool, "{}").await.text();
+        assert!(text.contains("the text is too long for this regular expression"), "{tool}: {text}");
+    }
+    assert_eq!(proxy.client.call("match", "{}").await.text(), "None");
+    assert_eq!(proxy.client.call("words", "{}").await.text(), "False");
+}

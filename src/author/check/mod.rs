@@ -12,6 +12,8 @@ mod unpublished;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::config::{Aggregation, CodeMode, Config, RateLimiting};
 use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, ItemKind, Snapshot, Status, error_line};
@@ -100,6 +102,12 @@ impl CheckReport {
         }));
     }
 
+    /// Adds an error for each variable that is not set, without which a server cannot start.
+    pub fn add_unset_variables(&mut self, config: &Config) {
+        let enabled = config.servers.values().filter(|server| !server.disabled);
+        self.add(enabled.flat_map(|server| server.unset_variables.iter().cloned()));
+    }
+
     /// Adds a warning for each server at which all callers act as one account.
     pub fn add_accounts(&mut self, config: &Config) {
         self.add(one_account::warnings(config));
@@ -153,10 +161,32 @@ impl CheckReport {
         self.problems.iter_mut().for_each(|problem| fixes::explain_tool(problem, snapshot));
     }
 
-    /// Adds the items that the script publishes, and its warnings. `record` is the file to compare with.
-    pub fn add_surface(&mut self, surface: &Arc<Surface>, snapshot: &Snapshot, record: Option<&PublishedFile>) {
+    /// Says what a running proxy knows of its servers, instead of what was last seen of them.
+    pub fn set_server_states(&mut self, states: &[Value]) {
+        for server in &mut self.servers {
+            let Some(state) = states.iter().find(|state| state["name"] == *server.name) else { continue };
+            let word = |key: &str| state[key].as_str().unwrap_or_default();
+            server.text = match word("status") {
+                "ready" => counted_tools(state["tools"].as_u64().unwrap_or(0)),
+                status if word("error").is_empty() => status.to_owned(),
+                status => format!("{status}: {}", error_line(word("error"))),
+            };
+        }
+    }
+
+    /// Adds what differs from what `proxy serve` has published.
+    pub fn add_changes(&mut self, surface: &Arc<Surface>, record: Option<&PublishedFile>) {
+        self.changes = record.and_then(PublishedFile::load).map(|published| published.changes(surface));
+    }
+
+    /// Adds the warnings of the script, and one if it publishes nothing of a server.
+    pub fn add_warnings(&mut self, surface: &Arc<Surface>, snapshot: &Snapshot) {
         self.add(surface.warnings.iter().filter(|warning| !unmatched::is_log_of_library(warning)).cloned());
         self.add(unpublished(surface, snapshot));
+    }
+
+    /// Adds the items that are published.
+    pub fn add_items(&mut self, surface: &Surface) {
         for kind in ItemKind::ALL {
             self.items.extend(surface.entries(kind).map(|entry| Item {
                 kind,
@@ -164,15 +194,15 @@ impl CheckReport {
                 server: entry.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default(),
             }));
         }
-        self.changes = record.and_then(PublishedFile::load).map(|published| published.changes(surface));
     }
 }
 
+fn counted_tools(number: u64) -> String {
+    if number == 1 { "1 tool".to_owned() } else { format!("{number} tools") }
+}
+
 fn describe(backend: &BackendView) -> String {
-    let tools = match backend.lists.tools.len() {
-        1 => "1 tool".to_owned(),
-        number => format!("{number} tools"),
-    };
+    let tools = counted_tools(backend.lists.tools.len() as u64);
     match backend.status {
         Status::Cached => format!("{tools} as last seen"),
         Status::Starting => "never seen: `proxy check --live` starts it".to_owned(),

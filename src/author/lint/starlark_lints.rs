@@ -61,6 +61,9 @@ fn undefined(name: &str, in_scope: &[String], role: Role) -> Diagnostic {
     if let Some(files) = role.elsewhere(name) {
         return diagnostic.hint(format!("`{name}` is available in {files} only"));
     }
+    if let Some(cure) = known_elsewhere(name) {
+        return diagnostic.hint(cure);
+    }
     if let (Role::Session | Role::Library, Some(file)) = (role, library_of(name)) {
         return diagnostic.hint(format!("it is in a library: `load(\"@proxy//{file}\", \"{name}\")`"));
     }
@@ -69,6 +72,18 @@ fn undefined(name: &str, in_scope: &[String], role: Role) -> Diagnostic {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
         None => diagnostic,
     }
+}
+
+/// What is called otherwise here. Scripts of other proxies, and those that models write, use such names.
+fn known_elsewhere(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "scrub_pii" | "redact_pii" | "mask_pii" => "`redact(text)` replaces personal data and secrets",
+        "enforce_cedar_policies" | "cedar" => {
+            "policies are not called: name their files in the config, `cedar: { policies: [policies] }`, and they hold for \
+             everything that the script publishes"
+        }
+        _ => return None,
+    })
 }
 
 /// The embedded library that defines a function.

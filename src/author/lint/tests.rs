@@ -146,3 +146,13 @@ fn embedded_scripts_have_no_problems() {
         assert_eq!(found(Role::Extension, extension.source), [""; 0], "{}", extension.name);
     }
 }
+
+#[test]
+fn names_of_other_proxies_lead_to_what_is_meant() {
+    for (text, hint) in
+        [("x = scrub_pii(\"a\")\n", "`redact(text)`"), ("enforce_cedar_policies()\n", "cedar: { policies:")]
+    {
+        let found = alone(&Source::new("policy.star", text), Role::Session);
+        assert!(found[0].hint.as_ref().is_some_and(|found| found.contains(hint)), "{found:?}");
+    }
+}

@@ -55,7 +55,7 @@ fn dry_run(source: &Source, state: &WorkspaceState, workspace: &Workspace, repor
     let is_configured = matches!(&config.session, SessionScript::File(path) if same_file(path, source.path.as_deref()));
     offline.script_source.lenient |= !is_configured;
     match offline.build() {
-        Ok(surface) => report.add_surface(&surface, &offline.snapshot, None),
+        Ok(surface) => report.add_warnings(&surface, &offline.snapshot),
         Err(error) => report.add(error.diagnostics().cloned()),
     }
 }

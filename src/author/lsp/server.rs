@@ -228,6 +228,11 @@ impl LanguageServer {
     }
 
     fn update(&mut self, document: OpenDocument) {
+        // Editors also send the config file, which is no Starlark.
+        let extension = document.uri.as_str().rsplit(['/', '.']).next().unwrap_or_default().to_ascii_lowercase();
+        if ["yaml", "yml", "json", "jsonc", "toml"].contains(&extension.as_str()) {
+            return;
+        }
         self.documents.insert(document.uri.as_str().to_owned(), document.clone());
         self.worker.check(document);
     }

@@ -32,6 +32,23 @@ pub struct BackendCall {
     pub host: Option<Arc<Host>>,
 }
 
+impl BackendCall {
+    /// A call that nobody can be asked for.
+    pub fn plain(method: String, params: Raw) -> Self {
+        BackendCall {
+            method: method.into(),
+            params,
+            timeout: None,
+            cancel: Cancellation::default(),
+            peer: None,
+            forwards_input_requests: false,
+            accepts_tasks: false,
+            declares_tasks: false,
+            host: None,
+        }
+    }
+}
+
 /// The final result of a call, as the backend sent it.
 #[derive(Debug)]
 pub struct Answer {

@@ -1,6 +1,7 @@
 //! The interface between the proxy and its backends: a call, its answer or error, and the peer it is made for.
 //! Uses no other module of `backend`.
 
+mod attribution;
 mod backend;
 mod backend_call;
 mod cache_hint;
@@ -10,6 +11,7 @@ mod follower;
 mod peer;
 mod per_person;
 
+pub use attribution::Attribution;
 pub use backend::{Backend, ConnectedBackend, LocalBackend, MissingLists};
 pub use backend_call::{Answer, BackendCall, TASKS_EXTENSION};
 pub use cache_hint::CacheHint;

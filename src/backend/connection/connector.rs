@@ -122,11 +122,20 @@ impl Connector {
         is_trial: bool,
     ) -> Result<Option<Transport>, ConnectError> {
         let TransportConfig::Stdio { .. } = &self.server.transport else { return Ok(None) };
+        self.check_variables()?;
         let launched = Transport::Stdio(self.start(signals, is_trial)?);
         if let Some(slot) = slot {
             slot.started(launched.process_id());
         }
         Ok(Some(launched))
+    }
+
+    /// Fails if the entry needs a variable that is not set: as a command that is not there, it hurts nobody else.
+    fn check_variables(&self) -> Result<(), ConnectError> {
+        match self.server.unset_variables.first() {
+            Some(problem) => Err(problem.message.clone().into()),
+            None => Ok(()),
+        }
     }
 
     /// Makes a connection beside the main one. A process waits for its slot among those that are starting.
@@ -183,6 +192,7 @@ impl Connector {
         purpose: ConnectionPurpose,
         process: &StartingProcess,
     ) -> Result<Arc<Connection>, ConnectError> {
+        self.check_variables()?;
         if let TransportConfig::Http { url, headers, sse } = &self.server.transport {
             return self.connect_http(url, headers, *sse, memory, purpose).await;
         }
@@ -194,7 +204,7 @@ impl Connector {
             };
             process.set(transport.process_id());
             Self::reserve(&transport, &purpose);
-            match handshake::negotiate(&transport, &self.server, purpose.declared, purpose.leg, memory).await {
+            match self.negotiate(&transport, &purpose, memory).await {
                 Ok(negotiation) => return Ok(self.connection(transport, negotiation, purpose)),
                 // A process that exits without having read the request would exit in the other era as well.
                 Err(HandshakeError::DiedOf(era, _)) if may_ask_again && transport.has_read_input() => {
@@ -265,6 +275,16 @@ impl Connector {
         usize::try_from(self.server.max_message_bytes).unwrap_or(usize::MAX)
     }
 
+    async fn negotiate(
+        &self,
+        transport: &Transport,
+        purpose: &ConnectionPurpose,
+        memory: &mut ServerMemory,
+    ) -> Result<Negotiation, HandshakeError> {
+        let attribution = &self.environment.attribution;
+        handshake::negotiate(transport, &self.server, attribution, purpose.declared, purpose.leg, memory).await
+    }
+
     /// Connects to a URL. Tries the transport the server is known to speak, otherwise Streamable HTTP first.
     async fn connect_http(
         &self,
@@ -294,7 +314,7 @@ impl Connector {
         memory.prefer_older = self.era_flapping().prefers_older();
         let transport = Transport::Http(HttpTransport::new(&self.name, client.clone(), Arc::clone(&purpose.signals)));
         Self::reserve(&transport, &purpose);
-        match handshake::negotiate(&transport, &self.server, purpose.declared, purpose.leg, memory).await {
+        match self.negotiate(&transport, &purpose, memory).await {
             Ok(negotiation) => {
                 if matches!(purpose.leg, Leg::Either(_)) {
                     self.record_era(negotiation.revision);
@@ -307,7 +327,7 @@ impl Connector {
                     Ok(self.connection(transport, negotiation, purpose))
                 }
                 Err(SseFailure::OtherTransport(second) | SseFailure::Failed(ConnectError::Failed(second))) => {
-                    Err(format!("{reason} (over HTTP+SSE: {second})").into())
+                    Err(format!("{reason} (over HTTP+SSE: {second}){}", path_hint(url, &reason)).into())
                 }
                 Err(SseFailure::Failed(error)) => Err(error),
             },
@@ -334,7 +354,8 @@ impl Connector {
             error => SseFailure::Failed(HandshakeError::from(error).into()),
         })?;
         Self::reserve(&transport, purpose);
-        match handshake::negotiate_sse(&transport, &self.server, purpose.declared).await {
+        match handshake::negotiate_sse(&transport, &self.server, &self.environment.attribution, purpose.declared).await
+        {
             Ok(negotiation) => Ok((transport, negotiation)),
             Err(error) => {
                 transport.stop().await;
@@ -355,6 +376,15 @@ impl Connector {
                 "changed its protocol era twice within a minute: trying `initialize` first from now on; set `protocol` to pin the version"
             );
         }
+    }
+}
+
+/// What to try if nothing is at a URL. The proxy does not try it by itself: a path that nobody wrote belongs to others.
+fn path_hint(url: &str, reason: &str) -> &'static str {
+    let path = url::Url::parse(url).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
+    match reason.contains("404") && !path.ends_with("/mcp") {
+        true => "; is the path of `url` right? Most servers are at `/mcp`",
+        false => "",
     }
 }
 

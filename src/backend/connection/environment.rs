@@ -10,6 +10,7 @@ use super::audience::Audience;
 use super::cache::Cache;
 use super::credentials_source::CredentialsSource;
 use super::start_slots::StartSlots;
+use crate::backend::call::Attribution;
 use crate::model::ClientProfile;
 use crate::wire::http::HttpPool;
 
@@ -35,6 +36,8 @@ pub struct Environment {
     /// Who uses the servers. If it is one client, the main connections are made for it.
     pub audience: Audience,
     pub start: StartPolicy,
+    /// Whether questions name the server that asks.
+    pub attribution: Attribution,
 }
 
 /// Which servers are started before anybody calls them.

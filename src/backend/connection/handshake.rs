@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::params::{self, MetaAdditions, StatelessMeta};
 use super::{session_first, stateless_only};
+use crate::backend::call::Attribution;
 use crate::backend::transport::{HttpTransport, Outgoing, QuestionTerms, Transport, TransportError};
 use crate::config::{ProtocolChoice, ServerConfig};
 use crate::model::{Abilities, Era, LoginNeeded, ServerInfo};
@@ -79,6 +80,14 @@ pub(super) struct ServerHandshake<'a> {
     pub(super) transport: &'a Transport,
     declared: Abilities,
     input_timeout: Duration,
+    attribution: Attribution,
+}
+
+impl<'a> ServerHandshake<'a> {
+    fn new(transport: &'a Transport, server: &ServerConfig, attribution: &Attribution, declared: Abilities) -> Self {
+        let attribution = attribution.clone();
+        ServerHandshake { transport, declared, input_timeout: server.input_timeout, attribution }
+    }
 }
 
 impl std::ops::Deref for ServerHandshake<'_> {
@@ -94,11 +103,12 @@ impl std::ops::Deref for ServerHandshake<'_> {
 pub(super) async fn negotiate(
     transport: &Transport,
     server: &ServerConfig,
+    attribution: &Attribution,
     declared: Abilities,
     leg: Leg,
     memory: &mut ServerMemory,
 ) -> Result<Negotiation, HandshakeError> {
-    let handshake = &ServerHandshake { transport, declared, input_timeout: server.input_timeout };
+    let handshake = &ServerHandshake::new(transport, server, attribution, declared);
     let timeout = server.probe_timeout;
     match &server.protocol {
         ProtocolChoice::Pinned(version) => match Revision::parse(version) {
@@ -128,13 +138,14 @@ pub(super) async fn negotiate(
 pub(super) async fn negotiate_sse(
     transport: &Transport,
     server: &ServerConfig,
+    attribution: &Attribution,
     declared: Abilities,
 ) -> Result<Negotiation, HandshakeError> {
     let revision = match &server.protocol {
         ProtocolChoice::Pinned(version) => Revision::parse(version).filter(|revision| !revision.is_stateless()),
         ProtocolChoice::Auto => None,
     };
-    let handshake = ServerHandshake { transport, declared, input_timeout: server.input_timeout };
+    let handshake = ServerHandshake::new(transport, server, attribution, declared);
     initialize(&handshake, revision.unwrap_or(Revision::LATEST_SESSION)).await
 }
 
@@ -237,8 +248,12 @@ pub(super) async fn evaluate_probe(
 /// that a misleading error does not cost the connection.
 pub(super) async fn has_changed_era(http: &HttpTransport, negotiated: Revision) -> bool {
     let transport = Transport::Http(http.fresh());
-    let handshake =
-        ServerHandshake { transport: &transport, declared: Abilities::default(), input_timeout: Duration::ZERO };
+    let handshake = ServerHandshake {
+        transport: &transport,
+        declared: Abilities::default(),
+        input_timeout: Duration::ZERO,
+        attribution: Attribution::default(),
+    };
     let outcome = tokio::time::timeout(ERA_CHECK_TIMEOUT, discover(&handshake, Revision::LATEST)).await;
     let stateless = match outcome {
         Ok(outcome) if is_stateless(&outcome) => true,
@@ -362,7 +377,8 @@ pub(super) async fn ask_to_initialize(
     let client: Value = serde_json::from_str(params::CLIENT_INFO.get()).unwrap_or_default();
     let declared = handshake.declared;
     // Set before the handshake is complete: the server may send requests right after it.
-    handshake.set_question_terms(QuestionTerms { declared, timeout: handshake.input_timeout });
+    let attribution = handshake.attribution.clone();
+    handshake.set_question_terms(QuestionTerms { declared, timeout: handshake.input_timeout, attribution });
     let params = json!({
         "protocolVersion": revision.as_str(),
         "capabilities": declared.to_capabilities(),

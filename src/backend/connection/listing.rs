@@ -10,6 +10,7 @@ use super::established::Connection;
 use super::list_reports::{Reports, shown_size};
 use crate::backend::call::CacheHint;
 use crate::backend::transport::TransportError;
+use crate::foreign_text::{has_hidden, visible};
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{Abilities, Definition, ItemKind};
 use crate::wire::params;
@@ -86,7 +87,7 @@ pub(super) struct UniqueItems {
 
 impl UniqueItems {
     /// Adds an item unless its name is invalid or already taken by another item.
-    pub(crate) fn add(&mut self, item: Definition) -> Result<(), String> {
+    pub(crate) fn add(&mut self, kind: ItemKind, item: Definition) -> Result<(), String> {
         let key = item.key();
         if item.raw().get().len() > MAX_DEFINITION_BYTES {
             return Err(format!("it has more than {MAX_DEFINITION_BYTES} bytes"));
@@ -96,6 +97,9 @@ impl UniqueItems {
         }
         if key.chars().any(char::is_control) {
             return Err(format!("its name {} has control characters", quote(key)));
+        }
+        if matches!(kind, ItemKind::Tool | ItemKind::Prompt) && has_hidden(key) {
+            return Err(format!("its name `{}` has characters that nobody sees", visible(key)));
         }
         if !self.keys.insert(key.to_owned()) {
             return Err(format!("`{key}` is already listed"));
@@ -158,7 +162,7 @@ impl<'a> Pages<'a> {
             return Err(format!("`{name}` has {size} bytes, and a definition may have at most {max}"));
         }
         let item = Definition::parse(self.kind, raw.to_owned()).map_err(|error| error.to_string())?;
-        self.items.add(with_valid_marks(self.connection, self.kind, item)?)
+        self.items.add(self.kind, with_valid_marks(self.connection, self.kind, item)?)
     }
 
     fn listing(self, cache_hint: Option<CacheHint>) -> ServerListing {
@@ -203,13 +207,15 @@ mod tests {
         let mut items = UniqueItems::default();
         let mut add = |name: &str| {
             let text = format!(r#"{{"name":{}}}"#, quote(name));
-            items.add(Definition::parse(ItemKind::Prompt, crate::json::valid(text).unwrap()).unwrap())
+            items.add(ItemKind::Prompt, Definition::parse(ItemKind::Prompt, crate::json::valid(text).unwrap()).unwrap())
         };
         assert_eq!(add("a"), Ok(()));
         assert_eq!(add("a"), Err("`a` is already listed".to_owned()));
         assert_eq!(add(""), Err("its name is empty".to_owned()));
         assert_eq!(add("a\nb"), Err(r#"its name "a\nb" has control characters"#.to_owned()));
         assert_eq!(add("b c é"), Ok(()));
+        assert_eq!(add("a\u{200b}"), Err(r"its name `a\u{200b}` has characters that nobody sees".to_owned()));
+        assert_eq!(add("\u{202e}a"), Err(r"its name `\u{202e}a` has characters that nobody sees".to_owned()));
         assert_eq!(items.items.len(), 2);
     }
 }

@@ -47,6 +47,7 @@ pub(super) async fn call_to_completion(
                     return Err(unanswered(server, &format!("the user chose `{action}`")));
                 }
             }
+            Err(CallError::Rpc(error)) => return Err(CallError::Rpc(server.attribution().error(&server.name, error))),
             other => return other,
         }
     }

@@ -82,7 +82,8 @@ impl InputRounds {
         let timeout = server.limits.input;
         let started = Instant::now();
         let answers = join_all(required.requests.iter().map(|request| async move {
-            let (method, params) = (request.method.clone(), request.params.clone());
+            let method = request.method.clone();
+            let params = server.attribution().params(&server.name, &method, request.params.clone());
             let question = Question { method, params, answer_timeout: timeout };
             let answer = tokio::time::timeout(timeout, peer.ask(question)).await;
             let answer = answer.unwrap_or_else(|_| Err(RpcError::internal("the client did not answer in time")));

@@ -40,7 +40,10 @@ pub fn wants_more(result: &RawRef) -> bool {
 
 /// Describes the first request in a result that a client with these abilities must not be asked.
 pub fn forbidden_input_request(result: &RawRef, abilities: Abilities) -> Option<String> {
-    let required = InputRequired::parse(result).ok()?;
+    let required = match InputRequired::parse_task(result) {
+        Ok(required) => required,
+        Err(reason) => return Some(reason),
+    };
     required.requests.iter().find_map(|request| {
         let refused = check_permitted(abilities, &request.method, &request.params).err()?;
         Some(not_permitted(&request.method, &refused))

@@ -14,7 +14,7 @@ use super::lists::variants::{ListSource, Variants};
 use super::restart::RestartOutcome;
 use super::side_connections::{ROOTS_CHANGED, SideClient, SideConnectionError, SideConnections};
 use super::side_key::SideKey;
-use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
+use crate::backend::call::{Attribution, CacheHint, CallError, SHUTTING_DOWN};
 use crate::backend::connection::{CallLimits, Connection, Connector, Environment, StartPolicy};
 use crate::backend::transport::{RunningProcess, ServerSubscriptions, Signals};
 use crate::config::ServerConfig;
@@ -140,6 +140,11 @@ impl SupervisedServer {
     /// The processes of the server that are running.
     pub(crate) fn processes(&self) -> Vec<RunningProcess> {
         self.connector.processes.running()
+    }
+
+    /// How its questions are shown to people.
+    pub(crate) fn attribution(&self) -> &Attribution {
+        &self.connector.environment().attribution
     }
 
     /// The total timeout of a call with this timeout of its own.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::activity::Activity;
-use crate::backend::call::{Peer, Question};
+use crate::backend::call::{Attribution, Peer, Question};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::Abilities;
 use crate::wire::{Request, RpcError, encode};
@@ -48,14 +48,16 @@ impl NoRecipient {
 }
 
 /// What the server was told its clients can be asked, and how long an answer may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct QuestionTerms {
     pub(crate) declared: Abilities,
     pub(crate) timeout: Duration,
+    pub(crate) attribution: Attribution,
 }
 
 /// The encoded response to a request of the server. `ended` is cancelled when the call it belongs to has ended.
 pub(crate) async fn answer(
+    server: &str,
     request: Request,
     recipient: Result<Recipient, NoRecipient>,
     terms: QuestionTerms,
@@ -65,12 +67,13 @@ pub(crate) async fn answer(
         biased;
         // Answered with an error, so that the server does not wait for an answer that will not come.
         () = ended.cancelled() => Err(RpcError::internal("the call has ended")),
-        outcome = ask(&request, recipient, terms) => outcome,
+        outcome = ask(server, &request, recipient, terms) => outcome,
     };
     encode::outcome(&request.id, &outcome)
 }
 
 async fn ask(
+    server: &str,
     request: &Request,
     recipient: Result<Recipient, NoRecipient>,
     terms: QuestionTerms,
@@ -81,6 +84,7 @@ async fn ask(
     check_permitted(recipient.peer.askable(), &request.method, &params)?;
     // The time the client takes does not count toward the timeout of the server's call.
     let _pause = recipient.activity.as_ref().map(Activity::pause);
+    let params = terms.attribution.params(server, &request.method, params);
     let question = Question { method: request.method.clone(), params, answer_timeout: terms.timeout };
     match tokio::time::timeout(terms.timeout, recipient.peer.ask(question)).await {
         Ok(answer) => answer,

@@ -10,7 +10,7 @@ use starlark::values::{Heap, Value};
 use crate::foreign_text::visible;
 use crate::json::{Object, Raw, RawRef, raw};
 use crate::model::checked_form;
-use crate::script::{Context, Question, QuestionKind, ScriptError, convert, script_error};
+use crate::script::{Context, NotedFact, Question, QuestionKind, ScriptError, convert, script_error};
 
 /// The values of `when_unavailable`.
 pub const UNAVAILABLE: [&str; 3] = ["accept", "reject", "error"];
@@ -51,6 +51,7 @@ pub fn register_elicit(builder: &mut GlobalsBuilder) {
         let message = visible(message).into_owned();
         let question = Question { message, schema: form(schema, eval.heap())?, reminders: 0, kind: QuestionKind::Form };
         let answer = Context::of(eval)?.ask("elicit", question, || unavailable(when_unavailable))?;
+        note_answer(&answer, Context::of(eval)?);
         answer_struct(&answer, eval.heap())
     }
 }
@@ -102,6 +103,14 @@ pub(super) fn unavailable(choice: &str) -> Result<Raw, String> {
         _ => return Err("cannot ask the user: the client does not support elicitation for this call".to_owned()),
     };
     Ok(raw(&json!({"action": action, "content": {}})))
+}
+
+/// Notes for whoever watches the request whether the user has accepted.
+pub(super) fn note_answer(answer: &RawRef, context: &Context) {
+    let action = Object::of(answer).ok().and_then(|answer| answer.string("action"));
+    if let Some(host) = &context.host {
+        host.scope.note(NotedFact::Answered { is_accepted: action.as_deref() == Some("accept") });
+    }
 }
 
 /// The answer as the struct that scripts get.

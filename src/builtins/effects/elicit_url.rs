@@ -6,7 +6,7 @@ use starlark::starlark_module;
 use starlark::values::Value;
 use url::{Host, Url};
 
-use super::elicit::{answer_struct, check_message, check_unavailable, require_askable, unavailable};
+use super::elicit::{answer_struct, check_message, check_unavailable, note_answer, require_askable, unavailable};
 use crate::foreign_text::visible;
 use crate::json::RawRef;
 use crate::script::{Context, Question, QuestionKind, ScriptError};
@@ -43,6 +43,7 @@ pub fn register_elicit_url(builder: &mut GlobalsBuilder) {
             kind: QuestionKind::Url(url),
         };
         let answer = Context::of(eval)?.ask("elicit_url", question, || unavailable(when_unavailable))?;
+        note_answer(&answer, Context::of(eval)?);
         answer_struct(&answer, eval.heap())
     }
 }

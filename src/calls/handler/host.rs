@@ -297,7 +297,12 @@ impl RequestScope for RequestHost {
         let Some(recording) = &self.recording else { return };
         match fact {
             NotedFact::StateRead => recording.note(|noted| noted.replay.reads_state = true),
-            NotedFact::RateLimited => recording.rate_limited(),
+            NotedFact::RateLimited => {
+                recording.rate_limited();
+                // Without the calls before it, this one would not have exceeded the limit.
+                recording.note(|noted| noted.replay.reads_state = true);
+            }
+            NotedFact::Answered { is_accepted } => recording.accepted(is_accepted),
             NotedFact::CacheHit => recording.happened(|| RecordedEventKind::CacheHit),
             NotedFact::CallerRead | NotedFact::FileLoaded(_) => {}
         }

@@ -1,6 +1,7 @@
 //! `proxy audit verify`: checks that an audit log is as it was written.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -35,9 +36,12 @@ struct VerifyArgs {
     /// Hash of a line that must be there, as `proxy status` showed it earlier
     #[arg(long, value_name = "HASH")]
     head: Option<String>,
-    /// Config file with `audit.key` [default: $PROXY_AUDIT_KEY, then the usual config file]
+    /// Config file with `audit.key`; repeatable [default: $PROXY_AUDIT_KEY, then the usual config file]
     #[arg(short, long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    config: Vec<PathBuf>,
+    /// Accept lines that the key has not sealed: a log that was cut off, or made anew without the key
+    #[arg(long)]
+    allow_unsealed: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -46,11 +50,20 @@ struct VerifyArgs {
 pub(super) fn run(args: &AuditArgs) -> Result<(), CommandFailure> {
     let AuditCommand::Verify(args) = &args.what;
     let head = args.head.as_deref().map(checked_head).transpose()?;
-    let key = key(args.config.as_deref())?;
+    let key = key(&args.config)?;
     match verify(&args.files, key.as_ref(), head.as_deref()) {
         Ok(log) => {
-            report(&log, key.as_ref(), args.json);
-            Ok(())
+            let unsealed = key.as_ref().and_then(|_| log.unsealed(SystemTime::now()));
+            let problem = unsealed.filter(|_| !args.allow_unsealed);
+            report(&log, key.as_ref(), problem.as_deref(), args.json);
+            match problem {
+                None => Ok(()),
+                Some(_) if args.json => Err(CommandFailure::already_reported(1)),
+                Some(problem) => Err(CommandFailure::failed(Diagnostic::error(problem).hint(
+                    "if the proxy was killed, or sealed with another key before, check with --allow-unsealed and compare \
+                     --head",
+                ))),
+            }
         }
         Err(fault) => {
             let place = if fault.line == 0 {
@@ -77,11 +90,12 @@ fn checked_head(head: &str) -> Result<String, CommandFailure> {
 }
 
 /// The key of the named config, of the environment, or of the config that other commands would use.
-fn key(config: Option<&Path>) -> Result<Option<AuditKey>, CommandFailure> {
-    if let Some(file) = config {
-        let audit = SourceArgs::of_file(file).load()?.config.audit;
+fn key(config: &[PathBuf]) -> Result<Option<AuditKey>, CommandFailure> {
+    if !config.is_empty() {
+        let audit = SourceArgs::of_servers(config.to_vec(), Vec::new()).load()?.config.audit;
         let Some(key) = audit.and_then(|audit| audit.key) else {
-            let problem = format!("`{}` has no `audit.key`", file.display());
+            let files: Vec<String> = config.iter().map(|file| format!("`{}`", file.display())).collect();
+            let problem = format!("{} has no `audit.key`", files.join(" with "));
             return Err(CommandFailure::usage_with_hint(problem, "leave out --config to check without the key"));
         };
         return Ok(Some(AuditKey::new(&key)));
@@ -99,13 +113,13 @@ fn key(config: Option<&Path>) -> Result<Option<AuditKey>, CommandFailure> {
     Ok(key.map(|key| AuditKey::new(&key)))
 }
 
-fn report(log: &VerifiedLog, key: Option<&AuditKey>, as_json: bool) {
+fn report(log: &VerifiedLog, key: Option<&AuditKey>, problem: Option<&str>, as_json: bool) {
     let unchecked: u64 = log.unchecked_seals.values().sum();
     if as_json {
         output::json(&json!({
             "intact": true, "lines": log.lines, "firstSeq": log.first_seq, "lastSeq": log.last_seq, "head": log.head,
             "sealsChecked": key.is_some(), "sealedSeq": log.sealed_seq, "uncheckedSeals": unchecked,
-            "lost": log.lost, "torn": log.torn,
+            "lost": log.lost, "torn": log.torn, "problem": problem,
         }));
         return;
     }

@@ -30,10 +30,10 @@ pub(crate) struct BacktestArgs {
     /// Session script to try [default: the config's]
     #[arg(long, value_name = "SCRIPT")]
     script: Option<PathBuf>,
-    /// Config file with the settings of the script [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json, then
+    /// Config file with the settings of the script; repeatable [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json, then
     /// ~/.config/proxy]
     #[arg(short, long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    config: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -113,7 +113,10 @@ fn summary(report: &BacktestReport) -> String {
     }
     let state = match report.state_dependent {
         0 => String::new(),
-        number => format!("\n{} depend on stored values, and the store of a backtest starts empty", calls(number)),
+        number => {
+            let verb = if number == 1 { "depends" } else { "depend" };
+            format!("\n{} {verb} on stored values, and the store of a backtest starts empty", calls(number))
+        }
     };
     format!("{}: {}{state}", calls(report.calls), parts.join(", "))
 }

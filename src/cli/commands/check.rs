@@ -12,7 +12,7 @@ use crate::author::lint::{self, Role};
 use crate::author::published::{PublishedChanges, PublishedFile};
 use crate::bearer::unreachable_issuers;
 use crate::cli::failure::CommandFailure;
-use crate::cli::query::{self, UserArgs};
+use crate::cli::query::{self, Query, UserArgs};
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{output, table};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -84,33 +84,43 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CommandFailure> {
 fn check_config(source: &SourceArgs, args: &CheckArgs, report: &mut CheckReport) -> Result<(), CommandFailure> {
     let (loaded, warnings) = source.load_with_warnings()?;
     report.add(warnings);
+    report.add_unset_variables(&loaded.config);
+    let is_incomplete = report.problems.iter().any(Diagnostic::is_error);
+    check_loaded(&loaded, args, report)?;
+    // As any other error of the config.
+    if is_incomplete { Err(CommandFailure::config(Vec::new())) } else { Ok(()) }
+}
+
+fn check_loaded(loaded: &LoadedConfig, args: &CheckArgs, report: &mut CheckReport) -> Result<(), CommandFailure> {
     let user = args.user.user(&loaded.config)?;
     report.add_scripts(&loaded.config);
     report.add_accounts(&loaded.config);
+    let is_named = user.is_named();
     if args.live {
-        let is_named = user.is_named();
-        return query::with_loaded(&loaded, user, async |running, surface| {
+        return query::with_loaded(loaded, user, async |running, surface| {
             report.add(unreachable_issuers(&loaded.config.auth).await.into_iter().map(Diagnostic::error));
             let snapshot = running.snapshot();
             report.add_servers(&snapshot);
             report.add_failures(&snapshot);
             report.add(running.extension_problems());
             let script = gateway::script_source(&loaded.config, None).ok().map(|script| script.source);
-            add_published(report, &loaded, script.as_ref(), (&surface, is_named), &snapshot)
+            add_published(report, loaded, script.as_ref(), (&surface, is_named), &snapshot)
         });
     }
     report.add_missing_programs(&loaded.config);
     let offline = Offline::look(&loaded.config, &setup::options(loaded.bundled)?).map_err(CommandFailure::config)?;
     report.add_servers(&offline.snapshot);
+    let query = Query { user: user.clone(), ..Query::of_config(loaded) };
+    if let Ok(Some(states)) = query::states_of_running(&query) {
+        report.set_server_states(&states);
+    }
     report.add(offline.extension_problems.iter().cloned());
-    let is_named = user.is_named();
-    let surface = if is_named { offline.build_for(user.principal) } else { offline.build() };
-    let surface = surface.map_err(|error| {
+    let surface = offline.build_for(user.principal).map_err(|error| {
         report.add_patterns(&loaded.config.aggregation, &offline.snapshot);
         report.explain_tools(&offline.snapshot);
         CommandFailure::from(&error)
     })?;
-    add_published(report, &loaded, Some(&offline.script_source.source), (&surface, is_named), &offline.snapshot)
+    add_published(report, loaded, Some(&offline.script_source.source), (&surface, is_named), &offline.snapshot)
 }
 
 /// Adds what is wrong with the script and the policies, and what is published: to everybody, or to the user of the command.
@@ -122,19 +132,21 @@ fn add_published(
     snapshot: &Snapshot,
 ) -> Result<(), CommandFailure> {
     let config = &loaded.config;
-    // Without a user it is about the script: nothing that it publishes is left out.
-    let (whole, own) = (surface.unrestricted(), if is_named { Arc::clone(surface) } else { surface.unrestricted() });
+    // Whether the script is right does not depend on what its user may use.
+    let whole = surface.unrestricted();
     report.add_patterns(&config.aggregation, snapshot);
     report.explain_tools(snapshot);
     if let Some(script) = script {
         report.add_only_definitions(script, &whole);
     }
-    report.add_histories(&own, snapshot);
+    report.add_histories(surface, snapshot);
     report.add_limits(&config.rate_limiting, &whole, snapshot);
     report.add_policies(config, &whole, snapshot);
     // What `proxy serve` has published is not of one user.
     let record = PublishedFile::of(config, setup::options(loaded.bundled)?.cache_folder.as_deref());
-    report.add_surface(&own, snapshot, record.as_ref().filter(|_| !is_named));
+    report.add_warnings(&whole, snapshot);
+    report.add_items(surface);
+    report.add_changes(&whole, record.as_ref().filter(|_| !is_named));
     report.add_jail(&config.code_mode);
     Ok(())
 }

@@ -25,14 +25,19 @@ pub(super) fn one(pid: Option<u32>) -> Result<Instance, CommandFailure> {
 pub(super) fn choose(mut running: Vec<Instance>, problem: &str) -> Result<Instance, CommandFailure> {
     if running.len() > 1 {
         let pids: Vec<u32> = running.iter().map(|instance| instance.pid).collect();
-        let config = config_here();
-        running.retain(|instance| config.is_some() && config_of(instance) == config);
-        if running.len() != 1 {
-            return Err(several_running(problem, &pids));
-        }
-        output::status_line(&format!("{problem}: process {} serves the config that is used here", running[0].pid));
+        let Some(here) = serving_here(&running) else { return Err(several_running(problem, &pids)) };
+        output::status_line(&format!("{problem}: process {} serves the config that is used here", here.pid));
+        return Ok(here);
     }
     running.pop().ok_or_else(|| CommandFailure::failed(not_running(None)))
+}
+
+/// The only one of these that serves the config that is used here.
+pub(super) fn serving_here(running: &[Instance]) -> Option<Instance> {
+    let config = config_here()?;
+    let mut here = running.iter().filter(|instance| config_of(instance).as_ref() == Some(&config));
+    let only = here.next()?;
+    if here.next().is_some() { None } else { Some(only.clone()) }
 }
 
 /// The config file that a command without options uses here.

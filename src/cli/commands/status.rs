@@ -26,9 +26,18 @@ pub(crate) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
-    let running = instance::all(args.pid)?;
+    let mut running = instance::all(args.pid)?;
     if args.ready {
         return ready(&running);
+    }
+    if running.len() > 1
+        && let Some(here) = instance::serving_here(&running)
+    {
+        output::status_line(&format!(
+            "{} are running: this is the one that serves the config that is used here; `--pid PID` shows another",
+            table::count(running.len(), "proxy")
+        ));
+        running = vec![here];
     }
     match running.as_slice() {
         [one] => {
@@ -223,8 +232,9 @@ fn servers(servers: &Value) -> String {
         table::render(&["SERVER", "KIND", "VERSION", "PROTOCOL", "CALLS/MIN", "FAILED/MIN"], &more),
     ];
     let errors = servers.iter().filter(|server| server["error"].as_str().is_some_and(|error| !error.is_empty()));
+    // All that a dead server has said: a cell would have its first line.
     let errors: Vec<String> =
-        errors.map(|server| format!("{}: {}", cell(&server["name"]), cell(&server["error"]))).collect();
+        errors.map(|server| format!("{}: {}", cell(&server["name"]), text(&server["error"]).trim_end())).collect();
     if !errors.is_empty() {
         parts.extend([String::new(), errors.join("\n")]);
     }

@@ -24,23 +24,17 @@ pub(crate) struct TestArgs {
     /// Also write a JUnit XML report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Config file whose folder `//` refers to [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json]
+    /// Config file, repeatable, whose folder (of the first) `//` refers to [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json]
     #[arg(short, long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    config: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: &TestArgs) -> Result<(), CommandFailure> {
-    let current = std::env::current_dir()?;
-    let config = setup::find_config(args.config.as_deref(), &current, None)?;
-    let root = match &config {
-        Some(path) => setup::absolute_folder(path),
-        None => current.clone(),
-    };
-    let paths =
-        if args.paths.is_empty() { default_folders(&root, config.as_deref(), &current) } else { args.paths.clone() };
+    let (root, folders) = searched(&args.config)?;
+    let paths = if args.paths.is_empty() { folders } else { args.paths.clone() };
     let files = testing::find(&paths)?;
     if files.is_empty() {
         let searched: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
@@ -71,6 +65,15 @@ pub(super) fn run(args: &TestArgs) -> Result<(), CommandFailure> {
     if report.failed() > 0 { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
 }
 
+/// The folder that `//` refers to, and the folders in which tests are looked for.
+pub(super) fn searched(config: &[PathBuf]) -> Result<(PathBuf, Vec<PathBuf>), CommandFailure> {
+    let current = std::env::current_dir()?;
+    let config = setup::find_configs(config, &current, None)?;
+    let root = config.first().map_or_else(|| current.clone(), |path| setup::absolute_folder(path));
+    let folders = default_folders(&root, &config, &current);
+    Ok((root, folders))
+}
+
 fn no_tests(message: String) -> CommandFailure {
     let hint = "a test is a function `test_...()` in a file whose name ends in `_test.star`; pass files or folders with `proxy test PATH`";
     CommandFailure::from(Diagnostic::error(message).hint(hint))
@@ -78,11 +81,11 @@ fn no_tests(message: String) -> CommandFailure {
 
 /// The folders to search if no path is given: those of the scripts and extensions in the config, `scripts/` and
 /// `extensions/`. Folders below the current one are relative.
-fn default_folders(root: &Path, config: Option<&Path>, current: &Path) -> Vec<PathBuf> {
+fn default_folders(root: &Path, config: &[PathBuf], current: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = ["scripts", "extensions"].iter().map(|name| root.join(name)).collect();
     // Unset variables and errors in the config do not matter for its tests.
     let anything = |name: &str| Some(std::env::var(name).unwrap_or_else(|_| "unset".to_owned()));
-    if let Some((config, _)) = config.and_then(|path| config::load(path, &anything).ok()) {
+    if let Ok((config, _)) = config::load_files(config, &anything) {
         folders.extend(configured_folders(&config));
     }
     folders.retain(|folder| folder.is_dir());
@@ -91,12 +94,25 @@ fn default_folders(root: &Path, config: Option<&Path>, current: &Path) -> Vec<Pa
     if folders.is_empty() {
         folders.push(root.to_owned());
     }
+    // A test beside the config file counts too, but not what else lies there.
+    if !folders.contains(&root.to_owned()) {
+        folders.extend(own_tests(root));
+    }
     let shorter = |folder: PathBuf| match folder.strip_prefix(current) {
         Ok(below) if below.as_os_str().is_empty() => PathBuf::from("."),
         Ok(below) => below.to_owned(),
         Err(_) => folder,
     };
     folders.into_iter().map(shorter).collect()
+}
+
+/// The files with tests in a folder, and not in those below it.
+fn own_tests(folder: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut tests: Vec<PathBuf> =
+        files.filter(|file| file.to_string_lossy().ends_with("_test.star") && file.is_file()).collect();
+    tests.sort();
+    tests
 }
 
 fn configured_folders(config: &Config) -> Vec<PathBuf> {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::failed;
 use super::running::RunningProxy;
+use super::said_before::SaidBefore;
 use crate::admin::{FindRequest, FoundTool, Operator, SurfaceReport, UseError, find, searchable};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, terminal};
@@ -137,14 +138,18 @@ impl Answers {
 
 /// Prints a warning for each server and extension that is not available.
 pub(in crate::cli) fn report_missing(answers: &Answers, report: &SurfaceReport) {
+    let mut said = SaidBefore::read();
+    let folder = std::env::current_dir().unwrap_or_default();
     for server in &report.servers {
         let name = server["name"].as_str().unwrap_or_default();
-        if let Some(problem) = problem(name, server["error"].as_str().unwrap_or_default()) {
+        let error = said.shown(&folder.display().to_string(), name, server["error"].as_str().unwrap_or_default());
+        if let Some(problem) = problem(name, &error) {
             output::diagnostics(&[Diagnostic::warning(problem)]);
         }
         for text in server["reports"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             output::diagnostics(&[Diagnostic::warning(format!("server `{name}`: {text}"))]);
         }
     }
+    said.save();
     answers.report_extensions(report);
 }

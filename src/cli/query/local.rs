@@ -23,15 +23,7 @@ pub(in crate::cli) fn with_loaded<T>(
     user: ActingUser,
     work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
 ) -> Result<T, CommandFailure> {
-    let query = Query {
-        loaded,
-        start: StartPolicy::All,
-        user,
-        wanted: None,
-        runs_code: false,
-        search_by_meaning: false,
-        status_line: false,
-    };
+    let query = Query { start: StartPolicy::All, user, ..Query::of_config(loaded) };
     setup::runtime()?.block_on(run(&query, async |operator| work(&operator.gateway, operator.surface).await))
 }
 

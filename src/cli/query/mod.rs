@@ -4,8 +4,11 @@
 mod answers;
 mod local;
 mod running;
+mod said_before;
 mod user;
 mod watching;
+
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::Value;
@@ -13,6 +16,7 @@ use serde_json::Value;
 use super::failure::CommandFailure;
 use super::setup::{self, LoadedConfig, SourceArgs};
 use super::{output, spinner};
+use crate::admin::SurfaceReport;
 use crate::backend::StartPolicy;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::Gateway;
@@ -20,7 +24,7 @@ use crate::model::ItemKind;
 
 pub(super) use answers::{Answers, report_missing};
 pub(super) use local::with_loaded;
-pub(super) use running::{server_log, status};
+pub(super) use running::{RunningProxy, server_log, status};
 pub(super) use user::{ActingUser, UserArgs};
 pub(super) use watching::{call_as_test, call_details, calls, follow, record, restart};
 
@@ -50,15 +54,7 @@ impl ServerArgs {
     /// A query of these options and of this loaded config, for the local user.
     pub(super) fn query<'a>(&self, loaded: &'a LoadedConfig, json: bool) -> Query<'a> {
         let start = if self.live { StartPolicy::All } else { StartPolicy::Unknown };
-        Query {
-            loaded,
-            start,
-            user: ActingUser::local(),
-            wanted: None,
-            runs_code: false,
-            search_by_meaning: false,
-            status_line: !json,
-        }
+        Query { start, status_line: !json, ..Query::of_config(loaded) }
     }
 }
 
@@ -89,6 +85,21 @@ pub(super) struct Query<'a> {
     pub(super) status_line: bool,
 }
 
+impl<'a> Query<'a> {
+    /// About the last known state of a config, for the local user.
+    pub(super) fn of_config(loaded: &'a LoadedConfig) -> Self {
+        Query {
+            loaded,
+            start: StartPolicy::Unknown,
+            user: ActingUser::local(),
+            wanted: None,
+            runs_code: false,
+            search_by_meaning: false,
+            status_line: false,
+        }
+    }
+}
+
 impl Query<'_> {
     fn say(&self, line: Option<String>) {
         if let Some(line) = line.filter(|_| self.status_line) {
@@ -114,6 +125,32 @@ pub(super) fn answer<T>(
         }
         query.say(query.loaded.bundled.then(|| NO_CONFIG.to_owned()));
         local::run(query, async |operator| work(&Answers::Local(operator)).await).await
+    })
+}
+
+/// The running proxy of this config and what its servers offer; `None` if there is none.
+pub(super) async fn running_servers(query: &Query<'_>) -> Option<(Arc<RunningProxy>, SurfaceReport)> {
+    let running = running::serving(query).await?;
+    let report = running.report().await.ok()?;
+    Some((Arc::new(running), report))
+}
+
+/// What became of each item in a running proxy of this config; `None` if there is none.
+pub(super) fn histories_of_running(query: &Query<'_>) -> Result<Option<SurfaceReport>, CommandFailure> {
+    setup::runtime()?.block_on(async {
+        let Some(running) = running::serving(query).await else { return Ok(None) };
+        query.say_running(running.pid);
+        running.report_with_histories().await.map(Some)
+    })
+}
+
+/// The state of each server in a running proxy of this config, by name; `None` if there is none.
+pub(super) fn states_of_running(query: &Query<'_>) -> Result<Option<Vec<Value>>, CommandFailure> {
+    setup::runtime()?.block_on(async {
+        let Some(running) = running::serving(query).await else { return Ok(None) };
+        query.say_running(running.pid);
+        let status = running.status().await?;
+        Ok(Some(status["servers"].as_array().cloned().unwrap_or_default()))
     })
 }
 

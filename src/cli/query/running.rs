@@ -8,8 +8,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Query, failed};
-use crate::admin::{CallEvent, CallRequest, ExecRequest, FindRequest, FoundTool, SurfaceReport, UseError};
-use crate::backend::{Peer, Question, StartPolicy};
+use crate::admin::{
+    CallEvent, CallRequest, ExecRequest, FindRequest, FoundTool, ServerCallOutcome, ServerCallRequest, SurfaceReport,
+    UseError,
+};
+use crate::backend::{CallError, Peer, Question, StartPolicy};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{setup, terminal};
 use crate::control::{Instance, instances};
@@ -74,6 +77,10 @@ impl RunningProxy {
         RunningProxy { pid: instance.pid, client, user: user.cloned() }
     }
 
+    pub(in crate::cli) fn pid(&self) -> u32 {
+        self.pid
+    }
+
     pub(super) async fn status(&self) -> Result<Value, CommandFailure> {
         match tokio::time::timeout(STATUS_TIMEOUT, self.get("/status", &[])).await {
             Ok(status) => status,
@@ -83,6 +90,11 @@ impl RunningProxy {
 
     pub(super) async fn report(&self) -> Result<SurfaceReport, CommandFailure> {
         self.get("/surface", &[]).await
+    }
+
+    /// What the user sees, and what became of everything else.
+    pub(super) async fn report_with_histories(&self) -> Result<SurfaceReport, CommandFailure> {
+        self.get("/surface", &[("histories", "true")]).await
     }
 
     /// What the user of this terminal sees, who can be asked: some servers list more for such clients.
@@ -132,6 +144,20 @@ impl RunningProxy {
             capabilities: terminal::askable().to_capabilities(),
         };
         self.events("/exec", &request).await
+    }
+
+    /// Calls a server itself, whatever is published of it.
+    pub(in crate::cli) async fn call_server(&self, server: &str, method: &str, params: Raw) -> Result<Raw, CallError> {
+        let lost = |reason: String| CallError::Lost { backend: server.into(), reason };
+        let request = ServerCallRequest { method: method.to_owned(), params };
+        let body = serde_json::to_string(&request).map_err(|error| lost(error.to_string()))?;
+        let path =
+            format!("/servers/{}/call", url::form_urlencoded::byte_serialize(server.as_bytes()).collect::<String>());
+        let answer = self.client.post(&path, body).await;
+        let body = self.accepted(answer).await.map_err(lost)?.body().await;
+        let body = body.map_err(|error| lost(self.lost(&error)))?;
+        let outcome: ServerCallOutcome = serde_json::from_slice(&body).map_err(|error| lost(error.to_string()))?;
+        outcome.into_result(server)
     }
 
     /// Reads JSON.

@@ -55,4 +55,14 @@ impl ActingUser {
     pub(in crate::cli) fn is_named(&self) -> bool {
         self.named.is_some()
     }
+
+    /// What a command that is suggested has to end with, so that it is about the same user: ` --as-user ann`, or nothing.
+    pub(in crate::cli) fn option(&self) -> String {
+        let Some(named) = &self.named else { return String::new() };
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.@:".contains(letter);
+        match named.sub.chars().all(is_plain) {
+            true => format!(" --as-user {}", named.sub),
+            false => format!(" --as-user '{}'", named.sub.replace('\'', r"'\''")),
+        }
+    }
 }

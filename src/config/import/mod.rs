@@ -1,6 +1,7 @@
 //! Imports config files of other programs: Claude Desktop, Cursor, VS Code, Codex and others.
 
 mod client;
+mod combined;
 mod entry;
 mod keys;
 mod members;
@@ -27,6 +28,7 @@ use super::syntax::tree::NodeKey;
 use variables::{Translated, Variables};
 
 pub use client::{CLIENTS, ClientFile, ImportClient, Surroundings};
+pub use combined::combined;
 pub use render::render_yaml;
 pub use shown::commands;
 pub use source::{count_servers, file_of, import};
@@ -41,7 +43,7 @@ pub struct Imported {
     pub warnings: Vec<Diagnostic>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ImportedServer {
     pub name: String,
     pub target: ImportedTarget,
@@ -53,13 +55,13 @@ pub struct ImportedServer {
     pub tools: ToolSelection,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ImportedTarget {
     Command(ImportedCommand),
     Url { url: ImportedText, headers: Vec<(String, ImportedText)>, sse: bool },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ImportedCommand {
     pub command: ImportedText,
     pub args: Vec<ImportedText>,
@@ -70,7 +72,7 @@ pub struct ImportedCommand {
 }
 
 /// A string of an imported file, which may be a secret.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct ImportedText {
     /// As written in the imported file.
     written: String,

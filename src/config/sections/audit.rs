@@ -1,6 +1,6 @@
 //! `audit`: the log of every call, for auditors.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::config::syntax::reader::ValueReader;
 use crate::model::Secret;
@@ -77,7 +77,7 @@ impl Audit {
     }
 }
 
-pub(crate) fn read_audit(reader: &ValueReader, folder: &Path) -> Option<Audit> {
+pub(crate) fn read_audit(reader: &ValueReader) -> Option<Audit> {
     let mut fields = reader.fields()?;
     let (file, key) = (fields.get("file"), fields.get("key"));
     let (arguments, results) = (fields.get("arguments"), fields.get("results"));
@@ -96,7 +96,7 @@ pub(crate) fn read_audit(reader: &ValueReader, folder: &Path) -> Option<Audit> {
         }
     }
     let Some(file) = file else { return reader.fail("missing key `file`, such as `audit.jsonl`") };
-    audit.file = folder.join(file.word()?);
+    audit.file = file.path_value()?;
     if audit.file.file_name().is_none() {
         return file.expected("the path of a file such as `audit.jsonl`");
     }

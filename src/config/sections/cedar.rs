@@ -1,6 +1,6 @@
 //! `cedar`: the policies that decide who may use what.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use indexmap::IndexMap;
 
@@ -30,15 +30,11 @@ pub struct PolicyPath {
     pub place: Location,
 }
 
-pub(crate) fn read_cedar(
-    reader: &ValueReader,
-    folder: &Path,
-    servers: &IndexMap<String, ServerConfig>,
-) -> Option<Cedar> {
+pub(crate) fn read_cedar(reader: &ValueReader, servers: &IndexMap<String, ServerConfig>) -> Option<Cedar> {
     let mut fields = reader.fields()?;
     let path = |item: &ValueReader| {
         let written = item.word()?;
-        Some(PolicyPath { path: folder.join(&written), written, place: item.place() })
+        Some(PolicyPath { path: item.folder().join(&written), written, place: item.place() })
     };
     let listed = fields.get("policies");
     let policies = listed.as_ref().and_then(|list| list.list(path));

@@ -1,6 +1,6 @@
 //! `sessionInit`: the session script and its parameters.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
@@ -45,7 +45,7 @@ pub(crate) struct SessionInit {
     pub set_section: Option<SetSection>,
 }
 
-pub(crate) fn read_session_init(reader: &ValueReader, folder: &Path) -> Option<SessionInit> {
+pub(crate) fn read_session_init(reader: &ValueReader) -> Option<SessionInit> {
     let mut fields = reader.fields()?;
     let [preset, script, script_file] = ["preset", "script", "scriptFile"].map(|key| fields.get(key));
     let params = fields.get("params");
@@ -55,7 +55,7 @@ pub(crate) fn read_session_init(reader: &ValueReader, folder: &Path) -> Option<S
     let params = params.and_then(|params| params.json_object()).unwrap_or_default();
     let preset = preset.map(|preset| Some(SessionScript::Preset { name: preset.word()?, place: Some(preset.place()) }));
     let script = script.map(|script| read_inline(&script));
-    let file = script_file.map(|file| read_file(&file, folder));
+    let file = script_file.map(|file| read_file(&file));
     let script = preset.or(script).or(file).unwrap_or_else(|| Some(SessionScript::default()))?;
     Some(SessionInit { script, params, set_section })
 }
@@ -75,12 +75,13 @@ fn read_inline(reader: &ValueReader) -> Option<SessionScript> {
     Some(SessionScript::Inline(InlineScript { text, place: reader.place(), position }))
 }
 
-fn read_file(reader: &ValueReader, folder: &Path) -> Option<SessionScript> {
-    let path = folder.join(reader.word()?);
+fn read_file(reader: &ValueReader) -> Option<SessionScript> {
+    let written = reader.word()?;
+    let path = reader.folder().join(&written);
     if path.is_file() {
         return Some(SessionScript::File(path));
     }
-    let problem = reader.problem(&format!("file `{}` not found", path.display()));
+    let problem = reader.problem(&format!("file `{written}` not found"));
     reader.report(problem.hint("the path is relative to the folder of the config file"));
     None
 }

@@ -4,6 +4,7 @@
 pub(super) mod document;
 pub(super) mod dotenv;
 pub(super) mod mask;
+mod merge;
 pub(super) mod reader;
 pub(super) mod substitute;
 pub(super) mod tree;

@@ -1,8 +1,6 @@
 //! The module `data`: data files of an extension.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::PathBuf;
+use std::io;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -60,10 +58,10 @@ fn read(runtime: &ExtensionRuntime, host: Option<&Host>, folder: &Folder, path: 
 }
 
 fn read_bytes(runtime: &ExtensionRuntime, host: Option<&Host>, folder: &Folder, path: &str) -> Result<Vec<u8>, String> {
-    let file: PathBuf = folder.existing(path)?;
+    let opened = folder.open(path)?;
     let unreadable = |error: io::Error| format!("`{path}` cannot be read: {error}");
-    let metadata = file.metadata().map_err(unreadable)?;
-    // Opening a pipe would wait for somebody who writes, and reading a device may never end.
+    let metadata = opened.metadata().map_err(unreadable)?;
+    // Reading a pipe would wait for somebody who writes, and reading a device may never end.
     if !metadata.is_file() {
         return Err(format!("`{path}` is not a file"));
     }
@@ -74,14 +72,13 @@ fn read_bytes(runtime: &ExtensionRuntime, host: Option<&Host>, folder: &Folder, 
     if let Some(host) = host {
         // The version before the file is read: a change in the middle counts as a later one.
         let stamp = FileStamp::from(&metadata);
-        host.scope.note(NotedFact::FileLoaded(StampedFile { path: file.clone(), stamp }));
+        host.scope.note(NotedFact::FileLoaded(StampedFile { path: opened.path().to_owned(), stamp }));
     }
     // The file may grow meanwhile.
-    let mut bytes = Vec::new();
-    File::open(&file).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    let bytes = opened.read(MAX_FILE).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(too_large(bytes.len() as u64));
     }
-    runtime.record_file(file);
+    runtime.record_file(opened.path().to_owned());
     Ok(bytes)
 }

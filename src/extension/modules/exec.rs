@@ -59,13 +59,14 @@ pub fn members(builder: &mut GlobalsBuilder) {
         let folder = folder_of_command(request.cwd.as_deref(), eval)?;
         let allowed = |permissions: &Permissions| {
             command::check(&recorded.command, &permissions.exec)?;
-            folder.as_ref().map_or(Ok(()), |(folder, cwd)| folder.existing(cwd).map(drop))
+            folder.as_ref().map_or(Ok(()), |(folder, cwd)| folder.open(cwd).map(drop))
         };
         let checked = folder.clone();
         perform_if("exec.run", &recorded, eval, allowed, |runtime| async move {
             let mut request = request;
-            if let Some((folder, cwd)) = checked {
-                request.cwd = Some(folder.existing(&cwd)?.display().to_string());
+            let opened = checked.map(|(folder, cwd)| folder.open(&cwd)).transpose()?;
+            if let Some(opened) = &opened {
+                request.cwd = Some(opened.link().display().to_string());
             }
             command::run(&runtime.host_io, &runtime.permissions().exec, runtime.folder(), &request).await
         })

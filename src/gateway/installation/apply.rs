@@ -149,6 +149,8 @@ impl Installation {
     /// later, and carry that number.
     pub(crate) fn apply(&self, config: &Config, prepared: Prepared) -> (ServerChanges, u64) {
         let mut applied = self.lock();
+        let enabled = config.servers.values().filter(|server| !server.disabled).count();
+        self.environment.attribution.set_needed(enabled > 1);
         let changes = applied.servers.apply(config, &self.environment, &self.backend_set);
         let backends_changed = changes.is_any() || !prepared.local.is_same_as(&applied.local);
         applied.local = prepared.local;

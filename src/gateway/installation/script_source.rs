@@ -77,7 +77,7 @@ pub(crate) fn source(config: &Config) -> Result<Source, Diagnostic> {
             }
         },
         SessionScript::Inline(inline) => {
-            let file = config.path.as_ref().map_or_else(|| "script".to_owned(), |path| path.display().to_string());
+            let file = inline.place.file.clone();
             Ok(match inline.position {
                 // Leading empty lines make the line numbers of the script those of the config file.
                 Some(position) => {

@@ -1,37 +1,20 @@
 //! Reload of the config file.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Reloader, report, run_blocking};
-use crate::config::{self, Config};
+use crate::config::{Config, ConfigTexts};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::installation::{Prepared, ServerChanges};
 
-/// The texts that make up the config: the config file, and the files of variables that it names.
-#[derive(PartialEq)]
-pub(super) struct ConfigTexts {
-    text: Option<String>,
-    pub(super) env_files: Vec<(PathBuf, Option<Vec<u8>>)>,
-}
-
-impl ConfigTexts {
-    pub(super) fn read(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path).ok();
-        let environment = |name: &str| std::env::var(name).ok();
-        let named = text.as_ref().map(|text| config::env_files_of(path, text, &environment)).unwrap_or_default();
-        let contents = |file: PathBuf| {
-            let bytes = file.is_file().then(|| std::fs::read(&file).ok()).flatten();
-            (file, bytes)
-        };
-        ConfigTexts { text, env_files: named.into_iter().map(contents).collect() }
-    }
+/// The texts that make up the config, as they are now.
+pub(super) fn texts(config: &Config) -> ConfigTexts {
+    ConfigTexts::read(&config.files, &|name: &str| std::env::var(name).ok())
 }
 
 impl Reloader {
     pub(super) async fn reload_config(&mut self) {
-        let Some(path) = self.config.path.clone() else { return };
-        let texts = Some(ConfigTexts::read(&path));
+        let texts = texts(&self.config);
         if texts == self.last_texts {
             return;
         }

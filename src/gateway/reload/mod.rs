@@ -9,11 +9,9 @@ mod script;
 
 use std::sync::Arc;
 
-use config::ConfigTexts;
-
 use super::Gateway;
 use super::installation::LocalTools;
-use crate::config::Config;
+use crate::config::{Config, ConfigTexts};
 use crate::diagnostic::Diagnostic;
 use crate::watch::{WatchedPaths, Watcher};
 
@@ -25,15 +23,15 @@ struct Reloader {
     reread: Reread,
     /// The config in force.
     config: Config,
-    /// The texts of the config when they were last read; `None` without a config file.
-    last_texts: Option<ConfigTexts>,
+    /// The texts of the config when they were last read.
+    last_texts: ConfigTexts,
 }
 
 impl Gateway {
     /// Follows the files of `config`, which must be the config in force, until the proxy stops.
     pub fn follow_files(self: Arc<Self>, config: Config, reread: Reread) -> impl Future<Output = ()> + Send {
         // Read the text now and not at the first poll, so that a change in between is noticed.
-        let last_texts = config.path.as_deref().map(ConfigTexts::read);
+        let last_texts = config::texts(&config);
         report::new_problems(&LocalTools::default(), &self.installed.local());
         let mut reloader = Reloader { gateway: Arc::clone(&self), reread, config, last_texts };
         async move {
@@ -64,11 +62,11 @@ impl Reloader {
 
     fn watched_paths(&self) -> WatchedPaths {
         let mut paths = WatchedPaths::default();
-        if let Some(path) = &self.config.path {
+        for (path, _) in &self.last_texts.files {
             paths.file(path);
         }
-        for (path, _) in self.last_texts.iter().flat_map(|texts| &texts.env_files) {
-            paths.file(path);
+        for folder in &self.last_texts.folders {
+            paths.folder(folder);
         }
         let edition = self.gateway.installed.editions.borrow();
         for path in edition.script_source.iter().flat_map(|script_source| script_source.source.paths()) {

@@ -20,7 +20,7 @@ use crate::backend::PersonBackend;
 use crate::cedar::{CurrentPolicies, Policies};
 use crate::model::{ClientProfile, Owner, PersonKey, SnapshotVariant, SurfaceCacheKey, SurfaceKey};
 use crate::surface::{BuildError, ListDigests, Surface};
-use crate::telemetry::ProxyStats;
+use crate::telemetry::Telemetry;
 pub(super) use people::People;
 
 /// A surface without a handle is forgotten when it has not been used for this long.
@@ -40,7 +40,7 @@ pub(super) struct Surfaces {
     run_permits: Semaphore,
     policies: CurrentPolicies,
     people: Arc<People>,
-    stats: Arc<ProxyStats>,
+    telemetry: Arc<Telemetry>,
 }
 
 /// What distinguishes the surfaces of two clients.
@@ -153,7 +153,7 @@ impl Surfaces {
         current: watch::Receiver<SharedSurface>,
         policies: CurrentPolicies,
         people: Arc<People>,
-        stats: Arc<ProxyStats>,
+        telemetry: Arc<Telemetry>,
     ) -> Arc<Self> {
         let mut policy_changes = policies.subscribe();
         let surfaces = Arc::new(Surfaces {
@@ -163,7 +163,7 @@ impl Surfaces {
             run_permits: Semaphore::new(MAX_CONCURRENT_RUNS),
             policies,
             people: Arc::clone(&people),
-            stats,
+            telemetry,
         });
         let (weak, mut current) = (Arc::downgrade(&surfaces), surfaces.current.clone());
         tokio::spawn(async move {
@@ -247,7 +247,7 @@ impl Surfaces {
     }
 
     async fn build(&self, slot: &SurfaceSlot, base: &Arc<Surface>, policies: Option<&Arc<Policies>>) -> Built {
-        slot.build(base, policies, &self.people, &self.run_permits, &self.stats).await
+        slot.build(base, policies, &self.people, &self.run_permits, &self.telemetry).await
     }
 
     /// Drops surfaces without a handle: every idle one, and the least recently used beyond the maximum. Leaves space

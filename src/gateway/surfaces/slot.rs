@@ -10,9 +10,10 @@ use tokio::sync::Semaphore;
 use super::people::{People, seen_by};
 use crate::cedar::Policies;
 use crate::diagnostic::Diagnostic;
+use crate::gateway::telemetry::audit_surface;
 use crate::model::{BackendView, ClientProfile, Owner, PersonKey, SnapshotVariant, SurfaceKey};
 use crate::surface::{BuildError, ListDigests, Surface};
-use crate::telemetry::ProxyStats;
+use crate::telemetry::Telemetry;
 
 /// The last surface that was built without an error, or the error of the first run.
 pub(super) type Built = Result<Arc<Surface>, Arc<BuildError>>;
@@ -92,7 +93,7 @@ impl SurfaceSlot {
         policies: Option<&Arc<Policies>>,
         people: &People,
         run_permits: &Semaphore,
-        stats: &Arc<ProxyStats>,
+        telemetry: &Arc<Telemetry>,
     ) -> Built {
         let _building = self.building.lock().await;
         let number = policies.map(|policies| policies.number());
@@ -102,7 +103,8 @@ impl SurfaceSlot {
         }
         let _permit = run_permits.acquire().await;
         let (shared, key, variant) = (Arc::clone(base), self.key.clone(), self.variant.clone());
-        let (stats, policies, old) = (Arc::clone(stats), policies.cloned(), self.state.lock().surface.clone());
+        let (stats, policies, old) =
+            (Arc::clone(telemetry.proxy()), policies.cloned(), self.state.lock().surface.clone());
         let of_profile = |(_, profile): &(PersonKey, ClientProfile)| -> Vec<Arc<BackendView>> {
             own_views.iter().map(|view| seen_by(view, *profile)).collect()
         };
@@ -142,6 +144,7 @@ impl SurfaceSlot {
                 (state.lists, state.error) = (None, None);
                 drop(state);
                 drop(before);
+                audit_surface(telemetry, &surface);
                 Ok(surface)
             }
             Err(error) => {

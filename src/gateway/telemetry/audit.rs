@@ -8,7 +8,10 @@ use crate::builtins::redacted_json;
 use crate::config::Audit;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::Gateway;
-use crate::telemetry::audit::AuditLog;
+use crate::model::ItemKind;
+use crate::surface::Surface;
+use crate::telemetry::Telemetry;
+use crate::telemetry::audit::{AuditLog, PublishedSurface};
 
 impl Gateway {
     /// Writes the calls of this gateway to an audit log from now on. `reopens_on_hangup` is for processes without a
@@ -25,9 +28,25 @@ impl Gateway {
         if reopens_on_hangup {
             tokio::spawn(reopen_on_hangup(Arc::clone(&log)));
         }
-        self.calls().dispatcher.telemetry().set_audit(log);
+        let telemetry = Arc::clone(self.calls().dispatcher.telemetry());
+        telemetry.set_audit(log);
+        // The first one may be there already.
+        let shared = self.current.borrow().surface.clone();
+        if let Some(surface) = shared.filter(|surface| surface.personal().is_none()) {
+            audit_surface(&telemetry, &surface);
+        }
         Ok(())
     }
+}
+
+/// Writes to the audit log what is published from now on, unless it was written before.
+pub(in crate::gateway) fn audit_surface(telemetry: &Telemetry, surface: &Surface) {
+    let Some(log) = telemetry.audit() else { return };
+    log.published(PublishedSurface {
+        policy: Arc::clone(surface.policy()),
+        lists: surface.list_digests().text(),
+        counts: ItemKind::ALL.map(|kind| (kind.list_member(), surface.entries(kind).count())),
+    });
 }
 
 /// Opens the file again when logrotate, or whoever moves it, says so.

@@ -4,4 +4,5 @@ mod audit;
 mod gauges;
 mod traces;
 
+pub(super) use audit::audit_surface;
 pub use gauges::{DefinitionTokens, Gauges, ServerGauges};

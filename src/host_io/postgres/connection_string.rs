@@ -1,12 +1,10 @@
 //! Parses a connection string. The driver does not know all TLS options of libpq, so `sslmode` and `sslrootcert` are
 //! split off and handled here.
 
-use std::path::PathBuf;
-
 use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 
-use super::tls::Trust;
+use super::tls::{CaFile, Trust};
 use crate::host_io::Folder;
 
 /// The TLS options of libpq.
@@ -30,7 +28,7 @@ impl ConnectionTarget {
         })?;
         let roots = match split.roots.as_deref() {
             None | Some("system") => None,
-            Some(path) => Some(folder.existing(path).map_err(|problem| format!("`{ROOTS}`: {problem}"))?),
+            Some(path) => Some(CaFile::read(folder, path).map_err(|problem| format!("`{ROOTS}`: {problem}"))?),
         };
         let (mode, trust) = strictness(split.mode.as_deref(), roots)?;
         config.ssl_mode(mode);
@@ -39,7 +37,7 @@ impl ConnectionTarget {
 }
 
 /// The TLS mode and certificate verification, as in libpq: with `sslrootcert`, `require` also verifies the CA.
-fn strictness(mode: Option<&str>, roots: Option<PathBuf>) -> Result<(SslMode, Trust), String> {
+fn strictness(mode: Option<&str>, roots: Option<CaFile>) -> Result<(SslMode, Trust), String> {
     Ok(match (mode.unwrap_or("prefer"), roots) {
         ("disable", _) => (SslMode::Disable, Trust::Any),
         ("prefer" | "allow", _) => (SslMode::Prefer, Trust::Any),
@@ -161,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_a_mode_asks_for_is_what_libpq_does() {
-        let root = || Some(PathBuf::from("ca.pem"));
+        let root = || Some(CaFile { name: "ca.pem".to_owned(), pem: Vec::new() });
         for (mode, roots, expected) in [
             (None, None, (SslMode::Prefer, Trust::Any)),
             (Some("disable"), root(), (SslMode::Disable, Trust::Any)),

@@ -1,6 +1,6 @@
 //! TLS connections with the certificate checks of libpq.
 
-use std::path::{Path, PathBuf};
+use std::io;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
@@ -11,15 +11,43 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::host_io::Folder;
+
+/// The size of a file with CA certificates, in bytes. Those of a whole system have 200 KB.
+const MAX_CA_FILE: u64 = 4 << 20;
+
+/// A file with CA certificates.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CaFile {
+    pub(super) name: String,
+    pub(super) pem: Vec<u8>,
+}
+
+impl CaFile {
+    pub(super) fn read(folder: &Folder, path: &str) -> Result<Self, String> {
+        let file = folder.open(path)?;
+        let unreadable = |error: io::Error| format!("`{path}` cannot be read: {error}");
+        if !file.metadata().map_err(unreadable)?.is_file() {
+            return Err(format!("`{path}` is not a file"));
+        }
+        let pem = file.read(MAX_CA_FILE).map_err(unreadable)?;
+        if pem.len() as u64 > MAX_CA_FILE {
+            return Err(format!("`{path}` has more than {MAX_CA_FILE} bytes"));
+        }
+        let name = file.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(CaFile { name, pem })
+    }
+}
+
 /// Which certificates are accepted. The file contains the CA certificates; `None` means those of the system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Trust {
     /// Any certificate: protects against passive eavesdropping only.
     Any,
     /// A certificate signed by a CA, for any host name.
-    Authority(Option<PathBuf>),
+    Authority(Option<CaFile>),
     /// A certificate signed by a CA for this host name.
-    AuthorityAndName(Option<PathBuf>),
+    AuthorityAndName(Option<CaFile>),
 }
 
 impl Trust {
@@ -28,8 +56,8 @@ impl Trust {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let (authorities, any_name) = match self {
             Trust::Any => (None, true),
-            Trust::Authority(file) => (Some(authorities(file.as_deref(), &provider)?), true),
-            Trust::AuthorityAndName(file) => (Some(authorities(file.as_deref(), &provider)?), false),
+            Trust::Authority(file) => (Some(authorities(file.as_ref(), &provider)?), true),
+            Trust::AuthorityAndName(file) => (Some(authorities(file.as_ref(), &provider)?), false),
         };
         let verifier = Verifier { authorities, any_name, provider: Arc::clone(&provider) };
         let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
@@ -39,7 +67,7 @@ impl Trust {
     }
 }
 
-fn authorities(file: Option<&Path>, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, String> {
+fn authorities(file: Option<&CaFile>, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, String> {
     let provider = Arc::clone(provider);
     let Some(file) = file else {
         let system = rustls_platform_verifier::Verifier::new(provider);
@@ -47,10 +75,10 @@ fn authorities(file: Option<&Path>, provider: &Arc<CryptoProvider>) -> Result<Ar
             format!("cannot read the CA certificates of the system: {error}; set `sslrootcert` to a file")
         });
     };
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = &file.name;
     let wrong = |problem: String| format!("no usable certificates in `{name}` (`sslrootcert`): {problem}");
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))? {
+    for certificate in CertificateDer::pem_slice_iter(&file.pem) {
         let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
         roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
     }

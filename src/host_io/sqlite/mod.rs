@@ -4,13 +4,12 @@ mod guard;
 mod run;
 mod values;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use super::{Folder, Statement, Wants};
+use super::{Folder, OpenPath, Statement, Wants};
 
 /// A database without a file, for one call only.
 const IN_MEMORY: &str = ":memory:";
@@ -29,7 +28,7 @@ pub fn describe_table(path: &str, table: &str) -> Statement {
 
 enum Database {
     InMemory,
-    File(PathBuf),
+    File(OpenPath),
 }
 
 /// Runs a statement, and returns its rows as a list of dicts, or the number of affected rows. A statement that returns
@@ -37,9 +36,14 @@ enum Database {
 pub async fn perform(folder: &Folder, statement: &Statement) -> Result<Value, String> {
     let database = match (statement.database.as_str(), statement.wants) {
         (IN_MEMORY, _) => Database::InMemory,
-        (path, Wants::Rows) => Database::File(folder.existing(path)?),
-        (path, Wants::Count) => Database::File(folder.to_write(path)?),
+        (path, Wants::Rows) => Database::File(folder.open(path)?),
+        (path, Wants::Count) => Database::File(folder.open_or_create(path)?),
     };
+    if let Database::File(file) = &database
+        && !file.metadata().is_ok_and(|metadata| metadata.is_file())
+    {
+        return Err(format!("`{}` is not a file", statement.database));
+    }
     let stopped = InterruptOnDrop(Arc::default());
     let (statement, flag) = (statement.clone(), Arc::clone(&stopped.0));
     let work = tokio::task::spawn_blocking(move || run::run(&database, &statement, &flag));

@@ -13,7 +13,7 @@ use crate::host_io::statement::check_size;
 const WRITES: &str = "`sqlite.query` only reads, and this statement writes; use `sqlite.execute` for it";
 
 pub(super) fn run(database: &Database, statement: &Statement, stopped: &Arc<AtomicBool>) -> Result<Value, String> {
-    let mut connection = open(database, statement.wants).map_err(|error| reason(&error))?;
+    let mut connection = open(database, statement)?;
     guard::install(&mut connection, stopped).map_err(|error| reason(&error))?;
     let mut prepared = connection.prepare(&statement.sql).map_err(|error| reason(&error))?;
     if statement.wants == Wants::Rows && !prepared.readonly() {
@@ -26,17 +26,20 @@ pub(super) fn run(database: &Database, statement: &Statement, stopped: &Arc<Atom
     }
 }
 
-fn open(database: &Database, wants: Wants) -> rusqlite::Result<Connection> {
+fn open(database: &Database, statement: &Statement) -> Result<Connection, String> {
+    let file = match database {
+        Database::InMemory => return Connection::open_in_memory().map_err(|error| reason(&error)),
+        Database::File(file) => file,
+    };
     // No SQLITE_OPEN_URI: the string is a plain path. NOFOLLOW, because links have been resolved before the check.
-    let mut flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    if wants == Wants::Count {
-        flags |= OpenFlags::SQLITE_OPEN_CREATE;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    // SQLite takes names only, so the name has to lead to the file that was checked, before and after.
+    let exchanged = || format!("`{}` was exchanged for another file", statement.database);
+    if !file.is_still_there() {
+        return Err(exchanged());
     }
-    match database {
-        Database::InMemory => Connection::open_in_memory(),
-        Database::File(path) => Connection::open_with_flags(path, flags),
-    }
+    let connection = Connection::open_with_flags(file.path(), flags).map_err(|error| reason(&error))?;
+    if file.is_still_there() { Ok(connection) } else { Err(exchanged()) }
 }
 
 fn rows(prepared: &mut rusqlite::Statement<'_>) -> Result<Value, String> {

@@ -11,6 +11,8 @@ const MAX_TIME: Duration = Duration::from_secs(1);
 /// The looks at the value between two looks at the clock, some 10 µs. An ordinary check ends before, on the thread that
 /// it began on and without a system call: only what is larger can be worth a pause, or come near the deadline.
 const LOOKS_PER_PERIOD: u32 = 1024;
+/// Looks for the name of a member: it is compared with others, or matched with a pattern.
+const LOOKS_PER_NAME: u32 = 16;
 /// The errors that one check may make. The library keeps the errors of all alternatives with the error of an `anyOf`,
 /// about 1.6 KB each, and alternatives multiply.
 const MAX_ERRORS: u32 = 1000;
@@ -21,6 +23,8 @@ const MAX_STACK: usize = 2 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
     Time,
+    /// A text is too long for a pattern.
+    Pattern,
     Errors,
     Stack,
 }
@@ -35,12 +39,14 @@ pub(super) struct CheckMeter<'a> {
     /// The end of the last pause. The first period has no beginning: it is too short to count.
     since: Cell<Option<Instant>>,
     stack_base: usize,
+    /// The bytes of the longest name that `patternProperties` may be matched with.
+    max_name: usize,
     pause: &'a dyn Fn(),
 }
 
 impl<'a> CheckMeter<'a> {
     /// `pause` is called about every 10 µs of a long check, and lets others run.
-    pub(super) fn new(pause: &'a dyn Fn()) -> Self {
+    pub(super) fn new(max_name: usize, pause: &'a dyn Fn()) -> Self {
         CheckMeter {
             left: Cell::new(LOOKS_PER_PERIOD),
             errors_left: Cell::new(MAX_ERRORS),
@@ -48,13 +54,18 @@ impl<'a> CheckMeter<'a> {
             computed: Cell::new(Duration::ZERO),
             since: Cell::new(None),
             stack_base: stack_position(),
+            max_name,
             pause,
         }
     }
 
     /// The meter for the name of one member, beside that of its check: a hundredth, because objects have many members.
     pub(super) fn for_name() -> Self {
-        CheckMeter { errors_left: Cell::new(MAX_ERRORS / 100), max_time: MAX_TIME / 100, ..CheckMeter::new(&|| {}) }
+        CheckMeter {
+            errors_left: Cell::new(MAX_ERRORS / 100),
+            max_time: MAX_TIME / 100,
+            ..CheckMeter::new(usize::MAX, &|| {})
+        }
     }
 
     /// Runs a part of the check.
@@ -77,6 +88,14 @@ impl<'a> CheckMeter<'a> {
         match self.left.get().checked_sub(looks) {
             Some(left) => self.left.set(left),
             None => self.end_period(),
+        }
+    }
+
+    /// Counts the name of a member.
+    pub(super) fn count_name(&self, name: &str) {
+        self.count(LOOKS_PER_NAME);
+        if name.len() > self.max_name {
+            end(Excess::Pattern);
         }
     }
 
@@ -109,7 +128,7 @@ impl<'a> CheckMeter<'a> {
 
 /// Unwinds to [`CheckMeter::run`]. No panic: no hook runs, and nothing is printed.
 #[cold]
-fn end(excess: Excess) -> ! {
+pub(super) fn end(excess: Excess) -> ! {
     resume_unwind(Box::new(excess))
 }
 

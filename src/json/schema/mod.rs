@@ -5,6 +5,7 @@
 mod expansion;
 mod meter;
 mod node;
+mod pattern;
 mod references;
 
 use jsonschema::{PatternOptions, ValidationOptions, Validator};
@@ -13,12 +14,11 @@ use serde_json::Value;
 use expansion::MAX_EXPANDED;
 use meter::{CheckMeter, Excess};
 use node::{Metered, MeteredNode};
+use pattern::{BACKTRACK_LIMIT, Pattern, PatternKeyword};
 use references::SchemaGraph;
 
 /// The values of the keyword `type`.
 const TYPES: &str = "array, boolean, integer, null, number, object, string";
-/// The steps of one pattern on one text, where the pattern needs backtracking: some milliseconds.
-const BACKTRACK_LIMIT: usize = 100_000;
 /// The memory of all compiled patterns of a schema, in bytes, and of one of them.
 const PATTERN_MEMORY: usize = 64 << 20;
 const MAX_PATTERN_MEMORY: usize = 10 << 20;
@@ -82,7 +82,11 @@ pub struct SchemaMismatch(String);
 
 /// A compiled schema. References to other documents are never fetched.
 #[derive(Debug)]
-pub struct Schema(Validator<Metered>);
+pub struct Schema {
+    validator: Validator<Metered>,
+    /// The bytes of the longest name of a member that may be matched with the patterns of `patternProperties`.
+    max_name: usize,
+}
 
 impl Schema {
     /// Checks that the schema is valid, patterns included, and not too large, and compiles it.
@@ -98,7 +102,15 @@ impl Schema {
         let memory = (PATTERN_MEMORY / graph.patterns.max(1)).min(MAX_PATTERN_MEMORY);
         let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(memory);
         let options = ValidationOptions::default().with_pattern_options(patterns.dfa_size_limit(memory));
-        options.build(schema).map(Schema).map_err(InvalidSchema::from)
+        let options =
+            options.with_keyword("pattern", move |_, value, _| match PatternKeyword::compile(value, memory) {
+                Some(keyword) => Ok(Box::new(keyword) as Box<dyn for<'i> jsonschema::Keyword<'i, Metered>>),
+                None => Err(jsonschema::ValidationError::schema(format!("{value} is not a valid regular expression"))),
+            });
+        let validator = options.build(schema)?;
+        let patterns = graph.name_patterns.iter().filter_map(|pattern| Pattern::compile(pattern, memory));
+        let max_name = patterns.map(|pattern| pattern.max_length()).min().unwrap_or(usize::MAX);
+        Ok(Schema { validator, max_name })
     }
 
     /// Checks a value for at most one second. Reports one mismatch, with the path of its field.
@@ -108,12 +120,12 @@ impl Schema {
 
     /// As [`Schema::check`]; a long check calls `pause` now and then, which may let others run.
     pub fn check_with_pauses(&self, value: &Value, pause: &dyn Fn()) -> Result<(), SchemaMismatch> {
-        let meter = CheckMeter::new(pause);
+        let meter = CheckMeter::new(self.max_name, pause);
         let node = || MeteredNode::new(value, &meter);
         // Finding out that a value does not match takes no memory; finding out why may.
-        let excess = match meter.run(|| self.0.is_valid(node())) {
+        let excess = match meter.run(|| self.validator.is_valid(node())) {
             Ok(true) => return Ok(()),
-            Ok(false) => match meter.run(|| self.0.validate(node()).err()) {
+            Ok(false) => match meter.run(|| self.validator.validate(node()).err()) {
                 Ok(error) => {
                     return Err(SchemaMismatch(error.map_or_else(|| MISMATCH.to_owned(), |error| describe(&error))));
                 }
@@ -123,6 +135,7 @@ impl Schema {
         };
         let limit = match excess {
             Excess::Time => "the check took longer than 1 s",
+            Excess::Pattern => "a text is too long for a pattern of the schema",
             Excess::Stack | Excess::Errors => "the value nests too deeply for the schema",
         };
         Err(SchemaMismatch(format!("{limit}; send less, or use a simpler schema")))
@@ -318,6 +331,59 @@ mod tests {
         }
         // If they did, this would not end.
         assert!(Schema::compile(&nested).is_ok());
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_for_a_pattern_is_refused() {
+        let bits: String =
+            (0..200_000u32).map(|n| if n.wrapping_mul(2_654_435_761) >> 31 == 0 { '0' } else { '1' }).collect();
+        let heavy = "1[01]{16000}[^01]";
+        let name = json!({bits.as_str(): 1});
+        for (schema, value) in [
+            (json!({"properties": {"v": {"pattern": heavy}}}), json!({"v": bits})),
+            (json!({"properties": {"v": {"pattern": format!("(?=.){heavy}")}}}), json!({"v": bits})),
+            (json!({"properties": {"v": {"pattern": "^(?:(?![01]*1[01]{10}2).)*x"}}}), json!({"v": bits})),
+            (json!({"properties": {"v": {"pattern": r"(.*)\1{2}x"}}}), json!({"v": bits})),
+            (json!({"patternProperties": {heavy: {"type": "string"}}}), name.clone()),
+            (json!({"additionalProperties": false, "patternProperties": {heavy: {}}}), name.clone()),
+            (json!({"propertyNames": {"pattern": heavy}}), name),
+        ] {
+            let text = Schema::compile(&schema).unwrap().check(&value).unwrap_err().to_string();
+            assert!(text.contains("too long for a pattern"), "{schema}: {text}");
+        }
+    }
+
+    #[test]
+    fn honest_look_around_and_references_take_ordinary_texts() {
+        for (pattern, text) in [
+            (r"^(?!\s*$).+", "a sentence. ".repeat(5000)),
+            (r"^(?=.{1,253}$)[a-z]+(\.[a-z]+)*$", "a.b".repeat(80)),
+            (r"^(?=.*[a-z])(?=.*\d)[^)(]+$", "passw0rd ".repeat(500)),
+            (r#"^(['"]).*\1$"#, format!("'{}'", "x".repeat(1000))),
+            (r"^(?!-)[a-z0-9-]{1,63}(?<!-)$", "a".repeat(63)),
+        ] {
+            let schema = Schema::compile(&json!({"pattern": pattern})).unwrap();
+            let checked = schema.check(&json!(text)).map_err(|error| error.to_string());
+            assert_eq!(checked, Ok(()), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn patterns_mean_what_they_mean_in_javascript() {
+        for (pattern, fits, differs) in [
+            (r"^\d+$", "12", "١٢"),
+            (r"^\w{1,64}$", "abc_1", "é"),
+            (r"^(?!-)[a-z0-9-]{1,63}(?<!-)$", "a-b", "a-"),
+            (r"^(?=.*[a-z])(?=.*\d).{8,64}$", "passw0rd", "password"),
+            (r"^(a|b)\1$", "aa", "ab"),
+            ("b", "abc", "ac"),
+        ] {
+            let schema = Schema::compile(&json!({"pattern": pattern})).unwrap();
+            assert!(schema.check(&json!(fits)).is_ok(), "{pattern}");
+            let text = schema.check(&json!(differs)).unwrap_err().to_string();
+            assert_eq!(text, format!(r#""{differs}" does not match "{pattern}""#));
+            assert!(schema.check(&json!(12)).is_ok(), "{pattern}");
+        }
     }
 
     #[test]

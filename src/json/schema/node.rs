@@ -10,8 +10,6 @@ use super::meter::CheckMeter;
 
 /// Looks for reading a text: a pattern may try 100,000 steps on a short one.
 const LOOKS_PER_TEXT: u32 = 64;
-/// Looks for the name of a member: it is compared with others, or matched with a pattern.
-const LOOKS_PER_NAME: u32 = 16;
 /// The length of a text that takes long to read, in bytes.
 const LONG_TEXT: usize = 4 << 10;
 
@@ -155,7 +153,7 @@ impl<'a> Iterator for NodeMembers<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (name, value) = self.members.next()?;
-        self.meter.count(LOOKS_PER_NAME);
+        self.meter.count_name(name);
         Some((name, MeteredNode::new(value, self.meter)))
     }
 }

@@ -33,8 +33,10 @@ const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 #[derive(Default)]
 pub(super) struct SchemaGraph {
     pub(super) parts: Vec<Part>,
-    /// How many patterns the parts have.
+    /// How many patterns the parts have, those for names included.
     pub(super) patterns: usize,
+    /// The patterns of `patternProperties`.
+    pub(super) name_patterns: Vec<String>,
     /// Whether parts have an `$id` of their own. What their references mean can depend on the way to them.
     pub(super) has_resources: bool,
 }
@@ -87,6 +89,7 @@ impl SchemaGraph {
                 };
                 if keyword == "patternProperties" {
                     graph.patterns += applied.len();
+                    graph.name_patterns.extend(value.as_object().into_iter().flat_map(|map| map.keys().cloned()));
                 }
                 for target in applied {
                     let next = graph.parts.len();

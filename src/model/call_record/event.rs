@@ -13,6 +13,8 @@ pub struct RecordedEvent {
 pub enum RecordedEventKind {
     /// The client was asked something, by the script or by a server that it calls.
     Asked { message: String },
+    /// The client has answered: `accept`, `decline` or `cancel`, and what was filled in.
+    Answered { action: String, content: Option<String> },
     /// A rate limit was exceeded.
     RateLimited,
     /// `cached()` had the result.
@@ -28,6 +30,7 @@ impl RecordedEventKind {
     pub fn as_str(&self) -> &'static str {
         match self {
             RecordedEventKind::Asked { .. } => "elicit",
+            RecordedEventKind::Answered { .. } => "answer",
             RecordedEventKind::RateLimited => "rate limited",
             RecordedEventKind::CacheHit => "cache hit",
             RecordedEventKind::Retry => "retry",
@@ -35,10 +38,11 @@ impl RecordedEventKind {
         }
     }
 
-    /// The text of a question or of a line of the log.
+    /// The text of a question or of a line of the log, or the action of an answer.
     pub fn message(&self) -> Option<&str> {
         match self {
             RecordedEventKind::Asked { message } | RecordedEventKind::Logged { message, .. } => Some(message),
+            RecordedEventKind::Answered { action, .. } => Some(action),
             RecordedEventKind::RateLimited | RecordedEventKind::CacheHit | RecordedEventKind::Retry => None,
         }
     }

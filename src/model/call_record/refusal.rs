@@ -21,6 +21,8 @@ pub enum RefusalReason {
     Handler,
     /// `fail()` or a result with `isError`, after a rate limit was exceeded.
     RateLimit,
+    /// A result with `isError`, after the user did not accept what the script asked.
+    Declined,
     /// The arguments do not match the published schema.
     Schema,
     /// Nothing of that name is published.
@@ -34,10 +36,11 @@ pub enum RefusalReason {
 }
 
 impl RefusalReason {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::OnRequest,
         Self::Handler,
         Self::RateLimit,
+        Self::Declined,
         Self::Schema,
         Self::Unknown,
         Self::Audit,
@@ -50,6 +53,7 @@ impl RefusalReason {
             RefusalReason::OnRequest => "on_request",
             RefusalReason::Handler => "handler",
             RefusalReason::RateLimit => "rate_limit",
+            RefusalReason::Declined => "declined",
             RefusalReason::Schema => "schema",
             RefusalReason::Unknown => "unknown",
             RefusalReason::Audit => "audit",

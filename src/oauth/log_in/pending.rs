@@ -204,7 +204,10 @@ impl PendingLogIn {
 fn new_record(subject: &Subject, discovered: Discovered, last: Option<&LogInRecord>) -> LogInRecord {
     let resource = subject::resource(&subject.config.resource, discovered.resource.as_deref(), &subject.url);
     let stepped_up = last.filter(|last| !last.wanted_scopes.is_empty()).map_or(0, |last| last.step_ups + 1);
-    LogInRecord { step_ups: stepped_up, ..LogInRecord::new(&subject.url, discovered.authorization_server, resource) }
+    LogInRecord {
+        step_ups: stepped_up,
+        ..LogInRecord::new(&subject.name, &subject.url, discovered.authorization_server, resource)
+    }
 }
 
 /// Whether a person can be sent to this authorization server at all.

@@ -27,7 +27,12 @@ pub(crate) async fn log_out(log_in: &Arc<PersonLogIn>, forget_client: bool) -> R
     report.forgot_client = forget_client && registration.is_some();
     let kept = registration.filter(|_| !forget_client).map(|client| LogInRecord {
         registration: Some(client),
-        ..LogInRecord::new(&record.server_url, record.authorization_server.clone(), record.resource.clone())
+        ..LogInRecord::new(
+            &record.entry,
+            &record.server_url,
+            record.authorization_server.clone(),
+            record.resource.clone(),
+        )
     });
     log_in.forget(&lock, kept).await?;
     Ok(report)

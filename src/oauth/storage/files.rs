@@ -59,6 +59,13 @@ impl RecordFiles {
         Ok(Some(bytes))
     }
 
+    /// All records that can be read.
+    pub(crate) fn all(&self) -> Vec<Vec<u8>> {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let records = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+        records.filter_map(|path| std::fs::read(path).ok()).collect()
+    }
+
     pub(crate) fn write(&self, key: &RecordKey, bytes: &[u8]) -> Result<(), LogInError> {
         let path = self.path(key);
         self.make_folder()
@@ -143,7 +150,7 @@ mod tests {
     use crate::oauth::tests::fake::StateFolder;
 
     fn key() -> RecordKey {
-        RecordKey::new("https://h/mcp", None)
+        RecordKey::new("h", "https://h/mcp", None)
     }
 
     async fn save(storage: &CredentialStorage, record: &LogInRecord) {
@@ -199,7 +206,7 @@ mod tests {
             let storage = storage.clone();
             async move { storage.lock(&key()).await.is_ok() }
         });
-        let other = storage.lock(&RecordKey::new("https://other/", None)).await.unwrap();
+        let other = storage.lock(&RecordKey::new("h", "https://other/", None)).await.unwrap();
         assert!(matches!(other, RecordLock::File { .. }), "another record is not locked");
         assert!(!waiting.is_finished());
         drop(held);

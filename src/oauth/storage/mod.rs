@@ -45,14 +45,15 @@ pub(crate) enum RecordLock {
     },
 }
 
-/// The name of a record. One for each server, configured issuer and person; there is one person as yet, for everybody.
+/// The name of a record. One for each entry of the config, its URL and issuer, and each person: two entries of one URL are
+/// two accounts. There is one person as yet, for everybody.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RecordKey(String);
 
 impl RecordKey {
-    pub(crate) fn new(url: &str, issuer: Option<&str>) -> Self {
-        let person = "";
-        let digest = Sha256::digest(format!("{url}\0{}\0{person}", issuer.unwrap_or_default()));
+    pub(crate) fn new(entry: &str, url: &str, issuer: Option<&str>) -> Self {
+        let (realm, sub) = ("", "");
+        let digest = Sha256::digest([entry, url, issuer.unwrap_or_default(), realm, sub].join("\0"));
         RecordKey(crate::json::hex(&digest))
     }
 }
@@ -99,6 +100,13 @@ impl CredentialStorage {
     /// Whether others can change records without a file that could be watched.
     pub(crate) fn is_remote(&self) -> bool {
         matches!(self.place, StoragePlace::Sealed(_))
+    }
+
+    /// How many log-ins an earlier version has left in the folder, by URL alone. They are not used: nobody knows whose entry
+    /// they belong to.
+    pub fn earlier_records(&self) -> usize {
+        let StoragePlace::Files(files) = &self.place else { return 0 };
+        files.all().iter().filter(|bytes| form(bytes) == Some(1)).count()
     }
 
     pub(crate) async fn read(&self, key: &RecordKey) -> Result<Option<LogInRecord>, LogInError> {
@@ -168,13 +176,16 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// The error says nothing of the content.
-fn parse(bytes: &[u8]) -> Result<LogInRecord, &'static str> {
+fn form(bytes: &[u8]) -> Option<u32> {
     #[derive(serde::Deserialize)]
     struct Form {
         form: u32,
     }
-    let form: Form = serde_json::from_slice(bytes).map_err(|_| "is not the record of a log-in: delete it")?;
-    if form.form > FORM {
+    serde_json::from_slice::<Form>(bytes).ok().map(|found| found.form)
+}
+
+fn parse(bytes: &[u8]) -> Result<LogInRecord, &'static str> {
+    if form(bytes).ok_or("is not the record of a log-in: delete it")? > FORM {
         return Err("was written by a newer version of the proxy");
     }
     serde_json::from_slice(bytes).map_err(|_| "is not the record of a log-in: delete it")

@@ -11,11 +11,15 @@ use crate::oauth::registration::Registration;
 use crate::oauth::unix_time::now;
 
 /// The version of the form, so that it can change while older records are in use.
-pub(crate) const FORM: u32 = 1;
+pub(crate) const FORM: u32 = 2;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LogInRecord {
     pub(crate) form: u32,
+    /// The entry of the config that it belongs to.
+    pub(crate) entry: String,
+    /// Whose log-in it is; empty if it is everybody's.
+    pub(crate) person: String,
     pub(crate) server_url: String,
     /// The `resource` of token requests, byte for byte; `None` to send none.
     pub(crate) resource: Option<String>,
@@ -66,9 +70,16 @@ impl Tokens {
 }
 
 impl LogInRecord {
-    pub(crate) fn new(server_url: &str, authorization_server: AuthorizationServer, resource: Option<String>) -> Self {
+    pub(crate) fn new(
+        entry: &str,
+        server_url: &str,
+        authorization_server: AuthorizationServer,
+        resource: Option<String>,
+    ) -> Self {
         LogInRecord {
             form: FORM,
+            entry: entry.to_owned(),
+            person: String::new(),
             server_url: server_url.to_owned(),
             resource,
             authorization_server,
@@ -116,7 +127,7 @@ pub(crate) mod tests {
             refused: false,
         };
         let granted_scopes = vec!["read".to_owned()];
-        LogInRecord { tokens: Some(tokens), granted_scopes, ..LogInRecord::new("https://h/mcp", server, None) }
+        LogInRecord { tokens: Some(tokens), granted_scopes, ..LogInRecord::new("h", "https://h/mcp", server, None) }
     }
 
     fn grant(text: &str) -> Grant {

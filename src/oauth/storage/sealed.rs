@@ -160,7 +160,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_record_is_sealed_and_moves_to_the_first_key_when_it_is_read() {
-        let (store, key) = (Store::memory(), RecordKey::new("https://h/", None));
+        let (store, key) = (Store::memory(), RecordKey::new("h", "https://h/", None));
         sealed(&store, &[OLD]).write(&key, b"refresh-1").await.unwrap();
         let raw = store.get_record(&key.0).await.unwrap().unwrap();
         assert!(!raw.windows(9).any(|window| window == b"refresh-1"));
@@ -174,7 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_holds_the_lock_at_a_time() {
-        let (store, key) = (Store::memory(), RecordKey::new("https://h/", None));
+        let (store, key) = (Store::memory(), RecordKey::new("h", "https://h/", None));
         let (one, other) = (sealed(&store, &[NEW]), sealed(&store, &[NEW]));
         let held = one.lock(&key).await.unwrap();
         assert!(other.try_lock(&key).await.unwrap().is_none());

@@ -47,7 +47,10 @@ fn reserved(keyword: &str) -> Option<String> {
                 "Starlark has no exceptions; `attempt(f, args)` gives a struct with `ok`, `value` and `error`, `fail(text)` raises"
             }
             "class" => "Starlark has no classes; use `struct(...)`, dicts and functions",
-            "import" | "from" => "Starlark has no imports; use `load(\"//file.star\", \"name\")`",
+            "import" | "from" => {
+                "Starlark has no imports: `json`, `re`, `math` and `time` are there already, and `load(\"//file.star\", \"name\")` \
+                 loads from a file"
+            }
             "is" => "use `==`; to test for None: `x == None`",
             "yield" | "async" | "await" => "Starlark has no generators and no async; return a list",
             "with" => "Starlark has no `with`",

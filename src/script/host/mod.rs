@@ -105,6 +105,8 @@ pub enum NotedFact {
     RateLimited,
     /// `cached()` had the result.
     CacheHit,
+    /// Whether the user accepted what it asked; not if nobody could be asked.
+    Answered { is_accepted: bool },
     /// It asked who calls, or used values that belong to the caller.
     CallerRead,
     /// It read a file with the module `data`.

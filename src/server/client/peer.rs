@@ -243,11 +243,22 @@ impl Peer for ClientPeer {
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let refuse = |error| std::future::ready(Err(error)).boxed();
         let asked = self.asked();
-        if let Some(recording) = &self.round().recording {
+        let recording = self.round().recording.clone();
+        if let Some(recording) = &recording {
             recording.asked(&question.text());
         }
         match (&self.ask_by, &asked.questions) {
-            (AskBy::Conversation(asking), _) => asking.ask(question),
+            (AskBy::Conversation(asking), _) => {
+                let answer = asking.ask(question);
+                async move {
+                    let answer = answer.await;
+                    if let Some(recording) = recording {
+                        recording.answered(answer.as_deref().ok());
+                    }
+                    answer
+                }
+                .boxed()
+            }
             (AskBy::Request | AskBy::Session(_), Some(questions)) => {
                 let sink = self.round().sink.clone();
                 let params = match crate::server::era::older_question::params_for(asked.revision, &question) {
@@ -258,6 +269,9 @@ impl Peer for ClientPeer {
                 let timer = asked.timer.clone();
                 let answer = async move {
                     let answer = questions.ask(sink, question.method, params).await;
+                    if let Some(recording) = recording {
+                        recording.answered(answer.as_deref().ok());
+                    }
                     if let Some(timer) = timer {
                         timer.stats().question_answered(action(answer.as_deref().ok()));
                     }

@@ -161,6 +161,9 @@ pub(crate) async fn resume(
     for (key, question) in open_questions {
         let answer = answers.as_ref().and_then(|answers| answers.get(&key));
         let answer = prepared_answer(&question, answer).await;
+        if let (Some(recording), Ok(answer)) = (&request.recording, &answer) {
+            recording.answered(Some(answer));
+        }
         if let Err(reason) = take_answer(&mut journal, &key, answer) {
             return refused(reason);
         }

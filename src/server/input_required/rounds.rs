@@ -10,7 +10,7 @@ use super::ticket::{CallFingerprint, TicketTarget};
 use crate::backend::{CallError, Cancellation, Peer, forbidden_input_request, wants_more};
 use crate::builtins::Handler;
 use crate::calls::{ItemCall, RequestContext, failed};
-use crate::json::{Object, Raw, raw};
+use crate::json::{Object, Raw, RawRef, raw};
 use crate::server::Server;
 use crate::server::client::peer::{AskBy, ClientPeer, action};
 use crate::server::client::question_channel::QuestionSender;
@@ -47,6 +47,9 @@ pub(crate) async fn call(
         TicketTarget::Call(number) => Box::pin(resume_conversation(server, peer, request, &call, number)).await,
         TicketTarget::Server { backend, name, state } => {
             let call = with_server_state(call, &request.surface, &backend, &name, &state)?;
+            if let Some(recording) = &request.recording {
+                answers(&call).iter().for_each(|answer| recording.answered(Some(answer)));
+            }
             Box::pin(begin(server, peer, request, call)).await
         }
         TicketTarget::Script(open) => match Box::pin(journals::resume(server, open, request, &call)).await? {
@@ -157,6 +160,10 @@ fn seal_server_state(
     if let Some(reason) = forbidden_input_request(&result, client.abilities) {
         return Err(CallError::InputUnavailable { backend, reason });
     }
+    let result = server.gateway.attribution().result(&backend, result);
+    if let Some(recording) = &request.recording {
+        messages(&result).iter().for_each(|message| recording.asked(message));
+    }
     let Ok(object) = Object::of(&result) else { return Ok(result) };
     // Without `requestState` there is nothing to wrap.
     let Some(state) = object.get("requestState") else { return Ok(result) };
@@ -166,6 +173,23 @@ fn seal_server_state(
     let ticket =
         server.tickets.issue(store, &request.principal, fingerprint, waiting, request.call_id(), STATE_LIFETIME)?;
     Ok(object.edit().set("requestState", &raw(&ticket)).finish_raw())
+}
+
+/// The answers that a request brings.
+fn answers(call: &ItemCall) -> Vec<Raw> {
+    let params = Object::of(&call.params).ok();
+    let answers = params.as_ref().and_then(|params| Object::of(params.get("inputResponses")?).ok());
+    answers.iter().flat_map(|answers| answers.iter()).map(|(_, answer)| answer.to_owned()).collect()
+}
+
+/// What a result asks.
+fn messages(result: &RawRef) -> Vec<String> {
+    let read = || {
+        let requests = Object::of(Object::of(result).ok()?.get("inputRequests")?).ok()?;
+        let message = |request: &RawRef| Object::of(Object::of(request).ok()?.get("params")?).ok()?.string("message");
+        Some(requests.iter().filter_map(|(_, request)| message(request)).collect())
+    };
+    read().unwrap_or_default()
 }
 
 /// Puts the server's own `requestState` into the call. Fails if the item no longer belongs to that server.

@@ -177,7 +177,10 @@ pub(super) async fn task(
     let method = message.method.clone().into();
     let forward = Forward { backend: &backend, method, params, accepts_task: true, timeout, permit };
     Some(match calls.forward(request, forward).await {
-        Ok(result) => encode(client.revision, &message.method, result, &id),
+        Ok(result) => {
+            let result = server.gateway.attribution().result(&backend, result);
+            encode(client.revision, &message.method, result, &id)
+        }
         Err(CallError::Cancelled) => return None,
         Err(CallError::Rejected(error)) => Err(error),
         Err(CallError::Rpc(error)) => Err(encode_for::error(client.revision, ItemKind::Tool, &id, error)),

@@ -1,23 +1,29 @@
 //! An audit log that is open: takes records, says whether calls may go on, and where it ends.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::line::{self, AuditEntry, LineOptions, Redact};
+use super::line::{self, AuditEntry, LineOptions, PublishedSurface, Redact};
 use super::state::AuditState;
 use super::writer::{Writer, WriterCommand};
 use crate::config::Audit;
-use crate::model::{CallReader, CallRecord, REPL};
+use crate::model::{CallReader, CallRecord, REPL, RecordedEventKind};
 
 /// How long the end of the proxy waits for the last lines.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The surfaces that are remembered as written. Beyond that, each is written once more.
+const MAX_SURFACES: usize = 10_000;
+
 pub struct AuditLog {
+    surfaces: Mutex<HashSet<PublishedSurface>>,
     state: Arc<AuditState>,
     commands: Sender<WriterCommand>,
 }
@@ -38,7 +44,7 @@ impl AuditLog {
             _ => {}
         }
         std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(&received))?;
-        Ok(Arc::new(AuditLog { state, commands }))
+        Ok(Arc::new(AuditLog { surfaces: Mutex::default(), state, commands }))
     }
 
     /// Adds a line. Never blocks: what does not fit into memory is lost, and counted.
@@ -47,6 +53,17 @@ impl AuditLog {
         if self.state.admit(bytes) {
             // The writer ends only after everything else.
             let _ = self.commands.send(WriterCommand::Write(Box::new(entry), bytes));
+        }
+    }
+
+    /// Adds a line about what is published from now on, once for each script and its lists.
+    pub fn published(&self, surface: PublishedSurface) {
+        let mut surfaces = self.surfaces.lock();
+        if surfaces.len() >= MAX_SURFACES {
+            surfaces.clear();
+        }
+        if surfaces.insert(surface.clone()) {
+            self.add(AuditEntry::Surface(surface));
         }
     }
 
@@ -85,6 +102,11 @@ impl CallReader for AuditLog {
         // A statement that calls nothing is nobody's business.
         let is_silent = record.method == REPL && record.server_calls.is_empty();
         if line::event_type(&record.method).is_some() && !is_silent {
+            for (index, event) in record.events.iter().enumerate() {
+                if matches!(event.kind, RecordedEventKind::Asked { .. } | RecordedEventKind::Answered { .. }) {
+                    self.add(AuditEntry::Event(Arc::clone(record), index));
+                }
+            }
             self.add(AuditEntry::Call(Arc::clone(record)));
         }
     }

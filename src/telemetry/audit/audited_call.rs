@@ -202,6 +202,7 @@ fn outcome(record: &CallRecord) -> &'static str {
                 RefusalReason::OnRequest
                 | RefusalReason::Handler
                 | RefusalReason::RateLimit
+                | RefusalReason::Declined
                 | RefusalReason::Audit
                 | RefusalReason::Policy
                 | RefusalReason::Scope,

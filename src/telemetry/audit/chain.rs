@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::key::AuditKey;
+use crate::foreign_text::json_visible;
 use crate::json::hex;
 
 /// The version of the format.
@@ -68,6 +69,8 @@ impl Chain {
         let line = ChainedLine { v: VERSION, seq: self.seq, content, key, prev: self.head.as_deref() };
         // Fails only for what is no object.
         let line = serde_json::to_string(&line).unwrap_or_default();
+        // Whoever reads the file in a terminal or an editor sees what is there.
+        let line = json_visible(&line).into_owned();
         self.head = Some(hash(line.as_bytes()));
         line
     }

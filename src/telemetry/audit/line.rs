@@ -13,7 +13,7 @@ use super::audited_call::{AuditSubject, AuditedCall, ShownValue};
 use super::key::AuditKey;
 use crate::config::{Audit, AuditDetail};
 use crate::json::Raw;
-use crate::model::{CallRecord, Principal, REPL};
+use crate::model::{CallRecord, Principal, REPL, RecordedEvent, RecordedEventKind};
 
 /// What an entry takes in memory beside its values.
 const ENTRY_BYTES: usize = 1 << 10;
@@ -32,6 +32,10 @@ pub enum AuditEntry {
         message: String,
         fields: Map<String, Value>,
     },
+    /// What happened in a call, which is one of its events: a question, or its answer.
+    Event(Arc<CallRecord>, usize),
+    /// What a version of the session script publishes.
+    Surface(PublishedSurface),
     /// Requests without a valid token, since the last such entry.
     Unauthenticated {
         at: SystemTime,
@@ -57,9 +61,55 @@ impl AuditEntry {
                 AuditEntry::Script { message, fields, .. } => {
                     message.len() + Value::Object(fields.clone()).to_string().len()
                 }
-                AuditEntry::Unauthenticated { .. } => 0,
+                AuditEntry::Event(..) | AuditEntry::Surface(_) | AuditEntry::Unauthenticated { .. } => 0,
             }
     }
+}
+
+/// What one run of the session script publishes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PublishedSurface {
+    /// The digest of the script with its settings.
+    pub policy: Arc<str>,
+    /// The digest of everything that is published.
+    pub lists: String,
+    /// How many items of each kind.
+    pub counts: [(&'static str, usize); 4],
+}
+
+impl PublishedSurface {
+    fn line(&self) -> Value {
+        let counts: Map<String, Value> =
+            self.counts.iter().map(|(kind, count)| ((*kind).to_owned(), json!(count))).collect();
+        json!({
+            "id": Uuid::now_v7().to_string(), "at": timestamp_now(), "type": "surface",
+            "policy": {"digest": format!("sha256:{}", self.policy)}, "lists": format!("sha256:{}", self.lists),
+            "published": counts,
+        })
+    }
+}
+
+/// The line about a question or an answer, with the id of the call.
+fn event_line(record: &CallRecord, event: &RecordedEvent, options: &LineOptions) -> Value {
+    let mut line = json!({
+        "id": Uuid::now_v7().to_string(), "at": timestamp(event.at),
+        "type": if matches!(event.kind, RecordedEventKind::Answered { .. }) { "answer" } else { "question" },
+        "call": record.call.as_ref().unwrap_or(&record.id),
+        "subject": AuditSubject::of(&record.principal, Some(&record.client), record.session.as_deref()),
+        "target": {"name": record.item.as_ref().map(|item| item.name.as_str())},
+    });
+    // Questions quote arguments, and answers are as private.
+    match &event.kind {
+        RecordedEventKind::Answered { action, content } => {
+            line["action"] = json!(action);
+            line["content"] = json!(options.shown(content.as_deref(), options.arguments));
+        }
+        kind => {
+            let message = kind.message().map(|message| Value::from(message).to_string());
+            line["message"] = json!(options.shown(message.as_deref(), options.arguments));
+        }
+    }
+    line
 }
 
 /// How much of a call is written.
@@ -122,6 +172,11 @@ pub(super) fn of<'a>(entry: &'a AuditEntry, options: &LineOptions) -> LineConten
             "subject": AuditSubject::of(principal, None, None), "target": {"name": item.as_ref()},
             "message": message, "fields": fields,
         }),
+        AuditEntry::Event(record, index) => match record.events.get(*index) {
+            Some(event) => event_line(record, event, options),
+            None => Value::Object(Map::new()),
+        },
+        AuditEntry::Surface(surface) => surface.line(),
         AuditEntry::Unauthenticated { at, requests, last_peer } => json!({
             "id": Uuid::now_v7().to_string(), "at": timestamp(*at), "type": "authentication", "outcome": "denied",
             "requests": requests,

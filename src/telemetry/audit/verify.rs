@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
 use super::chain::hash;
 use super::key::AuditKey;
+
+/// How old a line without a seal may be. A running proxy seals after half of that.
+const MAX_UNSEALED: Duration = Duration::from_secs(120);
 
 /// A log without a fault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub struct VerifiedLog {
     pub head: Option<String>,
     /// The number of the last seal that the key has made. Up to it, nothing can be changed without the key.
     pub sealed_seq: Option<u64>,
+    /// When the first line after that seal was written; `None` if there is no such line.
+    pub unsealed_since: Option<String>,
     /// Seals that were not checked, by the id of their key.
     pub unchecked_seals: BTreeMap<String, u64>,
     /// Records that the log itself says are missing: it could not be written.
@@ -94,6 +100,25 @@ struct TornLine {
     fault: AuditFault,
 }
 
+impl VerifiedLog {
+    /// What the key does not vouch for: a whole log without its seal, or lines that should have been sealed before `now`.
+    pub fn unsealed(&self, now: SystemTime) -> Option<String> {
+        let since = self.unsealed_since.as_ref()?;
+        if self.sealed_seq.is_none() {
+            return Some("there is no seal of this key".to_owned());
+        }
+        // What says no time cannot say that it is young.
+        let written = since.parse::<jiff::Timestamp>().map_or(SystemTime::UNIX_EPOCH, SystemTime::from);
+        // A line of the future would never get old.
+        let is_old = match now.duration_since(written) {
+            Ok(age) => age > MAX_UNSEALED,
+            Err(ahead) => ahead.duration() > MAX_UNSEALED,
+        };
+        let seq = self.sealed_seq.unwrap_or_default();
+        is_old.then(|| format!("the lines after seq {seq} have no seal, and the first of them is of {since}"))
+    }
+}
+
 impl LogCheck<'_> {
     fn file(&mut self, file: &Path) -> Result<(), AuditFault> {
         let mut reader = BufReader::new(File::open(file).map_err(|error| unreadable(file, &error))?);
@@ -133,6 +158,9 @@ impl LogCheck<'_> {
             self.log.torn += 1;
         }
         self.in_chain(line, seq)?;
+        if self.log.unsealed_since.is_none() {
+            self.log.unsealed_since = Some(line["at"].as_str().unwrap_or_default().to_owned());
+        }
         self.sealed(line, seq)?;
         let own = hash(text);
         self.found_head |= self.head == Some(own.as_str());
@@ -178,6 +206,7 @@ impl LogCheck<'_> {
             return Err(WrongLine::here("the seal is wrong: this line or one before it was changed"));
         }
         self.log.sealed_seq = Some(seq);
+        self.log.unsealed_since = None;
         Ok(())
     }
 }
@@ -266,6 +295,7 @@ mod tests {
         let world = TwoFiles::new("whole");
         let log = verify(&world.files, Some(&world.key), None).unwrap();
         assert_eq!((log.lines, log.first_seq, log.last_seq, log.sealed_seq), (6, 1, 6, Some(4)));
+        assert_eq!(log.unsealed_since.as_deref(), Some(""), "the lines of this test have no time");
         let log = verify(&world.files, None, None).unwrap();
         assert_eq!((log.sealed_seq, log.unchecked_seals.values().sum::<u64>()), (None, 1));
         let alone = verify(&world.files[..1], None, None).unwrap();
@@ -306,6 +336,25 @@ mod tests {
         let id = own.split("\"key\":\"x").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
         lines[3] = lines[3].replace(id, world.key.id());
         assert_eq!(world.fault(&lines).2, "the seal is wrong: this line or one before it was changed");
+    }
+
+    #[test]
+    fn what_no_seal_covers_is_said_once_it_is_old() {
+        let log = |sealed: Option<u64>, since: Option<&str>| VerifiedLog {
+            sealed_seq: sealed,
+            unsealed_since: since.map(str::to_owned),
+            ..VerifiedLog::default()
+        };
+        let now = SystemTime::from("2026-08-22T10:02:01Z".parse::<jiff::Timestamp>().unwrap());
+        let since = |since: &str| log(Some(4), Some(since)).unsealed(now);
+        assert_eq!(log(Some(4), None).unsealed(now), None);
+        assert_eq!(since("2026-08-22T10:00:02.000Z"), None);
+        assert_eq!(since("2026-08-22T10:03:00.000Z"), None, "another clock");
+        assert!(since("2027-08-22T10:00:00.000Z").is_some(), "no clock is that wrong");
+        assert!(since("2026-08-22T10:00:00.000Z").unwrap().contains("after seq 4"));
+        assert!(since("").is_some());
+        assert!(log(None, Some("2026-08-22T10:02:00.000Z")).unsealed(now).unwrap().contains("no seal"));
+        assert_eq!(log(None, None).unsealed(now), None, "an empty log");
     }
 
     #[test]

@@ -25,6 +25,11 @@ class ToolError(Exception):
         self.code = code
 
 
+def _arguments(args: Any, more: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call: those of the dict, and those that are given by keyword."""
+    return {**(args or {}), **more}
+
+
 class Client:
     """Calls the tools of one proxy: at its URL, or else over the standard input and output of a command.
 

@@ -4,9 +4,9 @@
 mod signing_key;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -44,6 +44,7 @@ struct IssuerState {
     key_fetches: AtomicUsize,
     opaque: Mutex<HashMap<String, Value>>,
     questions: AtomicUsize,
+    hesitates: AtomicBool,
 }
 
 impl Issuer {
@@ -76,6 +77,11 @@ impl Issuer {
 
     pub fn set_fault(&self, fault: Option<IssuerFault>) {
         *lock(&self.state.fault) = fault;
+    }
+
+    /// Makes it think for a while about tokens that it does not know.
+    pub fn hesitate(&self) {
+        self.state.hesitates.store(true, Ordering::SeqCst);
     }
 
     /// How often its keys were asked for.
@@ -147,6 +153,9 @@ impl Issuer {
                 }
                 let form: HashMap<String, String> = url::form_urlencoded::parse(request.body()).into_owned().collect();
                 let found = lock(&self.state.opaque).get(&form["token"]).cloned();
+                if found.is_none() && self.state.hesitates.load(Ordering::SeqCst) {
+                    tokio::time::sleep(Duration::from_millis(400)).await;
+                }
                 Some(listener::json(200, &found.unwrap_or(json!({"active": false}))))
             }
             _ => Some(listener::text(404, "")),

@@ -39,6 +39,9 @@ impl TestSource {
         for (name, _) in &script.sections_set {
             let mut section = script.settings.sections.get(name).cloned().unwrap_or_default();
             remove_nulls(&mut section);
+            if name != "params" {
+                write_durations(&mut section);
+            }
             sections.insert(name.clone(), section);
         }
         if !show_secrets
@@ -47,6 +50,24 @@ impl TestSource {
             sections = hidden;
         }
         Ok(TestSource { argument, value, config: sections })
+    }
+}
+
+/// The keys whose values are seconds for a script, and durations in a config.
+const DURATIONS: [&str; 3] = ["refillPeriod", "timeout", "toolCallTimeout"];
+
+fn write_durations(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member.as_f64().filter(|_| DURATIONS.contains(&name.as_str())) {
+                    Some(seconds) => *member = format!("{:.0}ms", seconds * 1000.0).into(),
+                    None => write_durations(member),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_durations),
+        _ => {}
     }
 }
 

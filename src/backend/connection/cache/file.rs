@@ -161,7 +161,7 @@ impl From<CacheEntry> for ViewVariant {
             let mut accepted = UniqueItems::default();
             for item in items.into_iter().filter_map(|raw| Definition::parse(kind, raw).ok()) {
                 // An older version of the proxy may have cached items that are now rejected.
-                let _ = accepted.add(item);
+                let _ = accepted.add(kind, item);
             }
             *lists.of_mut(kind) = accepted.items;
         }

@@ -21,7 +21,7 @@ use super::inbound::{self, Inbound};
 use super::outgoing::Outgoing;
 use super::server_requests::{self, NoRecipient, QuestionTerms, Recipient};
 use super::signals::Signals;
-use crate::backend::call::Peer;
+use crate::backend::call::{Attribution, Peer};
 use crate::json::Raw;
 use crate::model::{Abilities, Owner, is_protocol_method};
 use crate::wire::{Id, MessageError, Request, RpcError, batch, encode, oversized};
@@ -34,9 +34,6 @@ const MAX_QUESTIONS_PER_CALL: usize = 32;
 const MAX_QUESTIONS_PER_CONNECTION: usize = 256;
 /// Further questions are refused. From this many on they are dropped: the server does not read the refusals.
 const MAX_QUESTIONS_AND_REFUSALS: usize = 2 * MAX_QUESTIONS_PER_CONNECTION;
-
-/// Before the handshake the server may ask nothing.
-const NO_QUESTIONS: QuestionTerms = QuestionTerms { declared: Abilities::NONE, timeout: Duration::ZERO };
 
 pub(crate) type ResponseReceiver = oneshot::Receiver<Result<Raw, TransportError>>;
 
@@ -313,7 +310,13 @@ impl PendingRequests {
                  `scope: session` to give each client its own"
             );
         }
-        let terms = self.question_terms.get().copied().unwrap_or(NO_QUESTIONS);
+        // Before the handshake the server may ask nothing.
+        let no_questions = || {
+            let attribution = Attribution::default();
+            QuestionTerms { declared: Abilities::NONE, timeout: Duration::ZERO, attribution }
+        };
+        let terms = self.question_terms.get().cloned().unwrap_or_else(no_questions);
+        let server = Arc::clone(&self.server);
         let mut requests = self.lock();
         let call = recipient.as_ref().ok().and_then(|recipient| recipient.call);
         let mut pending = call.and_then(|call| requests.get_mut(&call));
@@ -334,7 +337,7 @@ impl PendingRequests {
         let id = request.id.clone();
         let task = tokio::spawn(async move {
             let _counted = counted;
-            send(server_requests::answer(request, recipient, terms, &ended).await).await;
+            send(server_requests::answer(&server, request, recipient, terms, &ended).await).await;
         });
         if let Some(pending) = pending {
             pending.questions.tasks.retain(|(_, task)| !task.is_finished());
@@ -396,7 +399,11 @@ mod tests {
     async fn a_server_with_too_many_questions_is_told_so() {
         let pending = PendingRequests::new(&"fake".into(), Arc::default());
         let declared = Abilities { roots: true, ..Abilities::NONE };
-        pending.set_question_terms(QuestionTerms { declared, timeout: Duration::from_secs(60) });
+        pending.set_question_terms(QuestionTerms {
+            declared,
+            timeout: Duration::from_secs(60),
+            attribution: Attribution::default(),
+        });
         let question = || Request { id: Id::number(1), method: "roots/list".to_owned(), params: None };
         for _ in 0..MAX_QUESTIONS_PER_CONNECTION {
             pending.answer(question(), Err(NoRecipient::NoCall), |_| std::future::pending());

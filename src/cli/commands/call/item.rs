@@ -39,7 +39,9 @@ impl ItemOptions {
         let query = Query { wanted: Some((kind, key)), ..self.query.query(&loaded, self.json)? };
         query::answer(&query, async |answers| {
             let report = answers.report_on(kind, key).await?;
-            let Some(item) = report.find(kind, key) else { return Err(unknown(kind, key, &report, answers).await) };
+            let Some(item) = report.find(kind, key) else {
+                return Err(unknown(kind, key, &report, answers, &query.user.option()).await);
+            };
             let params = params(&item.definition)?;
             let result = answers.use_item((kind, key), &params, timeout).await?;
             serde_json::from_str(result.get()).map_err(|error| CommandFailure::usage(error.to_string()))
@@ -47,7 +49,8 @@ impl ItemOptions {
     }
 }
 
-async fn unknown(kind: ItemKind, key: &str, report: &SurfaceReport, answers: &Answers) -> CommandFailure {
+/// `user` is the option with which a suggested command is about the same user.
+async fn unknown(kind: ItemKind, key: &str, report: &SurfaceReport, answers: &Answers, user: &str) -> CommandFailure {
     // A broken extension may be the one that offers the item.
     answers.report_extensions(report);
     let mut diagnostic = Diagnostic::error(format!("unknown {} `{key}`", kind.noun()));
@@ -61,7 +64,8 @@ async fn unknown(kind: ItemKind, key: &str, report: &SurfaceReport, answers: &An
         diagnostic = diagnostic.note(source);
     }
     if kind == ItemKind::Tool && answers.is_searchable(key, report).await {
-        let hint = format!("call it through `call_tool`: `proxy call call_tool tool_name={key} parameters='{{...}}'`");
+        let hint =
+            format!("call it through `call_tool`: `proxy call call_tool tool_name={key} parameters='{{...}}'{user}`");
         return CommandFailure::failed(diagnostic.hint(hint));
     }
     let kinds = if kind == ItemKind::Resource { &[kind, ItemKind::ResourceTemplate][..] } else { &[kind] };
@@ -70,7 +74,7 @@ async fn unknown(kind: ItemKind, key: &str, report: &SurfaceReport, answers: &An
     CommandFailure::failed(match nearest(key, names) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
         None => diagnostic.hint(format!(
-            "`proxy list-{0}s` lists the published {0}s; `proxy explain {key}` says why one is not published",
+            "`proxy list-{0}s{user}` lists the published {0}s; `proxy explain {key}{user}` says why one is not published",
             kind.noun()
         )),
     })

@@ -16,6 +16,7 @@ use crate::admin::{CallSummary, LiveEvent};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, query};
 use crate::control::Instance;
+use crate::foreign_text::json_visible;
 use filter::CallFilter;
 
 #[derive(Debug, Args)]
@@ -119,7 +120,7 @@ fn wanted(args: &CallsArgs, call: &CallSummary) -> bool {
 fn print(args: &CallsArgs, call: &CallSummary) -> bool {
     if args.json {
         let text = serde_json::to_string(call).unwrap_or_default();
-        return output::line(&if output::is_terminal() { output::escaped_json(&text) } else { text });
+        return output::line(&if output::is_terminal() { json_visible(&text).into_owned() } else { text });
     }
     output::line(&line::of_call(call))
 }

@@ -102,7 +102,11 @@ impl CommandLine {
             return SourceArgs::from_arg_matches(matches).unwrap_or_default();
         }
         // `login` and `logout` have nothing to do with scripts.
-        let config = if has("config") { matches.get_one("config").cloned() } else { None };
+        let config = if has("config") {
+            matches.get_many("config").into_iter().flatten().cloned().collect()
+        } else {
+            Vec::new()
+        };
         let servers = if has("servers") {
             matches.get_many("servers").into_iter().flatten().cloned().collect()
         } else {
@@ -309,9 +313,9 @@ mod tests {
     #[test]
     fn the_config_that_the_line_names_is_used() {
         let source = CommandLine::split("proxy call --config other.yaml ").source();
-        assert_eq!(source.config.as_deref(), Some(std::path::Path::new("other.yaml")));
-        assert_eq!(CommandLine::split("proxy show-preset ").source().config, None);
+        assert_eq!(source.config, [std::path::PathBuf::from("other.yaml")]);
+        assert!(CommandLine::split("proxy show-preset ").source().config.is_empty());
         let source = CommandLine::split("proxy login --config other.yaml --server a=http://h/ ").source();
-        assert_eq!(source.config.as_deref(), Some(std::path::Path::new("other.yaml")));
+        assert_eq!(source.config, [std::path::PathBuf::from("other.yaml")]);
     }
 }

@@ -5,12 +5,12 @@ mod words;
 use clap::Args;
 
 use crate::cli::failure::CommandFailure;
-use crate::cli::query::{self, ActingUser, QueryArgs};
+use crate::cli::query::{self, ActingUser, Query, QueryArgs};
 use crate::cli::setup::{self, LoadedConfig};
 use crate::cli::{output, table};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Offline;
-use crate::model::{ItemKind, Snapshot, Status, UriTemplate};
+use crate::model::{ItemKind, Snapshot, Status, UriTemplate, problem};
 use crate::surface::{ItemHistory, histories};
 
 pub(super) use words::outcome;
@@ -35,13 +35,21 @@ struct Explained {
 pub(super) fn run(args: &ExplainArgs) -> Result<(), CommandFailure> {
     let loaded = args.query.load()?;
     let user = args.query.user.user(&loaded.config)?;
-    let explained = if args.query.servers.live { live(&loaded, user)? } else { last_known(&loaded, user)? };
+    let option = user.option();
+    let explained = if args.query.servers.live {
+        live(&loaded, user)?
+    } else {
+        match running(&args.query.query(&loaded, args.json)?)? {
+            Some(explained) => explained,
+            None => last_known(&loaded, user)?,
+        }
+    };
     let items: Vec<&ItemHistory> = match &args.name {
         Some(name) => matching(name, &explained.items),
         None => explained.items.iter().collect(),
     };
     if let Some(name) = args.name.as_deref().filter(|_| items.is_empty()) {
-        return Err(unknown(name, &explained));
+        return Err(unknown(name, &explained, &option));
     }
     if args.json {
         output::json(&items);
@@ -54,21 +62,26 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), CommandFailure> {
     Ok(())
 }
 
+/// What a running proxy of this config knows.
+fn running(query: &Query<'_>) -> Result<Option<Explained>, CommandFailure> {
+    let Some(report) = query::histories_of_running(query)? else { return Ok(None) };
+    let unknown_servers = report.servers.iter().filter_map(|server| {
+        problem(server["name"].as_str().unwrap_or_default(), server["error"].as_str().unwrap_or_default())
+    });
+    Ok(Some(Explained { unknown_servers: unknown_servers.collect(), items: report.histories }))
+}
+
 /// Runs the script over the last known lists, as `proxy check` does.
 fn last_known(loaded: &LoadedConfig, user: ActingUser) -> Result<Explained, CommandFailure> {
     let offline = Offline::look(&loaded.config, &setup::options(loaded.bundled)?).map_err(CommandFailure::config)?;
     output::diagnostics(&offline.extension_problems);
-    // Without a user it is about the script.
-    let surface = if user.is_named() { offline.build_for(user.principal) } else { offline.build() };
-    let surface = surface.map_err(|error| CommandFailure::from(&error))?;
+    let surface = offline.build_for(user.principal).map_err(|error| CommandFailure::from(&error))?;
     let items = histories(&surface, &offline.snapshot);
     Ok(Explained { items, unknown_servers: unknown_servers(&offline.snapshot) })
 }
 
 fn live(loaded: &LoadedConfig, user: ActingUser) -> Result<Explained, CommandFailure> {
-    let is_named = user.is_named();
     query::with_loaded(loaded, user, async |gateway, surface| {
-        let surface = if is_named { surface } else { surface.unrestricted() };
         output::diagnostics(&gateway.extension_problems());
         let snapshot = gateway.snapshot();
         let items = histories(&surface, &snapshot);
@@ -103,7 +116,7 @@ fn matching<'a>(name: &str, items: &'a [ItemHistory]) -> Vec<&'a ItemHistory> {
     templates.filter(|item| covers(item.published_as.as_deref().unwrap_or(&item.name))).collect()
 }
 
-fn unknown(name: &str, explained: &Explained) -> CommandFailure {
+fn unknown(name: &str, explained: &Explained, user: &str) -> CommandFailure {
     let mut diagnostic = Diagnostic::error(format!("no server offers `{name}`, and the script does not make it"));
     for note in &explained.unknown_servers {
         diagnostic = diagnostic.note(note);
@@ -114,7 +127,7 @@ fn unknown(name: &str, explained: &Explained) -> CommandFailure {
     let near = nearest(name, names.iter().copied()).or_else(|| nearest(own, names.iter().copied()));
     CommandFailure::failed(match near {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint("`proxy explain` without a name lists all items"),
+        None => diagnostic.hint(format!("`proxy explain{user}` without a name lists all items")),
     })
 }
 

@@ -17,10 +17,10 @@ use crate::diagnostic::Diagnostic;
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Import the servers of another client: its name, or a config file of it [clients: claude-desktop, claude-code, cursor,
-    /// vscode, windsurf, zed, codex, gemini, opencode, continue, goose, cline]
-    #[arg(long, value_name = "SOURCE")]
-    from: Option<PathBuf>,
+    /// Import the servers of other clients: their names, config files of them, or `all` [clients: claude-desktop,
+    /// claude-code, cursor, vscode, windsurf, zed, codex, gemini, opencode, continue, goose, cline]
+    #[arg(long, value_name = "SOURCE", num_args = 1..)]
+    from: Vec<PathBuf>,
     /// File to write
     #[arg(long, value_name = "FILE", default_value = "proxy.yaml")]
     output: PathBuf,
@@ -43,9 +43,10 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
         let problem = Diagnostic::error("`proxy init` writes YAML");
         return Err(CommandFailure::config(vec![problem.hint("choose a name that ends in `.yaml`")]));
     }
-    let text = match &args.from {
-        None => config::template().to_owned(),
-        Some(from) => match imported(from, args.yes)? {
+    let is_import = !args.from.is_empty();
+    let text = match is_import {
+        false => config::template().to_owned(),
+        true => match imported(&args.from, args.yes)? {
             Some(text) => text,
             None => {
                 output::err("nothing was written");
@@ -55,7 +56,7 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
     };
     let schema = schema_file::write(target);
     let text = schema.as_ref().map_or_else(String::new, |name| schema_file::comment(name)) + &text;
-    write(target, &text, args.from.is_some()).map_err(|error| {
+    write(target, &text, is_import).map_err(|error| {
         CommandFailure::failed(Diagnostic::error(format!("cannot write `{}`: {error}", target.display())))
     })?;
     let option =
@@ -63,7 +64,7 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
     let also = schema.map_or_else(String::new, |name| format!(" and {name} for editors"));
     let next = format!("Next: `proxy check{option}`, then `proxy serve{option}`");
     output::err(&format!("wrote {}{also}. {next}", target.display()));
-    if args.from.is_none() {
+    if !is_import {
         sources::report_found(target)?;
         return Ok(());
     }
@@ -91,10 +92,13 @@ fn write(target: &Path, text: &str, private: bool) -> std::io::Result<()> {
 }
 
 /// Imports a config after the user has confirmed what it starts, because a config can run arbitrary programs.
-fn imported(from: &Path, yes: bool) -> Result<Option<String>, CommandFailure> {
+fn imported(from: &[PathBuf], yes: bool) -> Result<Option<String>, CommandFailure> {
     let surroundings = sources::surroundings()?;
-    let files = sources::named(from, &surroundings)?;
-    let imported = import::import(&files, &surroundings).map_err(CommandFailure::config)?;
+    let mut imports = Vec::new();
+    for (client, files) in sources::all_named(from, &surroundings)? {
+        imports.push((client, import::import(&files, &surroundings).map_err(CommandFailure::config)?));
+    }
+    let imported = import::combined(imports);
     output::diagnostics(&imported.warnings);
     if imported.entries.is_empty() {
         return Err(CommandFailure::failed(Diagnostic::error("there is no server to import")));

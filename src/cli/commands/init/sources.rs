@@ -15,6 +15,47 @@ pub(super) fn surroundings() -> Result<Surroundings, CommandFailure> {
     })
 }
 
+/// The source that stands for every client with servers.
+const ALL: &str = "all";
+
+/// The files that each `--from` stands for, with the name of the client that they are of.
+pub(super) fn all_named(
+    from: &[PathBuf],
+    surroundings: &Surroundings,
+) -> Result<Vec<(String, Vec<ClientFile>)>, CommandFailure> {
+    let mut sources = Vec::new();
+    for source in from {
+        if source.as_os_str() == ALL && !source.is_file() {
+            sources.extend(every_client(surroundings)?);
+            continue;
+        }
+        let files = named(source, surroundings)?;
+        let client = files.first().map(|file| file.client.name).filter(|name| !name.is_empty());
+        let stem = || source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        sources.push((client.map_or_else(stem, str::to_owned), files));
+    }
+    Ok(sources)
+}
+
+/// The usual files with servers of every client.
+fn every_client(surroundings: &Surroundings) -> Result<Vec<(String, Vec<ClientFile>)>, CommandFailure> {
+    let has_servers = |file: &ClientFile| import::count_servers(file).is_some_and(|count| count > 0);
+    let files = |client: &'static ImportClient| -> Vec<ClientFile> {
+        client.usual_files(surroundings).into_iter().filter(has_servers).collect()
+    };
+    let found: Vec<(String, Vec<ClientFile>)> = CLIENTS
+        .iter()
+        .map(|client| (client.name.to_owned(), files(client)))
+        .filter(|(_, files)| !files.is_empty())
+        .collect();
+    if found.is_empty() {
+        let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
+        let problem = Diagnostic::error("no client with servers found");
+        return Err(CommandFailure::config(vec![problem.hint(format!("the known clients are: {}", names.join(", ")))]));
+    }
+    Ok(found)
+}
+
 /// The files that `--from` stands for: a file, or all usual files of a client.
 pub(super) fn named(from: &Path, surroundings: &Surroundings) -> Result<Vec<ClientFile>, CommandFailure> {
     let client = from.to_str().and_then(ImportClient::by_name);

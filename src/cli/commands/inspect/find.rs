@@ -58,7 +58,8 @@ pub(in crate::cli::commands) fn run(args: &FindArgs) -> Result<(), CommandFailur
     }
     let loaded = args.query.load()?;
     let request = FindRequest { query: words, limit: args.limit, by_words: args.by_words };
-    let (found, of) = query::answer(&args.asked(&loaded)?, async |answers| {
+    let query = args.asked(&loaded)?;
+    let (found, of) = query::answer(&query, async |answers| {
         query::report_missing(answers, &answers.report().await?);
         answers.find(&request).await
     })?;
@@ -70,7 +71,8 @@ pub(in crate::cli::commands) fn run(args: &FindArgs) -> Result<(), CommandFailur
     if found.is_empty() && !args.json {
         let message = format!("no match among {}", table::count(of, "tool"));
         return Err(CommandFailure::failed(
-            Diagnostic::error(message).hint("try other words; `proxy list-tools` lists all tools"),
+            Diagnostic::error(message)
+                .hint(format!("try other words; `proxy list-tools{}` lists all tools", query.user.option())),
         ));
     }
     Ok(())

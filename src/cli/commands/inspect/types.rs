@@ -49,7 +49,8 @@ pub(in crate::cli::commands) fn run(args: &TypesArgs) -> Result<(), CommandFailu
     }
     let loaded = args.query.load()?;
     let as_json = args.lang == OutputLanguage::JsonSchema;
-    let report = query::answer(&args.query.query(&loaded, as_json)?, async |answers| {
+    let query = args.query.query(&loaded, as_json)?;
+    let report = query::answer(&query, async |answers| {
         let report = answers.report().await?;
         query::report_missing(answers, &report);
         Ok(report)
@@ -58,7 +59,8 @@ pub(in crate::cli::commands) fn run(args: &TypesArgs) -> Result<(), CommandFailu
     let tools = || report.of_kind(ItemKind::Tool).map(|item| item.definition.as_ref()).filter(matches);
     if tools().next().is_none() {
         let problem = Diagnostic::error("no published tool matches");
-        return Err(CommandFailure::failed(problem.hint("`proxy list-tools` lists the published tools")));
+        let hint = format!("`proxy list-tools{}` lists the published tools", query.user.option());
+        return Err(CommandFailure::failed(problem.hint(hint)));
     }
     let called = || -> Vec<ClientTool<'_>> { tools().map(client_tool).collect() };
     match args.lang {

@@ -12,9 +12,9 @@ use crate::diagnostic::{Diagnostic, nearest};
 /// Options that select the servers. A log-in has nothing to do with scripts and extensions.
 #[derive(Debug, Args)]
 pub(super) struct LogInSource {
-    /// Config file [default: as for the other commands]
+    /// Config file; repeatable [default: as for the other commands]
     #[arg(short, long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    config: Vec<PathBuf>,
     /// Add a server: NAME=URL; repeatable
     #[arg(long = "server", value_name = "NAME=URL")]
     servers: Vec<String>,

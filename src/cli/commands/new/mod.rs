@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
+use super::test;
 use crate::author::lint::Role;
 use crate::builtins::is_plain_name;
 use crate::cli::failure::CommandFailure;
@@ -44,7 +45,7 @@ enum NewCommand {
     Test {
         /// Name of the script or extension, without `.star`
         name: String,
-        /// Folder of the script and to write to [default: scripts, extensions or `.`, whichever has the script]
+        /// Folder of the script and to write to [default: of those that `proxy test` searches, the one that has the script]
         #[arg(long, value_name = "DIR")]
         folder: Option<PathBuf>,
     },
@@ -127,15 +128,27 @@ fn write_both(folder: &Path, name: &str, template: &Template) -> Result<(String,
 
 /// Writes a test beside the script of this name. If there is none, the test is for the preset.
 fn new_test(name: &str, folder: Option<&Path>) -> Result<(), CommandFailure> {
-    let folders: Vec<&Path> = match folder {
-        Some(folder) => vec![folder],
-        None => ["scripts", "extensions", ""].map(Path::new).to_vec(),
+    let folders: Vec<PathBuf> = match folder {
+        Some(folder) => vec![folder.to_owned()],
+        None => {
+            // Where `proxy test` will find it.
+            let (root, mut folders) = test::searched(&[])?;
+            folders.retain(|folder| folder.is_dir() && *folder != Path::new("."));
+            let current = std::env::current_dir()?;
+            let below = |folder: &str| {
+                let folder = root.join(folder);
+                folder.strip_prefix(&current).map(Path::to_owned).unwrap_or(folder)
+            };
+            folders.splice(0..0, [below("scripts"), below("extensions")]);
+            folders.push(below(""));
+            folders
+        }
     };
     let mut scripts = folders.iter().map(|folder| folder.join(format!("{name}.star")));
     let script = scripts.find(|script| script.is_file());
     let (folder, template, about) = match &script {
         None => (
-            folders.first().copied().unwrap_or(Path::new("")),
+            folders.first().map_or(Path::new(""), PathBuf::as_path),
             templates::TEST_OF_PRESET,
             "the preset `default`".to_owned(),
         ),

@@ -1,6 +1,7 @@
 //! `proxy repl`: a Starlark prompt with live servers.
 
 mod lines;
+mod running_server;
 mod terminal;
 
 use std::io::IsTerminal;
@@ -8,12 +9,12 @@ use std::sync::Arc;
 
 use crate::author::prompt::{Interrupt, PromptContext, run_prompt};
 use crate::cli::failure::CommandFailure;
-use crate::cli::query::UserArgs;
+use crate::cli::query::{self, ActingUser, Query, UserArgs};
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{output, spinner};
 use crate::gateway::{self, Gateway};
-use crate::model::Principal;
 use clap::Args;
+use running_server::RunningServer;
 use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Debug, Args)]
@@ -28,15 +29,25 @@ pub(super) fn run(args: &ReplArgs) -> Result<(), CommandFailure> {
     let loaded = args.source.load()?;
     let user = args.user.user(&loaded.config)?;
     let runtime = setup::runtime()?;
-    let outcome = runtime.block_on(start_prompt(&loaded, user.principal));
+    let outcome = runtime.block_on(start_prompt(&loaded, user));
     // A thread may still block in a read of standard input; do not wait for it.
     runtime.shutdown_background();
     outcome
 }
 
-async fn start_prompt(loaded: &LoadedConfig, principal: Principal) -> Result<(), CommandFailure> {
+async fn start_prompt(loaded: &LoadedConfig, user: ActingUser) -> Result<(), CommandFailure> {
     let options = setup::options(loaded.bundled)?;
-    let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?);
+    let running = query::running_servers(&Query { user: user.clone(), ..Query::of_config(loaded) }).await;
+    let mut config = loaded.config.clone();
+    if let Some((proxy, _)) = &running {
+        output::status_line(&format!("servers of the running `proxy serve`, process {}", proxy.pid()));
+        config.servers.values_mut().for_each(|server| server.disabled = true);
+    }
+    let gateway = Arc::new(Gateway::start(&config, &options).map_err(CommandFailure::config)?);
+    if let Some((proxy, report)) = &running {
+        gateway.use_servers(RunningServer::all(&loaded.config, proxy, report));
+    }
+    let principal = user.principal;
     if let Some(audit) = &loaded.config.audit {
         gateway.start_audit(audit, false).map_err(CommandFailure::failed)?;
     }

@@ -20,10 +20,12 @@ use crate::author::published::PublishedFile;
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
+use crate::cli::table;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::extension;
 use crate::gateway::{Endpoint, Gateway, GatewayOptions, Reread};
+use crate::oauth::CredentialStorage;
 use crate::process::descriptors;
 use crate::server::{Authenticator, Server, serve_stdio};
 use crate::wire::http::Listener;
@@ -89,6 +91,15 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     if let Err(problem) = gateway.start_traces(&config.telemetry) {
         gateway.stop().await;
         return Err(CommandFailure::config(vec![problem]));
+    }
+    let earlier = CredentialStorage::for_config(&config, options.state_folder.as_deref()).earlier_records();
+    if earlier > 0 {
+        tracing::warn!(
+            "{} of an earlier version not used, because each entry of the config has its own now: log in with `proxy login \
+             NAME`, then delete the old files in {}",
+            table::count(earlier, "log-in"),
+            options.state_folder.as_deref().unwrap_or(std::path::Path::new("")).join("credentials").display()
+        );
     }
     let source = args.source;
     let reread: Reread = Arc::new(move || {

@@ -88,6 +88,8 @@ pub struct Introspection {
     pub cache: Duration,
     /// Whether an answer without `aud` is refused.
     pub require_audience: bool,
+    /// How this issuer's opaque tokens begin. No other issuer is asked about them.
+    pub prefix: Option<String>,
 }
 
 impl IssuerConfig {
@@ -248,6 +250,7 @@ fn read_introspection(reader: &ValueReader) -> Option<Introspection> {
         }
     });
     let require_audience = fields.read("requireAudience", ValueReader::boolean).unwrap_or(true);
+    let prefix = fields.read("prefix", ValueReader::word);
     fields.finish();
     if url.is_none() {
         return reader.fail("missing key `url`");
@@ -262,5 +265,6 @@ fn read_introspection(reader: &ValueReader) -> Option<Introspection> {
         client_secret: client_secret?,
         cache: cache.unwrap_or(DEFAULT_CACHE),
         require_audience,
+        prefix,
     })
 }

@@ -14,16 +14,6 @@ pub(super) fn problems(auth: &Authentication) -> Vec<Diagnostic> {
             continue;
         }
         found.extend(name_clash(auth, issuer, earlier));
-        if issuer.introspection.is_some()
-            && let Some(other) = earlier.iter().find(|other| other.introspection.is_some())
-        {
-            let text = format!(
-                "two issuers with `introspection`, the other at {}: a token that only its issuer can read would be shown \
-                 to both",
-                line(other.place.as_ref())
-            );
-            found.push(at(issuer, Diagnostic::error(text).hint("keep one of them")));
-        }
     }
     found
 }

@@ -1,7 +1,5 @@
 //! `defaults`: the settings of every server that its entry does not set itself.
 
-use std::path::Path;
-
 use indexmap::IndexMap;
 
 use super::settings::{self, SettingsOf};
@@ -26,10 +24,10 @@ impl Default for ServerDefaults {
     }
 }
 
-pub(crate) fn read_defaults(reader: &ValueReader, folder: &Path) -> Option<ServerDefaults> {
+pub(crate) fn read_defaults(reader: &ValueReader) -> Option<ServerDefaults> {
     let mut fields = reader.fields()?;
     let mut defaults = ServerDefaults::default();
-    let env_file = settings::read(&mut fields, &mut defaults.settings, folder, SettingsOf::Defaults);
+    let env_file = settings::read(&mut fields, &mut defaults.settings, SettingsOf::Defaults);
     defaults.env_file = env_file.unwrap_or_default();
     fields.refuse(&OWN_KEYS, "cannot be a default", "write it in the entry of each server");
     fields.finish();

@@ -28,24 +28,22 @@ const MAX_PROBLEMS: usize = 10;
 pub(super) fn read_env_file(
     fields: &mut Fields,
     server: &ServerConfig,
-    folder: &Path,
     of: SettingsOf,
 ) -> Option<IndexMap<String, Secret>> {
     let reader = fields.get(KEY)?;
-    let path = reader.word()?;
+    let written = reader.word()?;
     match &server.transport {
         TransportConfig::Http { .. } if of == SettingsOf::Entry => {
             reader.report(reader.problem("requires `command`: the proxy does not start a server with `url`"));
             None
         }
         _ if server.disabled && of == SettingsOf::Entry => Some(IndexMap::new()),
-        _ => variables(&reader, &folder.join(path)),
+        _ => variables(&reader, &written),
     }
 }
 
-fn variables(reader: &ValueReader, path: &Path) -> Option<IndexMap<String, Secret>> {
-    let shown = path.display();
-    let bytes = match read(path) {
+fn variables(reader: &ValueReader, shown: &str) -> Option<IndexMap<String, Secret>> {
+    let bytes = match read(&reader.folder().join(shown)) {
         Ok(bytes) => bytes,
         Err(problem) => {
             let problem = reader.problem(&format!("cannot read `{shown}`: {problem}"));
@@ -86,19 +84,18 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     if bytes.len() as u64 > MAX_BYTES { Err("it has more than 1 MiB".to_owned()) } else { Ok(bytes) }
 }
 
-/// The files of variables that the text of a config names, also if the config has errors: a file that is missing may be
-/// what has to change.
-pub(crate) fn env_files(path: &Path, text: &str, folder: &Path, environment: &VariableLookup) -> Vec<PathBuf> {
-    let Ok(document) = ConfigDocument::parse(path, text) else { return Vec::new() };
+/// The files of variables that a config names, also if the config has errors.
+pub(crate) fn env_files(document: &ConfigDocument, environment: &VariableLookup) -> Vec<PathBuf> {
     let sections = ["mcpServers", "servers"].into_iter().filter_map(|key| document.root.get(key));
     let servers = sections.flat_map(|section| match &section.value {
         Value::Map(entries) => entries.as_slice(),
         _ => &[],
     });
     let entries = document.root.get("defaults").into_iter().chain(servers.map(|(_, server)| server));
-    let named = entries.filter_map(|entry| match &entry.get(KEY)?.value {
-        Value::String(written) => substitute(written, environment).ok(),
-        _ => None,
+    let named = entries.filter_map(|entry| {
+        let node = entry.get(KEY)?;
+        let Value::String(written) = &node.value else { return None };
+        Some(document.folder(&node.span).join(substitute(written, environment).ok()?))
     });
-    named.map(|written| folder.join(written)).collect()
+    named.collect()
 }

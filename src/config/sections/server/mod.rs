@@ -14,7 +14,7 @@ use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
 use tracing::level_filters::LevelFilter;
 
-use crate::diagnostic::Location;
+use crate::diagnostic::{Diagnostic, Location};
 use crate::model::{MethodPattern, Secret, ServerAddress};
 
 pub(in crate::config) use auth::resolve_subject_issuers;
@@ -71,6 +71,8 @@ pub struct ServerConfig {
     pub place: Option<Location>,
     /// The location of its `auth`.
     pub auth_place: Option<Location>,
+    /// Variables in the entry that are not set: the server cannot start without them.
+    pub unset_variables: Vec<Diagnostic>,
 }
 
 impl ServerConfig {
@@ -109,6 +111,7 @@ impl ServerConfig {
             max_timeout: Duration::from_secs(60 * 60),
             start_timeout: Duration::from_secs(30),
             required: false,
+            unset_variables: Vec::new(),
             max_backoff: Duration::from_secs(30),
             max_message_bytes: 16 << 20,
             max_list_bytes: 64 << 20,
@@ -135,7 +138,8 @@ impl ServerConfig {
     }
 
     fn without_places(&self) -> Self {
-        ServerConfig { place: None, auth_place: None, log: None, ..self.clone() }
+        let unset = self.unset_variables.iter().map(|problem| Diagnostic { place: None, ..problem.clone() });
+        ServerConfig { place: None, auth_place: None, log: None, unset_variables: unset.collect(), ..self.clone() }
     }
 }
 

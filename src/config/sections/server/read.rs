@@ -1,7 +1,5 @@
 //! Reads the servers of a config: the transport and `auth` of each, and its settings.
 
-use std::path::Path;
-
 use indexmap::IndexMap;
 
 use super::auth::read_auth;
@@ -11,27 +9,30 @@ use super::transport::{read_transport, unreadable};
 use super::{ServerConfig, TransportConfig, name_problem};
 use crate::config::syntax::reader::ValueReader;
 
-pub(crate) fn read_servers(
-    reader: &ValueReader,
-    defaults: &ServerDefaults,
-    folder: &Path,
-) -> Option<IndexMap<String, ServerConfig>> {
+pub(crate) fn read_servers(reader: &ValueReader, defaults: &ServerDefaults) -> Option<IndexMap<String, ServerConfig>> {
     let servers = reader.map(|name, server| {
         if let Some(problem) = name_problem(name) {
             server.report(server.problem(&problem).at(server.place()));
         }
         // A server with errors keeps its name, so that references to it cause no further errors.
-        Some(read_server(server, defaults, folder).unwrap_or_else(|| ServerConfig::new(unreadable())))
+        let (read, unset) = server.taking_unset(|| read_server(server, defaults));
+        let mut read = read.unwrap_or_else(|| ServerConfig::new(unreadable()));
+        match read.required {
+            // Without it the proxy does not start anyway.
+            true => unset.into_iter().for_each(|problem| server.report(problem)),
+            false => read.unset_variables = unset,
+        }
+        Some(read)
     });
     servers.map(|servers| servers.into_iter().collect())
 }
 
-fn read_server(reader: &ValueReader, defaults: &ServerDefaults, folder: &Path) -> Option<ServerConfig> {
+fn read_server(reader: &ValueReader, defaults: &ServerDefaults) -> Option<ServerConfig> {
     let mut fields = reader.fields()?;
-    let transport = read_transport(&mut fields, reader, folder).unwrap_or_else(unreadable);
-    let (auth, auth_place) = read_auth(&mut fields, &transport, folder).unzip();
+    let transport = read_transport(&mut fields, reader).unwrap_or_else(unreadable);
+    let (auth, auth_place) = read_auth(&mut fields, &transport).unzip();
     let mut server = ServerConfig { auth_place, place: Some(reader.place()), ..defaults.of(transport, auth) };
-    let env_file = settings::read(&mut fields, &mut server, folder, SettingsOf::Entry);
+    let env_file = settings::read(&mut fields, &mut server, SettingsOf::Entry);
     if let TransportConfig::Stdio { env, .. } = &mut server.transport {
         let own = std::mem::take(env);
         *env = env_file.unwrap_or_else(|| defaults.env_file.clone());

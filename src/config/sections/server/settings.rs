@@ -1,7 +1,5 @@
 //! Reads the settings of a server: every key of its entry but transport and `auth`. `defaults` has the same keys.
 
-use std::path::Path;
-
 use indexmap::IndexMap;
 use tracing::level_filters::LevelFilter;
 
@@ -28,14 +26,9 @@ pub(super) enum SettingsOf {
 }
 
 /// Replaces the settings that the file has. Returns the variables of its `envFile`, if there is one.
-pub(super) fn read(
-    fields: &mut Fields,
-    server: &mut ServerConfig,
-    folder: &Path,
-    of: SettingsOf,
-) -> Option<IndexMap<String, Secret>> {
+pub(super) fn read(fields: &mut Fields, server: &mut ServerConfig, of: SettingsOf) -> Option<IndexMap<String, Secret>> {
     fields.set(&mut server.disabled, "disabled", ValueReader::boolean);
-    let variables = read_env_file(fields, server, folder, of);
+    let variables = read_env_file(fields, server, of);
     read_inherit_env(fields, server, of);
     read_timeouts(fields, server);
     fields.set(&mut server.start_timeout, "startTimeout", ValueReader::timeout);

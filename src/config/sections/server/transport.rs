@@ -38,7 +38,7 @@ struct TransportKeys<'a> {
 
 /// Reads the keys of both kinds of transport, so that all are known keys and report their errors, and then determines
 /// the kind.
-pub(super) fn read_transport(fields: &mut Fields, server: &ValueReader, folder: &Path) -> Option<TransportConfig> {
+pub(super) fn read_transport(fields: &mut Fields, server: &ValueReader) -> Option<TransportConfig> {
     let [command, args, env, cwd] = ["command", "args", "env", "cwd"].map(|key| fields.get(key));
     let [url, headers] = ["url", "headers"].map(|key| fields.get(key));
     let keys = TransportKeys { command, args, env, cwd, url, headers };
@@ -46,7 +46,7 @@ pub(super) fn read_transport(fields: &mut Fields, server: &ValueReader, folder: 
     for declared in ["type", "transport"].into_iter().filter_map(|key| fields.get(key)) {
         sse |= read_kind(&declared, keys.command.is_some(), keys.url.is_some()) == Some(TransportKind::Sse);
     }
-    let (stdio, http) = (keys.read_stdio(folder), keys.read_http(sse));
+    let (stdio, http) = (keys.read_stdio(), keys.read_http(sse));
     match (&keys.command, &keys.url) {
         (Some(_), None) => {
             refuse([&keys.headers], "requires `url`: a server with `command` has no HTTP headers");
@@ -70,14 +70,15 @@ pub(super) fn read_transport(fields: &mut Fields, server: &ValueReader, folder: 
 }
 
 impl TransportKeys<'_> {
-    fn read_stdio(&self, folder: &Path) -> Option<TransportConfig> {
-        let command = self.command.as_ref().and_then(ValueReader::word).map(|command| resolve_command(folder, command));
+    fn read_stdio(&self) -> Option<TransportConfig> {
+        let command =
+            self.command.as_ref().and_then(|command| Some(resolve_command(command.folder(), command.word()?)));
         if let (Some(reader), Some(command)) = (&self.command, &command) {
             warn_about_arguments(reader, command);
         }
         let args = self.args.as_ref().map_or(Some(Vec::new()), |args| args.list(ValueReader::text));
         let env = self.env.as_ref().map_or(Some(Vec::new()), |env| env.map(read_variable));
-        let cwd = self.cwd.as_ref().and_then(ValueReader::word).map(|cwd| folder.join(cwd));
+        let cwd = self.cwd.as_ref().and_then(ValueReader::path_value);
         Some(TransportConfig::Stdio { command: command?, args: args?, env: env?.into_iter().collect(), cwd })
     }
 

@@ -5,6 +5,7 @@ mod recording;
 mod scalars;
 
 use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Location};
 
@@ -21,13 +22,23 @@ pub(crate) struct ReadContext<'a> {
     document: &'a ConfigDocument,
     environment: &'a VariableLookup<'a>,
     found: RefCell<Vec<Diagnostic>>,
+    /// Variables that are not set. A server's entry may take those of its own, and fail with them.
+    unset: RefCell<Vec<Diagnostic>>,
     /// If set, nothing is read, and what is asked for is recorded.
     recording: Option<Recording>,
 }
 
 impl<'a> ReadContext<'a> {
     pub(crate) fn new(document: &'a ConfigDocument, environment: &'a VariableLookup<'a>) -> Self {
-        ReadContext { document, environment, found: RefCell::new(document.repeated_keys().collect()), recording: None }
+        ReadContext {
+            found: RefCell::new(document.repeated_keys().collect()),
+            ..ReadContext::of_part(document, environment)
+        }
+    }
+
+    /// A context for a part of a document that is still being read.
+    pub(crate) fn of_part(document: &'a ConfigDocument, environment: &'a VariableLookup<'a>) -> Self {
+        ReadContext { document, environment, found: RefCell::default(), unset: RefCell::default(), recording: None }
     }
 
     /// A context that records what is asked for.
@@ -44,6 +55,11 @@ impl<'a> ReadContext<'a> {
         ValueReader { context: self, node: &self.document.root, key: None, path: String::new() }
     }
 
+    /// The value of a top-level key.
+    pub(crate) fn at(&'a self, node: &'a Node, key: &str) -> ValueReader<'a> {
+        ValueReader { context: self, node, key: None, path: key.to_owned() }
+    }
+
     pub(crate) fn report(&self, diagnostic: Diagnostic) {
         self.found.borrow_mut().push(diagnostic);
     }
@@ -51,7 +67,8 @@ impl<'a> ReadContext<'a> {
     /// Everything reported, in the order of the file.
     pub(crate) fn finish(self) -> Vec<Diagnostic> {
         let mut found = self.found.into_inner();
-        found.sort_by_key(|diagnostic| diagnostic.place.as_ref().map_or(0, |place| place.span.start));
+        found.extend(self.unset.into_inner());
+        found.sort_by_key(|diagnostic| self.document.order(diagnostic));
         found
     }
 }
@@ -149,6 +166,23 @@ impl<'a> ValueReader<'a> {
         self.context.report(diagnostic);
     }
 
+    /// Reads something, and returns the variables beside it that it needs and that are not set. They are no errors then.
+    pub(crate) fn taking_unset<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<Diagnostic>) {
+        let before = self.context.unset.borrow().len();
+        let reported = self.context.found.borrow().len();
+        let value = read();
+        let unset = self.context.unset.borrow_mut().split_off(before);
+        if !unset.is_empty() {
+            // A key whose value is not known seems to be missing.
+            let mut found = self.context.found.borrow_mut();
+            let own = found.split_off(reported);
+            let follows =
+                |problem: &Diagnostic| ["missing key", "requires `"].iter().any(|sign| problem.message.contains(sign));
+            found.extend(own.into_iter().filter(|problem| !follows(problem)));
+        }
+        (value, unset)
+    }
+
     /// The path of the key: `mcpServers.github.env`.
     pub(crate) fn path(&self) -> &str {
         &self.path
@@ -162,6 +196,16 @@ impl<'a> ValueReader<'a> {
             format!("`{}`: {problem}", self.path)
         };
         Diagnostic::error(message).at(self.value_place())
+    }
+
+    /// The base of a relative path in this value: the folder of its file.
+    pub(crate) fn folder(&self) -> &'a Path {
+        self.context.document.folder(&self.node.span)
+    }
+
+    /// A path, relative to the folder of its file.
+    pub(crate) fn path_value(&self) -> Option<PathBuf> {
+        Some(self.folder().join(self.word()?))
     }
 
     /// The location of the key, or of the value if it has no key.

@@ -8,7 +8,7 @@ use crate::diagnostic::Severity;
 use crate::model::Secret;
 
 use super::{Shape, ValueReader};
-use crate::config::syntax::substitute::{bare_variable, substitute};
+use crate::config::syntax::substitute::{SubstitutionError, bare_variable, substitute};
 use crate::config::syntax::tree::Value;
 use crate::config::syntax::units;
 
@@ -213,7 +213,11 @@ impl ValueReader<'_> {
             Ok(text) => Some(text),
             Err(problems) => {
                 for problem in problems {
-                    self.report(self.problem(&problem.message()).hint(problem.hint()));
+                    let diagnostic = self.problem(&problem.message()).hint(problem.hint());
+                    match problem {
+                        SubstitutionError::Unset(_) => self.context.unset.borrow_mut().push(diagnostic),
+                        _ => self.report(diagnostic),
+                    }
                 }
                 None
             }

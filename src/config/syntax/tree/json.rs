@@ -8,7 +8,17 @@ use super::{MAX_DEPTH, Node, NodeKey, SyntaxError, Value};
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     refuse_deep_nesting(text)?;
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default()).map_err(|error| {
+    // Comments and trailing commas, as editors write them; not all of JSON5.
+    let options = ParseOptions {
+        allow_missing_commas: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+        ..ParseOptions::default()
+    };
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| {
         let range = error.range();
         SyntaxError::new(format!("invalid JSON: {}", lower_first(&error.kind().to_string())), range.start..range.end)
     })?;
@@ -88,5 +98,18 @@ mod tests {
     #[test]
     fn an_empty_file_is_nothing() {
         assert_eq!(parse(" // nothing\n").unwrap().value, Value::Null);
+    }
+
+    #[test]
+    fn escapes_of_characters_beyond_16_bits_are_read() {
+        let parsed = parse(
+            r#"{"\ud83d\ude00": "a\uD83D\uDE00b", // emoji
+        }"#,
+        );
+        let Value::Map(entries) = parsed.unwrap().value else { panic!("no map") };
+        assert_eq!((entries[0].0.text.as_str(), &entries[0].1.value), ("😀", &Value::String("a😀b".to_owned())));
+        for wrong in [r#"{"a": "\ud83d"}"#, r#"{"a": 1 "b": 2}"#, r#"{"a": 0x10}"#, r#"{"a": NaN}"#] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 }

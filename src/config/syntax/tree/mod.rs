@@ -44,6 +44,22 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// Moves the spans of this node and of everything in it.
+    pub(super) fn shift(&mut self, by: usize) {
+        let shift = |span: &mut Span| *span = span.start + by..span.end + by;
+        shift(&mut self.span);
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.shift(by)),
+            Value::Map(entries) => {
+                for (key, value) in entries {
+                    shift(&mut key.span);
+                    value.shift(by);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// The value of a key, if this is a map with that key.
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         let Value::Map(entries) = &self.value else { return None };

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use super::HttpFront;
 use super::challenges::{Challenges, host, too_many_failures};
 use super::refused_tokens::Slowdown;
+use crate::bearer::TokenVerifier;
 use crate::server::front::authenticator::{AuthFailure, Caller, FirstLook};
 use crate::wire::http::{Admission, Frames, HttpReply};
 
@@ -27,18 +28,26 @@ impl HttpFront {
             FirstLook::Done(Ok(caller)) => Admission::Admitted(caller),
             FirstLook::Done(Err(failure)) => {
                 let (front, challenges) = (Arc::clone(self), challenges());
-                Admission::Later(async move { Err(front.refused(&failure, &challenges, peer).await) }.boxed())
+                // Nobody guesses a signed token, tokens expire every hour, and a client learns only from the challenge that it
+                // needs a new one. Behind a reverse proxy all clients have one address.
+                let can_guess = self.authenticator.borrow().verifier.is_none();
+                Admission::Later(
+                    async move { Err(front.refused(&failure, &challenges, peer, can_guess).await) }.boxed(),
+                )
             }
             FirstLook::Verify(verifier, token) => {
                 let (front, challenges) = (Arc::clone(self), challenges());
                 let verification = async move {
-                    let verified = verifier.verify(token.reveal()).await.map_err(AuthFailure::from);
+                    let verified = verifier.verify(token.reveal(), peer).await.map_err(AuthFailure::from);
                     let caller = verified.and_then(|verified| {
                         front.authenticator.borrow().verified(&verifier, token.reveal(), &verified)
                     });
                     match caller {
                         Ok(caller) => Ok(caller),
-                        Err(failure) => Err(front.refused(&failure, &challenges, peer).await),
+                        Err(failure) => {
+                            let can_guess = TokenVerifier::is_opaque(token.reveal());
+                            Err(front.refused(&failure, &challenges, peer, can_guess).await)
+                        }
                     }
                 };
                 Admission::Later(verification.boxed())
@@ -46,23 +55,28 @@ impl HttpFront {
         }
     }
 
-    /// The answer to a request that is not admitted. Wrong tokens are counted, and answered slowly if tokens of the config are
-    /// the only ones.
-    async fn refused(&self, failure: &AuthFailure, challenges: &Challenges, peer: Option<IpAddr>) -> HttpReply {
+    /// The answer to a request that is not admitted. Wrong tokens are counted, and answered slowly if one can guess them.
+    async fn refused(
+        &self,
+        failure: &AuthFailure,
+        challenges: &Challenges,
+        peer: Option<IpAddr>,
+        can_guess: bool,
+    ) -> HttpReply {
         let is_failure = match failure {
             AuthFailure::NoToken => self.authenticator.borrow().verifier.is_none(),
             AuthFailure::Malformed(_) | AuthFailure::Invalid(_) => true,
             AuthFailure::LacksRequiredScope | AuthFailure::Unavailable(_) => false,
         };
         if is_failure {
-            let slowdown = self.refused_tokens.count(peer);
-            // Nobody guesses a signed token, tokens expire every hour, and a client learns only from the challenge that it needs
-            // a new one. Behind a reverse proxy all clients have one address.
-            let can_guess = self.authenticator.borrow().verifier.is_none();
+            let slowdown = match can_guess {
+                true => self.refused_tokens.count(peer),
+                false => self.refused_tokens.note(peer),
+            };
             match slowdown {
-                Slowdown::TooMany(wait) if can_guess => return too_many_failures(wait),
-                Slowdown::Delay(delay) if can_guess && !delay.is_zero() => tokio::time::sleep(delay).await,
-                Slowdown::Delay(_) | Slowdown::TooMany(_) => {}
+                Slowdown::TooMany(wait) => return too_many_failures(wait),
+                Slowdown::Delay(delay) if !delay.is_zero() => tokio::time::sleep(delay).await,
+                Slowdown::Delay(_) => {}
             }
         }
         if let AuthFailure::Invalid(why) = failure {

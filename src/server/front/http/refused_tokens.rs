@@ -6,12 +6,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 
+use crate::bearer::network;
 use crate::telemetry::Telemetry;
 use crate::telemetry::audit::AuditEntry;
 
@@ -84,6 +85,17 @@ impl RefusedTokens {
         slowdown
     }
 
+    /// Counts a refusal that is not slowed down, and slows down no other: nobody guesses such a token.
+    pub(super) fn note(&self, peer: Option<IpAddr>) -> Slowdown {
+        let report = {
+            let mut state = self.state.lock();
+            state.note(peer);
+            state.report(Instant::now())
+        };
+        self.write(report);
+        Slowdown::Delay(Duration::ZERO)
+    }
+
     /// Writes a line to the log, and to the audit log, if refusals have not been reported for a while.
     pub(super) fn report(&self) {
         let report = self.state.lock().report(Instant::now());
@@ -101,9 +113,13 @@ impl RefusedTokens {
 }
 
 impl State {
-    fn count(&mut self, peer: Option<IpAddr>, now: Instant) -> Slowdown {
+    fn note(&mut self, peer: Option<IpAddr>) {
         self.unreported += 1;
         self.last_peer = peer;
+    }
+
+    fn count(&mut self, peer: Option<IpAddr>, now: Instant) -> Slowdown {
+        self.note(peer);
         let mut key = peer.map(network);
         if !self.due.contains_key(&key) && self.due.len() >= MAX_ADDRESSES {
             self.due.retain(|_, due| *due > now);
@@ -129,14 +145,6 @@ impl State {
         }
         self.last_report = Some(now);
         Some(RefusalReport { requests: std::mem::take(&mut self.unreported), last_peer: self.last_peer })
-    }
-}
-
-/// An address without the part that one machine can choose freely: IPv6 gives it a network of its own.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
     }
 }
 

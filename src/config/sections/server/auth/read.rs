@@ -1,7 +1,5 @@
 //! Reads `auth` of a server.
 
-use std::path::Path;
-
 use super::own_keys::{AuthKind, KINDS, OwnKeys};
 use super::types::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
@@ -31,13 +29,12 @@ const SUBJECT_TOKEN_TYPES: [(&str, SubjectTokenType); 3] = [
 pub(in crate::config::sections::server) fn read_auth(
     fields: &mut Fields,
     transport: &TransportConfig,
-    folder: &Path,
 ) -> Option<(AuthConfig, Location)> {
     let reader = fields.get("auth")?;
-    Some((read_section(&reader, transport, folder)?, reader.place()))
+    Some((read_section(&reader, transport)?, reader.place()))
 }
 
-fn read_section(reader: &ValueReader, transport: &TransportConfig, folder: &Path) -> Option<AuthConfig> {
+fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<AuthConfig> {
     match transport {
         TransportConfig::Stdio { .. } => {
             return reader.fail("requires `url`: a server with `command` gets its credentials from `env`");
@@ -61,8 +58,8 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig, folder: &Path
     let resource = fields.read("resource", read_resource).unwrap_or(ResourceChoice::Auto);
     let mut own = OwnKeys::default();
     let oauth = read_oauth(&mut fields, &mut own);
-    let proof = read_private_key(&mut fields, &mut own, folder);
-    let enterprise = read_enterprise(&mut fields, &mut own, folder);
+    let proof = read_private_key(&mut fields, &mut own);
+    let enterprise = read_enterprise(&mut fields, &mut own);
     let exchange = read_exchange(&mut fields, &mut own);
     fields.finish();
     let Some(kind) = kind else {
@@ -145,9 +142,9 @@ fn read_oauth<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>) -> OAuthConfig
     }
 }
 
-fn read_private_key<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>, folder: &Path) -> Option<ClientProof> {
+fn read_private_key<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>) -> Option<ClientProof> {
     let kind = AuthKind::ClientCredentials;
-    let file = own.read(fields, kind, "privateKeyFile", ValueReader::word).map(|file| folder.join(file));
+    let file = own.read(fields, kind, "privateKeyFile", ValueReader::path_value);
     let key_id = own.read(fields, kind, "keyId", ValueReader::word);
     let algorithm = own.read(fields, kind, "algorithm", |reader| reader.choice(&ALGORITHMS));
     let algorithm = algorithm.unwrap_or(SigningAlgorithm::Es256);
@@ -160,10 +157,10 @@ struct EnterpriseKeys {
     idp_client: Option<RegisteredClient>,
 }
 
-fn read_enterprise<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>, folder: &Path) -> EnterpriseKeys {
+fn read_enterprise<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>) -> EnterpriseKeys {
     let kind = AuthKind::Enterprise;
     let text = own.read(fields, kind, "idToken", ValueReader::secret).map(IdToken::Text);
-    let file = own.read(fields, kind, "idTokenFile", ValueReader::word).map(|file| IdToken::File(folder.join(file)));
+    let file = own.read(fields, kind, "idTokenFile", ValueReader::path_value).map(IdToken::File);
     let idp_token_url = own.read(fields, kind, "idpTokenUrl", read_url);
     let id = own.read(fields, kind, "idpClientId", ValueReader::word);
     let secret = own.read(fields, kind, "idpClientSecret", read_secret);

@@ -1,0 +1,61 @@
+//! Calls of servers themselves, for `proxy repl`: it works with what servers offer, not with what is published of them. Whoever
+//! may use the socket could also start these servers.
+
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::api::{ControlApi, Refused, problem};
+use crate::backend::{BackendCall, CallError};
+use crate::json::{Raw, RawRef};
+use crate::wire::RpcError;
+use crate::wire::http::{HttpReply, SocketRequest};
+
+/// The body of `POST /servers/NAME/call`.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ServerCallRequest {
+    pub method: String,
+    pub params: Raw,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ServerCallOutcome {
+    Result(Raw),
+    /// An error of JSON-RPC that the server has sent.
+    Error(Raw),
+    /// There is no answer of the server.
+    Failed(String),
+}
+
+impl ServerCallOutcome {
+    /// The outcome as the caller of a backend gets it.
+    pub fn into_result(self, server: &str) -> Result<Raw, CallError> {
+        match self {
+            ServerCallOutcome::Result(result) => Ok(result),
+            ServerCallOutcome::Error(error) => Err(CallError::Rpc(RpcError::carried(&error))),
+            ServerCallOutcome::Failed(reason) => Err(CallError::Lost { backend: server.into(), reason }),
+        }
+    }
+}
+
+impl ControlApi {
+    pub(super) async fn call_server(&self, name: &str, request: &SocketRequest) -> Result<HttpReply, Refused> {
+        let call: ServerCallRequest = serde_json::from_slice(&request.body)
+            .map_err(|error| problem(StatusCode::BAD_REQUEST, &format!("invalid request: {error}")))?;
+        if !["tools/call", "resources/read", "prompts/get"].contains(&call.method.as_str()) {
+            return Err(problem(StatusCode::BAD_REQUEST, "`method` must be tools/call, resources/read or prompts/get"));
+        }
+        let Some(outcome) = self.gateway.call_server(name, BackendCall::plain(call.method, call.params)).await else {
+            return Err(problem(StatusCode::NOT_FOUND, &format!("there is no server `{name}`")));
+        };
+        let outcome = match outcome {
+            Ok(answer) => ServerCallOutcome::Result(answer.result),
+            Err(CallError::Rpc(error)) => ServerCallOutcome::Error(RawRef::to_owned(error.raw())),
+            Err(error) => ServerCallOutcome::Failed(error.to_string()),
+        };
+        let text = serde_json::to_string(&outcome)
+            .map_err(|error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()))?;
+        Ok(HttpReply::json(StatusCode::OK, text))
+    }
+}
