@@ -133,7 +133,7 @@ impl ControlApi {
             (&Method::GET, ["calls", id, "test"]) => self.call_as_test(id, &request).await,
             (&Method::GET, ["recording"]) => Ok(self.recording()),
             (&Method::POST, ["servers", name, "restart"]) => self.restart(name).await,
-            (&Method::POST, ["servers", name, "call"]) => self.call_server(name, &request).await,
+            (&Method::POST, ["servers", "call"]) => self.call_server(&request).await,
             (&Method::POST, ["call"]) => self.call(&request).await,
             (&Method::POST, ["exec"]) => self.exec(&request).await,
             (&Method::POST, ["questions", id]) => self.answer(id, &request),
@@ -145,7 +145,8 @@ impl ControlApi {
                 ]
                 | ["questions" | "calls", _]
                 | ["calls", _, "test"]
-                | ["servers", _, "restart" | "call"],
+                | ["servers", "call"]
+                | ["servers", _, "restart"],
             ) => Err(problem(StatusCode::METHOD_NOT_ALLOWED, "this path has another method")),
             _ => Err(problem(StatusCode::NOT_FOUND, "unknown path")),
         }

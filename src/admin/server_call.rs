@@ -1,6 +1,8 @@
 //! Calls of servers themselves, for `proxy repl`: it works with what servers offer, not with what is published of them. Whoever
 //! may use the socket could also start these servers.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +12,14 @@ use crate::json::{Raw, RawRef};
 use crate::wire::RpcError;
 use crate::wire::http::{HttpReply, SocketRequest};
 
-/// The body of `POST /servers/NAME/call`.
+/// The body of `POST /servers/call`. The name is no part of the path: it may have any letters.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ServerCallRequest {
+    pub server: String,
     pub method: String,
     pub params: Raw,
+    /// The caller's own timeout, in milliseconds.
+    pub timeout: Option<u64>,
 }
 
 /// What came of it.
@@ -40,14 +45,16 @@ impl ServerCallOutcome {
 }
 
 impl ControlApi {
-    pub(super) async fn call_server(&self, name: &str, request: &SocketRequest) -> Result<HttpReply, Refused> {
+    pub(super) async fn call_server(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
         let call: ServerCallRequest = serde_json::from_slice(&request.body)
             .map_err(|error| problem(StatusCode::BAD_REQUEST, &format!("invalid request: {error}")))?;
         if !["tools/call", "resources/read", "prompts/get"].contains(&call.method.as_str()) {
             return Err(problem(StatusCode::BAD_REQUEST, "`method` must be tools/call, resources/read or prompts/get"));
         }
-        let Some(outcome) = self.gateway.call_server(name, BackendCall::plain(call.method, call.params)).await else {
-            return Err(problem(StatusCode::NOT_FOUND, &format!("there is no server `{name}`")));
+        let timeout = call.timeout.map(Duration::from_millis);
+        let sent = BackendCall { timeout, ..BackendCall::plain(call.method, call.params) };
+        let Some(outcome) = self.gateway.call_server(&call.server, sent).await else {
+            return Err(problem(StatusCode::NOT_FOUND, &format!("there is no server `{}`", call.server)));
         };
         let outcome = match outcome {
             Ok(answer) => ServerCallOutcome::Result(answer.result),

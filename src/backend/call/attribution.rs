@@ -41,16 +41,20 @@ impl Attribution {
         }
         let attributed = || {
             let object = Object::of(&result).ok()?;
-            let requests = Object::of(object.get("inputRequests")?).ok()?;
+            // What cannot be read cannot be shown either.
+            let Ok(requests) = Object::of(object.get("inputRequests")?) else {
+                return Some(object.edit().remove("inputRequests").finish_raw());
+            };
             let mut edited = requests.edit();
             for (key, request) in requests.iter() {
-                // What cannot be read cannot be shown either.
-                let Ok(entry) = Object::of(request) else {
+                let entry = Object::of(request).ok();
+                let params = entry.as_ref().and_then(|entry| entry.get("params"));
+                let (Some(entry), true) = (entry, params.is_none_or(|params| Object::of(params).is_ok())) else {
                     edited.remove(key);
                     continue;
                 };
                 if entry.string("method").as_deref() == Some(ELICITATION)
-                    && let Some(params) = entry.get("params").and_then(|params| attributed(server, params))
+                    && let Some(params) = params.and_then(|params| attributed(server, params))
                 {
                     edited.set(key, &entry.edit().set("params", &params).finish_raw());
                 }
@@ -190,9 +194,19 @@ mod tests {
             let error = needed().error("bank", RpcError::with_data(code::URL_REQUIRED, "URL", &data));
             assert_eq!(error.data(), Some(data));
         }
-        let twice = r#"{"inputRequests":{"a":{"method":"elicitation/create","method":"elicitation/create","params":{"message":"x"}}}}"#;
-        let shown = needed().result("bank", crate::json::valid(twice.to_owned()).unwrap());
-        assert_eq!(value(&shown), json!({"inputRequests": {}}));
+        for (twice, shown) in [
+            (
+                r#"{"inputRequests":{"a":{"method":"x","method":"elicitation/create","params":{}}}}"#,
+                json!({"inputRequests": {}}),
+            ),
+            (
+                r#"{"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"x","message":"y"}}}}"#,
+                json!({"inputRequests": {}}),
+            ),
+            (r#"{"inputRequests":{"a":{},"a":{}},"n":1}"#, json!({"n": 1})),
+        ] {
+            assert_eq!(value(&needed().result("bank", crate::json::valid(twice.to_owned()).unwrap())), shown);
+        }
         let data = json!({"elicitations": [{"mode": "url", "message": "Log in", "url": "https://a"}]});
         let error = needed().error("bank", RpcError::with_data(code::URL_REQUIRED, "URL", &data));
         assert_eq!(error.data().unwrap()["elicitations"][0]["message"], "bank asks: Log in");

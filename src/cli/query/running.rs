@@ -147,17 +147,14 @@ impl RunningProxy {
     }
 
     /// Calls a server itself, whatever is published of it.
-    pub(in crate::cli) async fn call_server(&self, server: &str, method: &str, params: Raw) -> Result<Raw, CallError> {
-        let lost = |reason: String| CallError::Lost { backend: server.into(), reason };
-        let request = ServerCallRequest { method: method.to_owned(), params };
-        let body = serde_json::to_string(&request).map_err(|error| lost(error.to_string()))?;
-        let path =
-            format!("/servers/{}/call", url::form_urlencoded::byte_serialize(server.as_bytes()).collect::<String>());
-        let answer = self.client.post(&path, body).await;
+    pub(in crate::cli) async fn call_server(&self, call: ServerCallRequest) -> Result<Raw, CallError> {
+        let lost = |reason: String| CallError::Lost { backend: call.server.as_str().into(), reason };
+        let body = serde_json::to_string(&call).map_err(|error| lost(error.to_string()))?;
+        let answer = self.client.post("/servers/call", body).await;
         let body = self.accepted(answer).await.map_err(lost)?.body().await;
         let body = body.map_err(|error| lost(self.lost(&error)))?;
         let outcome: ServerCallOutcome = serde_json::from_slice(&body).map_err(|error| lost(error.to_string()))?;
-        outcome.into_result(server)
+        outcome.into_result(&call.server)
     }
 
     /// Reads JSON.

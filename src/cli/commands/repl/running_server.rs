@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::admin::SurfaceReport;
+use crate::admin::{ServerCallRequest, SurfaceReport};
 use crate::backend::{
     Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend, idle_view,
 };
@@ -49,7 +49,12 @@ impl Backend for RunningServer {
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {
         async move {
-            let answered = self.proxy.call_server(&self.view.name, &call.method, call.params);
+            let answered = self.proxy.call_server(ServerCallRequest {
+                server: self.view.name.to_string(),
+                method: call.method.into_owned(),
+                params: call.params,
+                timeout: call.timeout.and_then(|timeout| u64::try_from(timeout.as_millis()).ok()),
+            });
             let result = tokio::select! {
                 answered = answered => answered,
                 () = call.cancel.cancelled() => Err(CallError::Cancelled),
