@@ -10,6 +10,8 @@ pub mod bounded_regex;
 
 // Layer 1
 
+// Public, private and reserved IP addresses.
+pub mod address;
 // Exponential backoff.
 pub mod backoff;
 // The local socket of a running proxy: where it is, and who may use it.

@@ -3,6 +3,7 @@
 #![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 
 mod access;
+mod admission;
 mod attack;
 mod audit;
 mod author;

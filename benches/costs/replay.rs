@@ -9,10 +9,10 @@ use std::time::Instant;
 use serde_json::json;
 use starlark_mcp_proxy::builtins::{Handler, Settings, run_session_script};
 use starlark_mcp_proxy::json::{Raw, RawRef, raw};
-use starlark_mcp_proxy::model::Snapshot;
+use starlark_mcp_proxy::model::{JournalSnapshot, Question, Snapshot};
 use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Status, SurfaceKey};
 use starlark_mcp_proxy::script::{
-    CallOptions, Effects, Function, Host, Journal, JournalCursor, JournalSnapshot, Limits, Question, Questions, Source,
+    CallOptions, Effects, Function, Host, Journal, JournalCursor, Limits, Questions, Source,
     Stop,
 };
 

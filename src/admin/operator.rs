@@ -56,9 +56,6 @@ impl Drop for CancelOnDrop {
 impl Operator {
     /// Calls a tool, reads a resource or gets a prompt. Dropping the future cancels the call.
     pub async fn use_item(&self, kind: ItemKind, key: &str, params: Raw) -> Result<Raw, UseError> {
-        if self.surface.find(kind, key).is_none() {
-            return Err(UseError::Unknown);
-        }
         let current = self.gateway.watch();
         let policy = PolicyNow::new(move || current.borrow().surface.as_ref().map(|now| Arc::clone(now.policy())));
         let (calls, local) = (self.gateway.calls(), Arc::default());
@@ -78,6 +75,7 @@ impl Operator {
         let recorded = RecordedRequest::begin(calls.dispatcher.telemetry(), origin);
         let request = RequestContext {
             policy: Some(policy),
+            scope_rules: self.gateway.scope_rules(),
             recording: Some(Arc::clone(recorded.recording())),
             ..RequestContext::local(self.principal.clone(), Arc::clone(&self.surface), self.peer.clone())
         };

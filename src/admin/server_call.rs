@@ -52,7 +52,7 @@ impl ControlApi {
             return Err(problem(StatusCode::BAD_REQUEST, "`method` must be tools/call, resources/read or prompts/get"));
         }
         let timeout = call.timeout.map(Duration::from_millis);
-        let sent = BackendCall { timeout, ..BackendCall::plain(call.method, call.params) };
+        let sent = BackendCall { timeout, ..BackendCall::new(call.method, call.params) };
         let Some(outcome) = self.gateway.call_server(&call.server, sent).await else {
             return Err(problem(StatusCode::NOT_FOUND, &format!("there is no server `{}`", call.server)));
         };

@@ -112,17 +112,8 @@ impl GuardedServer {
     }
 
     async fn call(&self) -> Result<String, CallError> {
-        let call = BackendCall {
-            method: "tools/call".into(),
-            params: crate::json::raw(&json!({"name": "t"})),
-            timeout: Some(PATIENCE),
-            cancel: Default::default(),
-            peer: None,
-            forwards_input_requests: false,
-            accepts_tasks: false,
-            declares_tasks: false,
-            host: None,
-        };
+        let params = crate::json::raw(&json!({"name": "t"}));
+        let call = BackendCall { timeout: Some(PATIENCE), ..BackendCall::new("tools/call", params) };
         self.handle.call(call).await.map(|answer| answer.result.get().to_owned())
     }
 

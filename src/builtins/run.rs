@@ -9,7 +9,6 @@ use starlark::values::tuple::FrozenTupleRef;
 use starlark::values::{OwnedFrozenValue, ValueLike};
 
 use super::backends::BackendHandler;
-use super::effects::wrapper::is_unchecked;
 use super::metadata::Metadata;
 use super::publish::completion::Completers;
 use super::publish::provenance::Provenance;
@@ -194,11 +193,11 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
             let Some(metadata) = metadata.downcast_ref::<Metadata>() else { continue };
             let is_tool = metadata.kind == ItemKind::Tool;
             let checks = is_tool.then(|| metadata.tool_checks(handler.to_value(), &world.snapshot));
+            let argument_checks = metadata.argument_checks(handler.to_value(), &world.snapshot);
             let handler = match handler.downcast_ref::<BackendHandler>() {
                 Some(backend) => Handler::Backend(backend.target.clone()),
                 None => {
                     let function = Function::new(collected.map(|_| *handler), world.clone());
-                    let function = if is_unchecked(handler.to_value()) { function.unchecked() } else { function };
                     Handler::Script(match metadata.timeout {
                         Some(limit) => function.with_timeout(limit),
                         None => function,
@@ -217,7 +216,7 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
                 handler,
                 origin: metadata.origin.clone(),
                 checks,
-                bound: metadata.bound.clone(),
+                argument_checks,
                 carrier: metadata.carrier.clone(),
                 completers,
                 refresh,

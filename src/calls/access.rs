@@ -5,9 +5,9 @@ use super::context::{ItemCall, RequestContext};
 use super::handler::run::failed;
 use super::permit::{AccessRefusal, Asking, Permit};
 use crate::backend::CallError;
-use crate::cedar::{AccessCaller, AccessItem, CurrentPolicies, PolicyAction};
+use crate::cedar::{AccessCaller, AccessItem, CurrentPolicies, Policies, PolicyAction};
 use crate::json::{Object, Raw, RawRef, check_unique_keys};
-use crate::model::{ClientInfo, ItemKind, Principal, RefusalReason, SurfaceKey};
+use crate::model::{ClientInfo, ItemKind, NOT_PUBLISHED, Principal, RefusalReason, ScopeRules, SurfaceKey};
 use crate::surface::{PublishedItem, Surface};
 
 impl RequestContext {
@@ -16,8 +16,13 @@ impl RequestContext {
     }
 
     pub(super) fn asking<'a>(&'a self, policies: &'a CurrentPolicies) -> Asking<'a> {
-        let recording = self.recording.as_deref();
-        Asking { policies, principal: &self.principal, client: &self.client, recording }
+        Asking {
+            scope_rules: &self.scope_rules,
+            policies,
+            principal: &self.principal,
+            client: &self.client,
+            recording: self.recording.as_deref(),
+        }
     }
 }
 
@@ -29,31 +34,25 @@ impl Calls {
         entry: &PublishedItem,
         call: &ItemCall,
     ) -> Result<Permit, Result<Raw, CallError>> {
-        let policies = self.dispatcher.policies();
-        let Some(current) = policies.get() else { return Ok(Permit::without_policies()) };
         // What a carrier carries is asked about when it is used.
-        if entry.is_carrier() || request.surface.is_decided(&current, request.caller(), entry, &call.key) {
-            return Ok(Permit::by(&current));
-        }
-        if current.reads_arguments() {
-            check_arguments_are_unique(call).map_err(Err)?;
-        }
-        let params = Object::of(&call.params).ok();
-        let arguments = params.as_ref().and_then(|params| params.get("arguments"));
-        let asked = request.asking(policies).ask_of(&current, entry.access_item(&call.key), arguments, "");
-        asked.map_err(|refusal| match refusal {
-            AccessRefusal::Unknown => Err(CallError::Unknown),
-            AccessRefusal::Arguments(text) => failed(call.kind, text, None),
-        })
+        let is_decided = |policies: &Policies| {
+            entry.is_carrier() || request.surface.is_decided(policies, request.caller(), entry, &call.key)
+        };
+        let arguments = |policies: &Policies| {
+            if policies.reads_arguments() {
+                check_arguments_are_unique(call)?;
+            }
+            Ok(Object::of(&call.params).ok().and_then(|params| params.get("arguments")))
+        };
+        let asking = request.asking(self.dispatcher.policies());
+        let asked = asking.admit(call.kind, entry.access_item(&call.key), is_decided, arguments);
+        asked.map_err(|refusal| refusal.answer(call.kind))
     }
 
     /// Asks everything again that was asked before a call was suspended: the call goes on only if the client may still make it.
     /// The error is the answer.
     pub fn continue_permit(&self, request: &RequestContext, call: &ItemCall) -> Result<(), Result<Raw, CallError>> {
         self.audit_gate(request).map_err(|reason| failed(call.kind, reason, None))?;
-        if let Some(needed) = request.lacking_scopes(call.kind, &call.key) {
-            return Err(failed(call.kind, needed, None));
-        }
         if let Some(server) = &call.unlisted_on {
             return self.unlisted_permit(request, server, &call.key).map(drop).map_err(Err);
         }
@@ -80,7 +79,7 @@ impl Calls {
             }
             None => {
                 if let Some(recording) = &request.recording {
-                    recording.refused(RefusalReason::Unknown, || None, "no such item is published");
+                    recording.refused(RefusalReason::Unknown, || None, NOT_PUBLISHED);
                 }
             }
         }
@@ -89,7 +88,8 @@ impl Calls {
     /// Asks about a resource that is not published: one that a result has linked to, or a user interface.
     pub fn unlisted_permit(&self, request: &RequestContext, server: &str, uri: &str) -> Result<Permit, CallError> {
         let item = AccessItem { action: PolicyAction::ReadResource, id: uri, server, original: uri, definition: None };
-        request.asking(self.dispatcher.policies()).ask(item, None, "").map_err(|_| CallError::Unknown)
+        let asking = request.asking(self.dispatcher.policies());
+        asking.admit_plain(ItemKind::Resource, item).map_err(AccessRefusal::error)
     }
 
     /// Asks about a published resource that a client subscribes to by this URI.
@@ -100,13 +100,14 @@ impl Calls {
         uri: &str,
     ) -> Result<Permit, CallError> {
         let asking = request.asking(self.dispatcher.policies());
-        asking.ask(entry.access_item(uri), None, "").map_err(|_| CallError::Unknown)
+        asking.admit_plain(ItemKind::Resource, entry.access_item(uri)).map_err(AccessRefusal::error)
     }
 
     /// Whether somebody who has subscribed to a resource may still be told of its updates.
     pub fn may_follow(&self, key: &SurfaceKey, surface: &Surface, server: &str, uri: &str) -> bool {
         let policies = self.dispatcher.policies();
-        let asking = Asking { policies, principal: &key.principal, client: &key.client, recording: None };
+        let scope_rules = &ScopeRules::default();
+        let asking = Asking { scope_rules, policies, principal: &key.principal, client: &key.client, recording: None };
         let name = surface.published_key(ItemKind::Resource, uri);
         let item = match surface.find(ItemKind::Resource, uri) {
             Some(entry) => entry.access_item(name),
@@ -154,7 +155,8 @@ impl Calls {
         params: Option<&RawRef>,
     ) -> Result<Permit, CallError> {
         let policies = self.dispatcher.policies();
-        method_permit(Asking { policies, principal, client, recording: None }, server, method, params)
+        let scope_rules = &ScopeRules::default();
+        method_permit(Asking { scope_rules, policies, principal, client, recording: None }, server, method, params)
     }
 }
 

@@ -15,8 +15,10 @@ use crate::backend::CallError;
 use crate::backend::Peer;
 use crate::host_io::resolved_client_folders;
 use crate::json::{Object, Raw, RawRef, raw};
+use crate::model::JournalSnapshot;
+use crate::model::Question;
+use crate::model::QuestionKind;
 use crate::model::{AnsweredQuestion, checked_answer};
-use crate::script::{JournalSnapshot, Question, QuestionKind};
 
 /// How long a person may take to answer. Tickets expire after the same time.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);

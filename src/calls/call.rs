@@ -1,8 +1,6 @@
 //! Calls of published items: looked up in the surface, admitted by `on_request`, then handled by a script or forwarded.
 
-use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::runtime::Handle;
 
@@ -20,27 +18,15 @@ use crate::backend::{BackendCall, CallError, Cancellation, Peer};
 use crate::builtins::Handler;
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, check_unique_keys, raw};
+use crate::model::JournalSnapshot;
 use crate::model::{CallOutcome, HandledCall, ItemKind, Principal, RefusalReason, RequestInfo, error_text};
-use crate::script::{Host, Journal, JournalCursor, JournalSnapshot, Relay};
+use crate::script::{Host, Journal, JournalCursor, Relay};
 use crate::store::Store;
 use crate::surface::{PublishedItem, Surface};
 use crate::telemetry::CallRecording;
 
 /// The error of a call whose answers arrive after the session script was replaced.
 pub const POLICY_CHANGED: &str = "the policy changed while the question was open; call again";
-
-/// A request that is forwarded to a backend unchanged.
-pub struct Forward<'a> {
-    pub backend: &'a Arc<str>,
-    pub method: Cow<'static, str>,
-    pub params: Raw,
-    /// Whether the client accepts a task in place of the result.
-    pub accepts_task: bool,
-    /// Overrides the backend's own timeout.
-    pub timeout: Option<Duration>,
-    /// Proof that the policies allow it.
-    pub permit: Permit,
-}
 
 /// A statement at the interactive prompt.
 pub struct PromptRequest {
@@ -86,9 +72,6 @@ impl Calls {
         if let Err(reason) = self.audit_gate(request) {
             return failed(call.kind, reason, None);
         }
-        if let Some(needed) = request.lacking_scopes(call.kind, &call.key) {
-            return failed(call.kind, needed, None);
-        }
         if let Some(backend) = call.unlisted_on.clone() {
             return self.unlisted(request, call, &backend).await;
         }
@@ -108,7 +91,9 @@ impl Calls {
                     // Arguments are read to make or check their headers.
                     check_arguments_are_unique(&call)?;
                 }
-                if !is_in_process && let Some(answer) = self.admit(request, &call, entry.checks_arguments()).await? {
+                if !is_in_process
+                    && let Some(answer) = self.admit(request, &call, entry.argument_checks.is_some()).await?
+                {
                     return Ok(answer);
                 }
                 let permit = match permit.is_current(self.dispatcher.policies()) {
@@ -133,10 +118,9 @@ impl Calls {
                     let run = HandlerRun::new(request, work, ItemCall { params, ..call });
                     Box::pin(self.handle(request, run)).await?.ok_or_else(nothing_ran)?
                 } else {
-                    let (backend, method) = (&target.backend, call.kind.use_method().into());
-                    let accepts_task = call.accepts_task;
-                    let forward = Forward { backend, method, params, accepts_task, timeout: None, permit };
-                    self.forward(request, forward).await?
+                    let mut sent = request.backend_call(call.kind.use_method(), params);
+                    sent.accepts_tasks = call.accepts_task;
+                    self.forward(request, &target.backend, sent, permit).await?
                 }
             }
             Handler::Script(function) => {
@@ -173,9 +157,9 @@ impl Calls {
             true => permit,
             false => self.unlisted_permit(request, backend, &call.key)?,
         };
-        let (method, accepts_task) = (call.kind.use_method().into(), call.accepts_task);
-        let params = call.params;
-        self.forward(request, Forward { backend, method, params, accepts_task, timeout: None, permit }).await
+        let mut sent = request.backend_call(call.kind.use_method(), call.params);
+        sent.accepts_tasks = call.accepts_task;
+        self.forward(request, backend, sent, permit).await
     }
 
     /// Runs the script's `on_request` for an item that has no script handler, and checks its arguments if the script
@@ -194,21 +178,16 @@ impl Calls {
         Box::pin(self.handle(request, run)).await
     }
 
-    /// Forwards a request to a backend.
-    pub async fn forward(&self, request: &RequestContext, forward: Forward<'_>) -> Result<Raw, CallError> {
-        let call = BackendCall {
-            method: forward.method,
-            params: forward.params,
-            timeout: forward.timeout,
-            cancel: request.cancel.clone(),
-            peer: request.peer.clone(),
-            forwards_input_requests: request.retries_with_input,
-            accepts_tasks: forward.accepts_task,
-            declares_tasks: false,
-            host: None,
-        };
+    /// Forwards a request to a backend, with the permit of the policies.
+    pub async fn forward(
+        &self,
+        request: &RequestContext,
+        backend: &Arc<str>,
+        call: BackendCall,
+        permit: Permit,
+    ) -> Result<Raw, CallError> {
         let recording = request.recording.as_deref();
-        self.dispatcher.call(forward.backend, call, forward.permit, recording).await.map(|answer| answer.result)
+        self.dispatcher.call(backend, call, permit, recording).await.map(|answer| answer.result)
     }
 
     /// Runs a handler. Each time the handler asks questions, the client is asked and the handler runs again with the

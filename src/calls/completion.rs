@@ -11,7 +11,7 @@ use super::handler::host::RequestHost;
 use super::handler::run::record_failure;
 use super::other_request::OtherRequest;
 use super::permit::Permit;
-use crate::backend::{BackendCall, CallError};
+use crate::backend::CallError;
 use crate::builtins::{Completers, Handler, completable_names, unknown_argument};
 use crate::json::{Object, Raw, RawRef, array, object, raw};
 use crate::model::{ItemKind, ItemRef, MAX_COMPLETIONS, no_completion};
@@ -103,20 +103,11 @@ impl Calls {
         params: Raw,
         permit: Permit,
     ) -> Result<Raw, CallError> {
-        let is_in_process = self.dispatcher.is_in_process(&target.backend);
-        let call = BackendCall {
-            method: METHOD.into(),
-            params,
-            timeout: None,
-            cancel: request.cancel.clone(),
-            peer: request.peer.clone(),
-            forwards_input_requests: request.retries_with_input,
-            accepts_tasks: false,
-            declares_tasks: false,
-            host: is_in_process.then(|| Arc::new(self.completion_host(request, &target.name)).host()),
-        };
-        let recording = request.recording.as_deref();
-        self.dispatcher.call(&target.backend, call, permit, recording).await.map(|answer| answer.result)
+        let mut call = request.backend_call(METHOD, params);
+        if self.dispatcher.is_in_process(&target.backend) {
+            call.host = Some(Arc::new(self.completion_host(request, &target.name)).host());
+        }
+        self.forward(request, &target.backend, call, permit).await
     }
 
     /// There is no journal: nothing is asked in a completion, so it runs once.

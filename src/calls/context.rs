@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::backend::{Cancellation, Peer};
+use crate::backend::{BackendCall, Cancellation, Peer};
 use crate::json::{Object, Raw, raw};
-use crate::model::{ClientInfo, ItemKind, Owner, Principal, RecordedItem, RefusalReason, RequestInfo, ScopeRules};
-use crate::script::JournalSnapshot;
+use crate::model::JournalSnapshot;
+use crate::model::{ClientInfo, ItemKind, Owner, Principal, RecordedItem, RequestInfo, ScopeRules};
 use crate::surface::Surface;
 use crate::telemetry::CallRecording;
 use crate::wire::Revision;
@@ -80,15 +80,14 @@ impl RequestContext {
         });
     }
 
-    /// Why the client may not use this item: it lacks scopes. Notes the refusal. The front has refused most such requests with
-    /// a 403; this is for names that only the surface knows, and for surfaces that changed meanwhile.
-    pub fn lacking_scopes(&self, kind: ItemKind, key: &str) -> Option<String> {
-        let needed = self.scope_rules.lacking(&self.principal, kind, key)?;
-        let why = format!("this needs the scopes {}", needed.join(" "));
-        if let Some(recording) = &self.recording {
-            recording.refused(RefusalReason::Scope, || None, &why);
+    /// What is sent to a backend for this request.
+    pub fn backend_call(&self, method: impl Into<Cow<'static, str>>, params: Raw) -> BackendCall {
+        BackendCall {
+            cancel: self.cancel.clone(),
+            peer: self.peer.clone(),
+            forwards_input_requests: self.retries_with_input,
+            ..BackendCall::new(method, params)
         }
-        Some(why)
     }
 
     /// The id that the records of all rounds of this call share; `None` if nobody reads records.

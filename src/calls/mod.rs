@@ -18,7 +18,7 @@ mod refresh;
 mod test_overrides;
 
 pub use asking::{ANSWER_TIMEOUT, WaitingMemory, as_request, prepared_answer, take_answer};
-pub use call::{Calls, Forward, POLICY_CHANGED, PromptRequest};
+pub use call::{Calls, POLICY_CHANGED, PromptRequest};
 pub use completion::Completed;
 pub use context::{ItemCall, PolicyNow, RequestContext};
 pub use dispatch::Dispatcher;

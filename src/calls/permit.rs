@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use super::handler::failed;
+use crate::backend::CallError;
 use crate::cedar::{AccessCaller, AccessItem, AccessRequest, CurrentPolicies, Decision, Policies, PolicyAction};
-use crate::json::{Object, RawRef};
-use crate::model::{ClientInfo, ItemKind, ItemRef, Principal, RefusalReason};
+use crate::json::{Object, Raw, RawRef};
+use crate::model::{ClientInfo, ItemKind, ItemRef, Principal, RefusalReason, ScopeRules};
 use crate::surface::Surface;
 use crate::telemetry::CallRecording;
 
@@ -16,11 +18,6 @@ impl Permit {
     /// For what needs no question, because there are no policies.
     pub(super) fn without_policies() -> Self {
         Permit(None)
-    }
-
-    /// For what these policies need not be asked about: they have decided about it already, or decide about what it carries.
-    pub(super) fn by(policies: &Policies) -> Self {
-        Permit(Some(policies.number()))
     }
 
     /// Whether it was given by the policies in force. Those may have changed while the call waited.
@@ -35,17 +32,40 @@ impl Permit {
 }
 
 /// Why something must not be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum AccessRefusal {
     /// The caller must not know that there is such an item.
     Unknown,
-    /// The caller may use it with other arguments. The text is for the caller.
-    Arguments(String),
+    /// The caller lacks scopes, or may use it with other arguments only. The text is for the caller.
+    Refused(String),
+    /// The request cannot be decided about.
+    Fault(CallError),
 }
 
-/// Who asks, what is noted of the request, and the policies to ask.
+impl AccessRefusal {
+    /// The answer to a request for an item of this kind.
+    pub(super) fn answer(self, kind: ItemKind) -> Result<Raw, CallError> {
+        match self {
+            AccessRefusal::Unknown => Err(CallError::Unknown),
+            AccessRefusal::Refused(text) => failed(kind, text, None),
+            AccessRefusal::Fault(error) => Err(error),
+        }
+    }
+
+    /// The error of a request that has no result of its own to say it with.
+    pub(super) fn error(self) -> CallError {
+        match self {
+            AccessRefusal::Unknown => CallError::Unknown,
+            AccessRefusal::Refused(message) => CallError::Failed { message, data: None },
+            AccessRefusal::Fault(error) => error,
+        }
+    }
+}
+
+/// Who asks, what is noted of the request, and what decides.
 #[derive(Clone, Copy)]
 pub(super) struct Asking<'a> {
+    pub(super) scope_rules: &'a ScopeRules,
     pub(super) policies: &'a CurrentPolicies,
     pub(super) principal: &'a Principal,
     pub(super) client: &'a ClientInfo,
@@ -57,7 +77,42 @@ impl<'a> Asking<'a> {
         AccessCaller { principal: self.principal, client: self.client }
     }
 
-    /// Asks about one use. `arguments` is an object.
+    /// Asks whether the caller may use an item, whichever way the request came: the scopes of the caller's token first, then
+    /// the policies. `is_decided` says whether these policies need not be asked, `arguments` reads an object.
+    pub(super) fn admit<A: AsRef<RawRef>>(
+        &self,
+        kind: ItemKind,
+        item: AccessItem<'_>,
+        is_decided: impl FnOnce(&Policies) -> bool,
+        arguments: impl FnOnce(&Policies) -> Result<Option<A>, CallError>,
+    ) -> Result<Permit, AccessRefusal> {
+        self.check_scopes(kind, item.id)?;
+        let Some(policies) = self.policies.get() else { return Ok(Permit(None)) };
+        if is_decided(&policies) {
+            return Ok(Permit(Some(policies.number())));
+        }
+        let arguments = arguments(&policies).map_err(AccessRefusal::Fault)?;
+        self.ask_of(&policies, item, arguments.as_ref().map(AsRef::as_ref), "")
+    }
+
+    /// Asks about an item without arguments.
+    pub(super) fn admit_plain(&self, kind: ItemKind, item: AccessItem<'_>) -> Result<Permit, AccessRefusal> {
+        self.check_scopes(kind, item.id)?;
+        self.ask(item, None, "")
+    }
+
+    /// Refuses and notes a request whose caller lacks scopes. The front has refused most such requests with a 403; this is for
+    /// names that only the surface or a script knows, and for surfaces that changed meanwhile.
+    fn check_scopes(&self, kind: ItemKind, key: &str) -> Result<(), AccessRefusal> {
+        let Some(needed) = self.scope_rules.lacking(self.principal, kind, key) else { return Ok(()) };
+        let why = ScopeRules::refusal(&needed);
+        if let Some(recording) = self.recording {
+            recording.refused(RefusalReason::Scope, || None, &why);
+        }
+        Err(AccessRefusal::Refused(why))
+    }
+
+    /// Asks the policies about one use. `arguments` is an object.
     pub(super) fn ask(
         &self,
         item: AccessItem<'_>,
@@ -70,7 +125,7 @@ impl<'a> Asking<'a> {
         }
     }
 
-    pub(super) fn ask_of(
+    fn ask_of(
         &self,
         policies: &Policies,
         item: AccessItem<'_>,
@@ -85,10 +140,8 @@ impl<'a> Asking<'a> {
                 let is_listed = policies.list(caller, &[item]).first().is_some_and(|listed| listed.is_listed());
                 Err(match (is_listed, message) {
                     (false, _) => AccessRefusal::Unknown,
-                    (true, None) => AccessRefusal::Arguments(not_with_these(item.id)),
-                    (true, Some(message)) => {
-                        AccessRefusal::Arguments(format!("{}: {message}", not_with_these(item.id)))
-                    }
+                    (true, None) => AccessRefusal::Refused(not_with_these(item.id)),
+                    (true, Some(message)) => AccessRefusal::Refused(format!("{}: {message}", not_with_these(item.id))),
                 })
             }
         }

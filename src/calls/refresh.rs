@@ -94,15 +94,10 @@ impl Calls {
     ) -> Result<Raw, String> {
         let host = self.refresh_host(request, original, observer);
         let call = BackendCall {
-            method: ItemKind::Resource.use_method().into(),
-            params: raw(&json!({ "uri": original })),
-            timeout: None,
             cancel: request.cancel.clone(),
             peer: request.peer.clone(),
-            forwards_input_requests: false,
-            accepts_tasks: false,
-            declares_tasks: false,
             host: Some(Arc::new(host).host()),
+            ..BackendCall::new(ItemKind::Resource.use_method(), raw(&json!({ "uri": original })))
         };
         match self.dispatcher.refresh(backend, call, permit).await {
             Ok(answer) => Ok(answer.result),

@@ -14,10 +14,11 @@ use crate::backend::{Answer, Backend, BackendCall, CallError, ConnectedBackend, 
 use crate::builtins::{completable_names, unknown_argument};
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, RawRef};
+use crate::model::JournalSnapshot;
 use crate::model::{
     BackendKind, BackendView, ItemKind, Lists, ServerInfo, Status, error_result, error_result_with, no_completion,
 };
-use crate::script::{FailureKind, Host, JournalSnapshot, Limits, Stop};
+use crate::script::{FailureKind, Host, Limits, Stop};
 use crate::wire::{CompletionParams, RpcError, code, completion};
 
 /// The MCP Apps extension: tools with a user interface.

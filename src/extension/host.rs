@@ -20,8 +20,8 @@ pub(super) fn extension_host(call: &BackendCall, extension: &Arc<str>, namespace
         cancel: call.cancel.clone(),
         deadline: call.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
     });
-    let caller = match &call.host {
-        Some(caller) => Host { effects, ..Host::clone(caller) },
+    let caller = match call.host.as_ref().and_then(|host| host.downcast_ref::<Host>()) {
+        Some(caller) => Host { effects, ..caller.clone() },
         None => Host::outside_request(effects),
     };
     let output = Arc::new(ExtensionOutput { extension: Arc::clone(extension), output: Arc::clone(&caller.output) });

@@ -1,7 +1,6 @@
 //! I/O for local tools: commands, HTTP requests, databases and files, each within the permissions of the extension. It
 //! is independent of Starlark: requests and results are plain data.
 
-mod address;
 mod blob;
 mod client_folders;
 pub mod command;
@@ -15,7 +14,6 @@ mod statement;
 
 use std::path::PathBuf;
 
-pub use address::AddressClass;
 pub use client_folders::resolved as resolved_client_folders;
 pub use folder::Folder;
 pub use hosts::Hosts;

@@ -10,6 +10,7 @@ mod content;
 mod credentials;
 mod definition;
 mod form;
+pub mod journal;
 mod method;
 mod result;
 mod secret;
@@ -25,8 +26,8 @@ pub use backend::{
 };
 pub use call_record::{
     AnsweredQuestion, CallOutcome, CallPeer, CallReader, CallRecord, CallRefusal, CallSource, HandledCall,
-    HandlerRecord, REPL, RecordedEvent, RecordedEventKind, RecordedItem, RefusalReason, ReplayFacts, RequestTrace,
-    ServerAddress, ServerCallRecord, SpanId, TraceContext, TraceId,
+    HandlerRecord, NOT_PUBLISHED, REPL, RecordedEvent, RecordedEventKind, RecordedItem, RefusalReason, ReplayFacts,
+    RequestTrace, ServerAddress, ServerCallRecord, SpanId, TraceContext, TraceId,
 };
 pub use caller::{
     Abilities, ClientInfo, ClientProfile, Era, NamedUser, Owner, PersonKey, Principal, PrincipalData, Realm,
@@ -37,6 +38,7 @@ pub use completion::{MAX_COMPLETIONS, no_completion, shaped_completion};
 pub use credentials::{AuthorizationRefusal, CallerCredentials, Credentials, LoginNeeded, Remedy};
 pub use definition::{Definition, DefinitionError, ItemKind};
 pub use form::{checked_answer, checked_form};
+pub use journal::{JournalSnapshot, Question, QuestionKind};
 pub use method::{MethodPattern, capability_of, is_protocol_method};
 pub use result::{error_result, error_result_with, error_text, payload, shaped, shaped_contents, shaped_messages};
 pub use secret::Secret;

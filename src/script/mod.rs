@@ -9,7 +9,7 @@ mod journal;
 mod loading;
 mod run;
 
-pub use errors::failure::{Failed, Failure, FailureKind};
+pub use errors::failure::{Failed, Failure, FailureKind, InvalidArguments};
 pub use errors::report::{diagnose, message as error_message, place};
 pub use errors::script_error::{ScriptError, script_error};
 pub use guards::lost_write::possibly_lost_writes;
@@ -17,7 +17,7 @@ pub use host::{
     Authorization, CallOptions, Clock, Effects, Evaluator, Host, LogLevel, Mocks, NotedFact, Output, Questions, Relay,
     RequestScope, Stop, ToolFacts, ToolRefusal,
 };
-pub use journal::{Journal, JournalCursor, JournalSnapshot, Question, QuestionKind};
+pub use journal::{Journal, JournalCursor};
 pub use loading::files::Files;
 pub use loading::parse::parse;
 pub use loading::resolve::{Embedded, Paths, resolve};

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
-use serde_json::Value;
 
 use super::apps::Apps;
 use super::build::Origin;
@@ -457,12 +456,4 @@ fn joined_instructions(snapshot: &Snapshot, is_told: impl Fn(&Arc<str>) -> bool)
         .map(|backend| format!("# {}\n\n{}", backend.name, backend.info.instructions.trim()))
         .collect();
     parts.join("\n\n")
-}
-
-/// Parses the arguments of a tool. Absent arguments are an empty object.
-pub fn arguments_value(raw: Option<&crate::json::RawRef>) -> Result<Value, String> {
-    match raw {
-        Some(raw) => serde_json::from_str(raw.get()).map_err(|error| error.to_string()),
-        None => Ok(Value::Object(serde_json::Map::new())),
-    }
 }

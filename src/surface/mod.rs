@@ -19,7 +19,7 @@ mod updates;
 mod version;
 
 pub use build::{BuildError, Origin, ScriptSource};
-pub use contents::{Surface, arguments_value};
+pub use contents::Surface;
 pub use history::{Became, ItemHistory, MemberEdit, histories};
 pub use list_digests::ListDigests;
 pub use listing::Page;

@@ -3,9 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use serde_json::Value;
-
-use crate::builtins::{Carrier, Completers, DefinitionEdit, Handler, Published};
+use crate::builtins::{ArgumentChecks, Carrier, Completers, DefinitionEdit, Handler, Published};
 use crate::json::Schema;
 use crate::model::{Definition, ItemKind, ItemRef, ToolChecks, UriTemplate};
 use crate::script::CallSite;
@@ -20,10 +18,10 @@ pub struct PublishedItem {
     pub handler: Handler,
     /// The backend item that this item publishes or wraps, if any.
     pub origin: Option<ItemRef>,
-    /// What is checked of a tool's arguments and results; `None` for other kinds of items.
+    /// What is checked of a tool's results; `None` for other kinds of items.
     checks: Option<Arc<ToolChecks>>,
-    /// The arguments that a script filled in: its handler ignores what a client sends for them.
-    bound: Arc<[String]>,
+    /// What is checked of a tool's arguments; `None` if the proxy does not check them.
+    pub argument_checks: Option<ArgumentChecks>,
     /// The tools that a tool stands for, and its definition before it was made for anybody.
     pub(crate) carrier: Option<(Arc<Carrier>, Arc<Definition>)>,
     /// The script's own functions that complete arguments.
@@ -53,7 +51,7 @@ impl PublishedItem {
             handler: item.handler,
             origin: item.origin,
             checks: item.checks,
-            bound: item.bound,
+            argument_checks: item.argument_checks,
             completers: item.completers,
             refresh: item.refresh,
             site: item.site,
@@ -95,22 +93,6 @@ impl PublishedItem {
     /// The values of the variables of a resource template in a URI; `None` if the URI does not match the template.
     pub(crate) fn variables(&self, uri: &str) -> Option<Vec<(&str, String)>> {
         self.template.get_or_init(|| UriTemplate::parse(self.definition.key())).as_ref()?.variables(uri)
-    }
-
-    /// Whether the proxy checks the arguments of the tool.
-    pub(crate) fn checks_arguments(&self) -> bool {
-        let is_forwarded = matches!(self.handler, Handler::Backend(_));
-        self.checks.as_ref().is_some_and(|checks| checks.applies(is_forwarded))
-    }
-
-    /// Checks the arguments of a tool against what was published.
-    pub(crate) fn check_arguments(&self, arguments: &Value) -> Result<(), String> {
-        let Some(checks) = &self.checks else { return Ok(()) };
-        let ignored: &[String] = match &self.handler {
-            Handler::Script(_) => &self.bound,
-            Handler::Backend(_) => &[],
-        };
-        checks.check_arguments(self.definition.key(), arguments, ignored, &crate::fiber::yield_if_over_slice)
     }
 
     /// The schema of a tool's structured results; `None` if there is none or an invalid one.

@@ -230,7 +230,7 @@ def on_request(request):
         client.initialize("2025-11-25").await.result();
         let value = returned(&client.call("run", &arguments).await);
         assert_eq!(value[0], 1);
-        assert_eq!(value[1], "`echo`: not two");
+        assert_eq!(value[1], "`echo`: not two (policy.star:7)");
         assert_eq!(value[2], json!(["tools/call", "echo", user, "test-client"]));
     }
 }

@@ -87,7 +87,7 @@ async fn a_tool_behind_another_needs_its_scopes_too() {
     let mut ann = client(&proxy, &issuer.token_with("ann", json!({"scope": "mcp"})));
     let script = r#"{"script":"return add_tool(name = 'x')"}"#;
     let refused = ann.modern_call("execute_tool_script", script).await;
-    assert!(refused.raw.contains("`add_tool` needs the scopes `write`, `add`, `tools`"), "{}", refused.raw);
+    assert!(refused.raw.contains("this needs the scopes write add tools"), "{}", refused.raw);
 }
 
 #[tokio::test]

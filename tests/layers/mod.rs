@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// A module uses lower layers only, and modules of one layer do not use each other.
 const LAYERS: [&[&str]; 14] = [
     &["bounded_regex"],
-    &["backoff", "control", "diagnostic", "foreign_text", "json", "memory", "process", "seal", "watch"],
+    &["address", "backoff", "control", "diagnostic", "foreign_text", "json", "memory", "process", "seal", "watch"],
     &["fiber", "model"],
     &["store", "host_io"],
     &["wire", "script", "config", "typings"],

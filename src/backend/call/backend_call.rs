@@ -1,5 +1,6 @@
 //! The request that a backend is called with, independent of the revision and transport the backend speaks.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,6 @@ use std::time::Duration;
 use super::cancellation::Cancellation;
 use super::peer::Peer;
 use crate::json::Raw;
-use crate::script::Host;
 
 /// The extension by which stateless revisions declare support for tasks.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -28,13 +28,13 @@ pub struct BackendCall {
     pub accepts_tasks: bool,
     /// Whether [`TASKS_EXTENSION`] is declared to a stateless server even if the client did not declare it.
     pub declares_tasks: bool,
-    /// The handler that makes the call, for backends that run in this process as a part of it.
-    pub host: Option<Arc<Host>>,
+    /// What the call runs as a part of, for backends in this process, which know its type.
+    pub host: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl BackendCall {
-    /// A call that nobody can be asked for.
-    pub fn plain(method: String, params: Raw) -> Self {
+    /// A call that nobody can be asked for, and that ends when the backend says so.
+    pub fn new(method: impl Into<Cow<'static, str>>, params: Raw) -> Self {
         BackendCall {
             method: method.into(),
             params,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::script::JournalSnapshot;
+use crate::model::JournalSnapshot;
 use crate::wire::RpcError;
 
 /// The reason of [`CallError::Down`] while the proxy stops.

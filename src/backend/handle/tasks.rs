@@ -179,15 +179,12 @@ async fn answer_task(
 /// A request about a task, on behalf of the caller of the tool.
 fn task_request(method: &'static str, id: &str, call: &BackendCall) -> BackendCall {
     BackendCall {
-        host: None,
-        method: method.into(),
-        params: crate::json::raw(&json!({ "taskId": id })),
         timeout: call.timeout,
         cancel: call.cancel.clone(),
         peer: call.peer.clone(),
-        forwards_input_requests: false,
         accepts_tasks: true,
         declares_tasks: true,
+        ..BackendCall::new(method, crate::json::raw(&json!({ "taskId": id })))
     }
 }
 

@@ -7,7 +7,7 @@ use starlark::eval::Evaluator;
 
 use super::branch::branches;
 use super::tools::CodeTools;
-use crate::builtins::search::call::call_tool;
+use crate::builtins::search::call::{call_tool, note_unknown};
 use crate::builtins::session::World;
 use crate::config::CodeMode;
 use crate::json::{Raw, RawRef};
@@ -81,7 +81,10 @@ fn call_for_script<'v>(
     tools: &CodeTools<'v>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Raw> {
-    let Some(tool) = tools.get(name) else { return Ok(error_result(&tools.unknown(name))) };
+    let Some(tool) = tools.get(name) else {
+        note_unknown(Context::of(eval)?.host_for("`run_script()`")?);
+        return Ok(error_result(&tools.unknown(name)));
+    };
     let (context, timeout) = (Context::of(eval)?, limits.timeout);
     let result = context.nested_function("call_tool", &[name, arguments.get()], eval, |eval| {
         let outcome = Context::of(eval)?.with_limits(limits, eval, |eval| {

@@ -1,6 +1,7 @@
 //! The tools that a code-mode script may call.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -21,6 +22,8 @@ pub(crate) struct CodeTools<'v> {
     value: Value<'v>,
     tools: Vec<(Tool, Value<'v>)>,
     positions: HashMap<String, usize>,
+    /// The tools that the caller must not know of. A call of one is refused like that of an unknown tool.
+    hidden: HashMap<String, Value<'v>>,
     index: Option<Arc<SharedIndex>>,
 }
 
@@ -39,16 +42,24 @@ impl<'v> CodeTools<'v> {
                 (tools.iterate(eval.heap()).map_err(wrong)?.collect(), None)
             }
         };
-        let mut found =
-            CodeTools { value: tools, tools: Vec::with_capacity(items.len()), positions: HashMap::new(), index };
+        let mut found = CodeTools {
+            value: tools,
+            tools: Vec::with_capacity(items.len()),
+            positions: HashMap::new(),
+            hidden: HashMap::new(),
+            index,
+        };
         let world = World::of(eval)?;
         let mut tools = Vec::with_capacity(items.len());
         for item in items {
             tools.push((tool_of(caller, item, world)?, item));
         }
-        for (tool, item) in listed(tools, eval)? {
+        let listed = listed(&tools, eval)?;
+        for (position, (tool, item)) in tools.into_iter().enumerate() {
             let name = tool.definition.key().to_owned();
-            if let std::collections::hash_map::Entry::Vacant(vacant) = found.positions.entry(name) {
+            if listed.as_ref().is_some_and(|listed| !listed[position]) {
+                found.hidden.entry(name).or_insert(item);
+            } else if let Entry::Vacant(vacant) = found.positions.entry(name) {
                 vacant.insert(found.tools.len());
                 found.tools.push((tool, item));
             }
@@ -64,9 +75,10 @@ impl<'v> CodeTools<'v> {
         self.tools.iter().map(|(tool, _)| tool.definition.as_ref())
     }
 
-    /// The `(metadata, handler)` tuple of a tool by name.
+    /// The `(metadata, handler)` tuple of a tool by name, also of one that the caller must not know of.
     pub(crate) fn get(&self, name: &str) -> Option<Value<'v>> {
-        self.positions.get(name).map(|position| self.tools[*position].1)
+        let listed = self.positions.get(name).map(|position| self.tools[*position].1);
+        listed.or_else(|| self.hidden.get(name).copied())
     }
 
     fn has(&self, definition: &Arc<Definition>) -> bool {
@@ -98,11 +110,10 @@ impl<'v> CodeTools<'v> {
     }
 }
 
-/// The tools that the caller may know of. At the top level of a script these are all.
-fn listed<'v>(tools: Vec<(Tool, Value<'v>)>, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Vec<(Tool, Value<'v>)>> {
+/// Which tools the caller may know of. None if these are all, as at the top level of a script.
+fn listed<'v>(tools: &[(Tool, Value<'v>)], eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Option<Vec<bool>>> {
     let host = Context::of(eval)?.host.as_ref();
-    let Some(authorization) = host.and_then(|host| host.authorization.as_ref()) else { return Ok(tools) };
+    let Some(authorization) = host.and_then(|host| host.authorization.as_ref()) else { return Ok(None) };
     let facts: Vec<ToolFacts<'_>> = tools.iter().map(|(tool, _)| facts(tool)).collect();
-    let listed = authorization.listed(&facts);
-    Ok(tools.into_iter().zip(listed).filter(|(_, listed)| *listed).map(|(tool, _)| tool).collect())
+    Ok(Some(authorization.listed(&facts)))
 }

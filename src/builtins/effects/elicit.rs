@@ -9,8 +9,10 @@ use starlark::values::{Heap, Value};
 
 use crate::foreign_text::visible;
 use crate::json::{Object, Raw, RawRef, raw};
+use crate::model::Question;
+use crate::model::QuestionKind;
 use crate::model::checked_form;
-use crate::script::{Context, NotedFact, Question, QuestionKind, ScriptError, convert, script_error};
+use crate::script::{Context, NotedFact, ScriptError, convert, script_error};
 
 /// The values of `when_unavailable`.
 pub const UNAVAILABLE: [&str; 3] = ["accept", "reject", "error"];

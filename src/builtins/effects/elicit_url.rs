@@ -9,7 +9,9 @@ use url::{Host, Url};
 use super::elicit::{answer_struct, check_message, check_unavailable, note_answer, require_askable, unavailable};
 use crate::foreign_text::visible;
 use crate::json::RawRef;
-use crate::script::{Context, Question, QuestionKind, ScriptError};
+use crate::model::Question;
+use crate::model::QuestionKind;
+use crate::script::{Context, ScriptError};
 
 #[starlark_module]
 pub fn register_elicit_url(builder: &mut GlobalsBuilder) {

@@ -10,6 +10,7 @@ use starlark::values::{StarlarkPagable, Trace, Value};
 use super::store_access::owner;
 use crate::json::{Raw, digest, raw, valid};
 use crate::script::{Context, Host, NotedFact, convert, script_error};
+use crate::store::Store;
 use crate::store::StoredResults;
 
 #[derive(Clone, Copy, Debug, Trace, StarlarkPagable, Allocative)]
@@ -60,7 +61,7 @@ impl ResultCache {
         let context = Context::of(eval)?;
         let found = context.effect("cached", &[key], |host| {
             host.scope.note(NotedFact::StateRead);
-            let found = host.store().and_then(|store| store.cache().get(self.number, &owner_key(host, key)));
+            let found = host.store::<Store>().and_then(|store| store.cache().get(self.number, &owner_key(host, key)));
             if found.is_some() {
                 host.scope.note(NotedFact::CacheHit);
             }
@@ -80,7 +81,7 @@ impl ResultCache {
             script_error(format!("the result of a cached handler cannot be converted to JSON: {error}"))
         })?;
         let is_error = returned.get("isError") == Some(&Json::Bool(true));
-        if let (false, true, Some(store)) = (is_error, asked_before == host.questions.asked(), host.store()) {
+        if let (false, true, Some(store)) = (is_error, asked_before == host.questions.asked(), host.store::<Store>()) {
             store.cache().put(self.number, &owned_key, &returned.to_string(), Duration::from_micros(self.ttl_micros));
         }
         Ok(raw(&returned))

@@ -9,7 +9,9 @@ use starlark::values::list::AllocList;
 use starlark::values::structs::AllocStruct;
 
 use crate::json::{Raw, RawRef, raw};
-use crate::script::{Context, Question, QuestionKind, script_error};
+use crate::model::Question;
+use crate::model::QuestionKind;
+use crate::script::{Context, script_error};
 
 /// One folder of the client.
 #[derive(Clone, Debug, Deserialize)]

@@ -15,7 +15,7 @@ pub(crate) fn with_store<T, F: Future<Output = Outcome<T>>>(
     host: &Host,
     operation: impl FnOnce(Store) -> F,
 ) -> EffectOutcome<T> {
-    let Some(store) = host.store() else { return Ok(Err("no store is available here".to_owned())) };
+    let Some(store) = host.store::<Store>() else { return Ok(Err("no store is available here".to_owned())) };
     let outcome = host.wait_for(operation(store.clone()))?;
     Ok(outcome.map_err(|error| error.to_string()))
 }

@@ -7,4 +7,5 @@ pub(super) mod make;
 pub(super) mod names;
 pub(super) mod value;
 
+pub use checks::ArgumentChecks;
 pub(super) use value::Metadata;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::carrier::Carrier;
 use super::completion::Completers;
 use super::provenance::{DefinitionEdit, SkippedItem};
+use crate::builtins::metadata::ArgumentChecks;
 use crate::builtins::session::hook::Hook;
 use crate::builtins::session::other_hook::OtherHook;
 use crate::diagnostic::Diagnostic;
@@ -76,10 +77,10 @@ pub struct Published {
     pub handler: Handler,
     /// The backend item whose metadata was published, changed or not; None if the script made the metadata.
     pub origin: Option<ItemRef>,
-    /// What is checked of a tool's arguments and results; None for other kinds of items.
+    /// What is checked of a tool's results; None for other kinds of items.
     pub checks: Option<Arc<ToolChecks>>,
-    /// The arguments that `bind()` filled in.
-    pub bound: Arc<[String]>,
+    /// What is checked of a tool's arguments; None if the proxy does not check them.
+    pub argument_checks: Option<ArgumentChecks>,
     /// The tools that a tool stands for; None if it stands for itself.
     pub carrier: Option<Arc<Carrier>>,
     /// The script's own functions that complete arguments.

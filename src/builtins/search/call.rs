@@ -7,12 +7,15 @@ use starlark::values::{Value, ValueLike};
 
 use super::handle::SearchHandle;
 use crate::builtins::backends::BackendHandler;
-use crate::builtins::effects::wrapper::is_unchecked;
 use crate::builtins::metadata::Metadata;
-use crate::builtins::session::{World, hook};
+use crate::builtins::session::World;
+use crate::builtins::session::admission::{Admitted, admit_tool};
 use crate::json::Raw;
-use crate::model::{ItemKind, checked_output, error_result, shaped};
-use crate::script::{CallOptions, Context, ToolFacts, ToolRefusal, convert, error_message, script_error};
+use crate::model::{NOT_PUBLISHED, RefusalReason, checked_output, error_result, shaped};
+use crate::script::{
+    CallOptions, Context, Failure, Host, Limits, NotedFact, ToolFacts, ToolRefusal, convert, error_message,
+    script_error,
+};
 
 /// How many similar names the error for an unknown tool suggests.
 const MAX_SUGGESTIONS: usize = 3;
@@ -36,34 +39,33 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
         return failed(&format!("the arguments of `{name}` must be an object"), eval);
     };
     let json = Json::Object(object);
+    let host = context.host_for("calling a tool of a search index")?;
     // Before everything that the script decides.
-    let mut permitted_by = None;
-    if let Some(authorization) = context.host.as_ref().and_then(|host| host.authorization.as_ref()) {
-        let facts = ToolFacts::of(&metadata.definition, metadata.origin.as_ref());
-        match authorization.use_tool(facts, &crate::json::raw(&json)) {
-            Ok(number) => permitted_by = number,
-            Err(ToolRefusal::Unknown) => return unknown(eval),
-            Err(ToolRefusal::Arguments(reason)) => return failed(&reason, eval),
-        }
-    }
-    if let Some(needed) = lacking_scopes(name, context) {
-        return failed(&format!("`{name}` needs the scopes {needed}, which the token of this client lacks"), eval);
-    }
-    match hook::run_for_tool(name, &json, eval) {
-        Ok(None) => {}
-        Ok(Some(answer)) => {
+    let facts = ToolFacts::of(&metadata.definition, metadata.origin.as_ref());
+    let permitted_by = match host.admit(facts, &json) {
+        Ok(number) => number,
+        Err(ToolRefusal::Unknown) => return unknown(eval),
+        Err(ToolRefusal::Refused(reason)) => return failed(&reason, eval),
+    };
+    let checks = metadata.argument_checks(*handler, &World::of(eval)?.snapshot);
+    match admit_tool(name, &json, checks.as_ref(), eval) {
+        Ok(Admitted::Yes) => {}
+        Ok(Admitted::Answered(answer)) => {
             let result = tool_result(metadata, *handler, answer, eval)?;
             return Ok(convert::text_to_starlark(result.get(), eval.heap())?);
         }
+        Ok(Admitted::Mismatched(why)) => {
+            host.scope.note(NotedFact::Refused { reason: RefusalReason::Schema, at: None, why: why.clone() });
+            return failed(&why, eval);
+        }
         Err(error) if context.is_final(&error) => return Err(error),
-        Err(error) => return failed(&error_message(&error), eval),
-    }
-    let checks = metadata.tool_checks(*handler, &World::of(eval)?.snapshot);
-    let is_forwarded = handler.downcast_ref::<BackendHandler>().is_some();
-    if checks.applies(is_forwarded) && !is_unchecked(*handler) {
-        let ignored: &[String] = if is_forwarded { &[] } else { &metadata.bound };
-        if let Err(reason) = checks.check_arguments(name, &json, ignored, &|| context.pause()) {
-            return failed(&reason, eval);
+        Err(error) => {
+            let failure = Failure { in_hook: true, ..Failure::of(&error, context, &Limits::HANDLER) };
+            if let Some(reason) = failure.refusal() {
+                let (at, why) = (failure.short_place(), failure.message.clone());
+                host.scope.note(NotedFact::Refused { reason, at, why });
+            }
+            return failed(&failure.for_client(), eval);
         }
     }
     if let Some(forwarded) = handler.downcast_ref::<BackendHandler>() {
@@ -79,13 +81,6 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
         Context::of(eval)?.used_as(name, || run_handler(metadata, *handler, arguments, eval))
     })?;
     Ok(convert::text_to_starlark(result.get(), eval.heap())?)
-}
-
-/// The scopes that a tool needs, if the user lacks one of them.
-fn lacking_scopes(name: &str, context: &Context) -> Option<String> {
-    let request = context.host.as_ref()?.request()?;
-    let needed = request.scope_rules.lacking(&request.principal, ItemKind::Tool, name)?;
-    Some(needed.iter().map(|scope| format!("`{scope}`")).collect::<Vec<_>>().join(", "))
 }
 
 /// Runs a handler of the script and converts its outcome to the result that a client would get.
@@ -120,6 +115,11 @@ fn tool_result<'v>(
         Ok(result) => crate::json::raw(&result),
         Err(problem) => error_result(&problem),
     })
+}
+
+/// Notes that a tool was called which is not among those that the script calls for the client.
+pub(crate) fn note_unknown(host: &Host) {
+    host.scope.note(NotedFact::Refused { reason: RefusalReason::Unknown, at: None, why: NOT_PUBLISHED.to_owned() });
 }
 
 /// The error result for an unknown name, which suggests similar names.

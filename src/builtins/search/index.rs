@@ -17,7 +17,7 @@ use starlark::values::{
 };
 use starlark::{starlark_complex_value, starlark_module};
 
-use super::call::{call_tool, unknown_tool};
+use super::call::{call_tool, note_unknown, unknown_tool};
 use super::handle::SearchHandle;
 use crate::builtins::metadata::Metadata;
 use crate::builtins::metadata::kinds::noun;
@@ -138,11 +138,14 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let index = of(this)?;
-        Context::of(eval)?.host_for("calling a tool of a search index")?;
+        let host = Context::of(eval)?.host_for("calling a tool of a search index")?;
         let handle = index.handle()?;
         match handle.position(name).and_then(|position| index.tool(position)) {
             Some(tool) => call_tool(tool, args, eval, |eval| unknown_tool(name, handle, eval)),
-            None => unknown_tool(name, handle, eval),
+            None => {
+                note_unknown(host);
+                unknown_tool(name, handle, eval)
+            }
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::Value as Json;
 use starlark::environment::FrozenModule;
 use starlark::eval::Evaluator;
 use starlark::values::dict::AllocDict;
@@ -15,9 +14,9 @@ use super::world::World;
 use crate::diagnostic::Diagnostic;
 use crate::json::RawRef;
 use crate::model::{ClientInfo, Principal};
-use crate::script::{Before, Context, Function, Host, ScriptError, convert, script_error};
+use crate::script::{Context, Host, ScriptError, convert, script_error};
 
-const NAME: &str = "on_request";
+pub(super) const NAME: &str = "on_request";
 
 /// The `on_request` function of a session script.
 #[derive(Clone)]
@@ -31,26 +30,9 @@ impl Hook {
         Ok(Some(Hook(world.clone())))
     }
 
-    /// The function preceded by the hook. A result of the hook other than None replaces the function's result.
-    pub fn before(&self, function: Function) -> Function {
-        function.after(Arc::new(self.clone()))
-    }
-
-    /// The hook as a function of its own, which returns None to let the request through.
-    pub fn alone(&self) -> Function {
-        Function::only(Arc::new(self.clone()), self.0.clone())
-    }
-}
-
-impl Before for Hook {
-    fn run<'v>(&self, arguments: &RawRef, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Option<Value<'v>>> {
-        let request =
-            Context::of(eval)?.host_for(NAME)?.request().map(|request| (request.method.clone(), request.name.clone()));
-        let Some((method, name)) = request else { return Ok(None) };
-        let forwards = method == "tools/call" && self.0.forwarding.get().is_some_and(|tools| tools.contains(&*name));
-        // The hook gets a copy of the arguments, so that it cannot change those of the handler.
-        let arguments = copied(arguments, eval.heap())?;
-        run_hook(&RequestView { method: &method, name: &name, forwards }, arguments, eval)
+    /// The world of the script that has the hook.
+    pub(super) fn world(&self) -> &Arc<World> {
+        &self.0
     }
 }
 
@@ -68,28 +50,16 @@ impl fmt::Debug for Hook {
     }
 }
 
-/// Runs the hook for a tool that the script calls on behalf of the client, by `index.call` or in code mode.
-pub(crate) fn run_for_tool<'v>(
-    name: &str,
-    arguments: &Json,
-    eval: &mut Evaluator<'v, '_, '_>,
-) -> starlark::Result<Option<Value<'v>>> {
-    let has_hook = Context::of(eval)?.world::<World>().is_some_and(|world| world.hook.get().is_some());
-    if !has_hook {
-        return Ok(None);
-    }
-    let arguments = convert::to_starlark(arguments, eval.heap())?;
-    run_hook(&RequestView { method: "tools/call", name, forwards: false }, arguments, eval)
-}
-
-/// Calls the hook with a request. Returns None if the request may proceed.
-fn run_hook<'v>(
+/// Calls the hook of the running script with a request. Returns None if the request may proceed. The hook gets a copy of the
+/// arguments, so that it cannot change those of the handler.
+pub(super) fn run_hook<'v>(
     request: &RequestView<'_>,
-    arguments: Value<'v>,
+    arguments: impl FnOnce(Heap<'v>) -> starlark::Result<Value<'v>>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Option<Value<'v>>> {
     let (context, heap) = (Context::of(eval)?, eval.heap());
     let Some(hook) = context.world::<World>().and_then(|world| world.hook.get()) else { return Ok(None) };
+    let arguments = arguments(heap)?;
     let (method, name) = (request.method, request.name);
     let request = request_struct(context.host_for(NAME)?, request, arguments, heap)?;
     let callee = heap.access_owned_frozen_value(hook);

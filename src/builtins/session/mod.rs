@@ -1,5 +1,6 @@
 //! What a session script knows about its surroundings: settings, the current user and client, and the request hook.
 
+pub(super) mod admission;
 pub(super) mod config;
 pub(super) mod hook;
 pub(super) mod other_hook;

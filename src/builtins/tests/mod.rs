@@ -24,10 +24,11 @@ use serde_json::{Map, Value, json};
 use super::{Handler, Plan, Settings, run_session_script};
 use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, RawRef, raw};
+use crate::model::Question;
 use crate::model::Snapshot;
 use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status, SurfaceKey};
 use crate::script::{
-    CallOptions, Effects, Failure, Host, JournalCursor, Limits, LogLevel, Output, Question, Questions, Source, Stop,
+    CallOptions, Effects, Failure, Host, JournalCursor, Limits, LogLevel, Output, Questions, Source, Stop,
 };
 
 /// A tool with a schema of two parameters.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Plan, Recorder, call, run};
-use crate::script::{Failure, FailureKind, Journal, JournalCursor, JournalSnapshot, Limits, Stop};
+use crate::model::JournalSnapshot;
+use crate::script::{Failure, FailureKind, Journal, JournalCursor, Limits, Stop};
 
 /// A plan with one tool `x`, whose handler has this body and can call a server's tool as `one`.
 fn plan(body: &str) -> Plan {

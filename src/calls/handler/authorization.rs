@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::host::RequestHost;
-use crate::calls::permit::AccessRefusal;
+use crate::calls::permit::{AccessRefusal, Asking};
 use crate::cedar::{AccessCaller, AccessItem, Listed, Policies, PolicyAction};
-use crate::json::RawRef;
+use crate::json::raw;
+use crate::model::ItemKind;
 use crate::script::{Authorization, ToolFacts, ToolRefusal};
 
 pub(in crate::calls) struct HostAuthorization {
@@ -50,12 +51,18 @@ impl Authorization for HostAuthorization {
             surface.remember_index(index, &self.policies, listed);
         }
     }
+}
 
-    fn use_tool(&self, tool: ToolFacts<'_>, arguments: &RawRef) -> Result<Option<u64>, ToolRefusal> {
-        let asked = self.host.asking().ask(item(tool), Some(arguments), "");
-        asked.map(|permit| permit.number()).map_err(|refusal| match refusal {
-            AccessRefusal::Unknown => ToolRefusal::Unknown,
-            AccessRefusal::Arguments(text) => ToolRefusal::Arguments(text),
-        })
-    }
+/// Whether the caller may use a tool that is not published itself.
+pub(super) fn admit(
+    asking: Asking<'_>,
+    tool: ToolFacts<'_>,
+    arguments: &serde_json::Value,
+) -> Result<Option<u64>, ToolRefusal> {
+    let asked = asking.admit(ItemKind::Tool, item(tool), |_| false, |_| Ok(Some(raw(arguments))));
+    asked.map(|permit| permit.number()).map_err(|refusal| match refusal {
+        AccessRefusal::Unknown => ToolRefusal::Unknown,
+        AccessRefusal::Refused(text) => ToolRefusal::Refused(text),
+        AccessRefusal::Fault(error) => ToolRefusal::Refused(error.to_string()),
+    })
 }

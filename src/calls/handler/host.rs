@@ -1,5 +1,6 @@
 //! The implementation of [`Host`] for the handlers of one client request.
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::SystemTime;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
-use super::authorization::HostAuthorization;
+use super::authorization::{self, HostAuthorization};
 use super::observer::RunObserver;
 use super::peer::HandlerPeer;
 use super::progress::{CallProgress, RequestProgress};
@@ -20,10 +21,11 @@ use crate::calls::dispatch::Dispatcher;
 use crate::calls::permit::{self, Asking, Permit};
 use crate::calls::test_overrides::TestOverrides;
 use crate::json::{Object, Raw, RawRef, quote};
+use crate::model::Question;
 use crate::model::{ItemKind, ItemRef, RecordedEventKind, RequestInfo, error_result};
 use crate::script::{
     Authorization, CallOptions, Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, NotedFact, Output,
-    Question, Questions, Relay, RequestScope, Stop,
+    Questions, Relay, RequestScope, Stop, ToolFacts, ToolRefusal,
 };
 use crate::store::Store;
 use crate::surface::Surface;
@@ -133,22 +135,17 @@ impl RequestHost {
             relay: options.relay,
             progress: Arc::clone(&progress),
         };
-        let call = BackendCall {
-            method: target.kind.use_method().into(),
-            params,
+        let mut call = BackendCall {
             timeout: options.timeout,
             cancel: cancel.clone(),
             peer: self.peer.clone().map(|peer| Arc::new(handler_peer(peer)) as Arc<dyn Peer>),
-            forwards_input_requests: false,
-            accepts_tasks: false,
-            declares_tasks: false,
-            host: is_in_process.then(|| {
-                let extension_call = Some(Arc::clone(&progress));
-                let relay = options.relay.min(self.relay);
-                let cancel = cancel.clone();
-                Arc::new(RequestHost { cursor, extension_call, relay, cancel, ..self.clone() }).host()
-            }),
+            ..BackendCall::new(target.kind.use_method(), params)
         };
+        if is_in_process {
+            let extension_call = Some(Arc::clone(&progress));
+            let relay = options.relay.min(self.relay);
+            call.host = Some(Arc::new(RequestHost { cursor, extension_call, relay, cancel, ..self.clone() }).host());
+        }
         let recording = self.recording.as_deref();
         let outcome = self.dispatcher.call_blocking(&target.backend, call, permit, &self.runtime, recording);
         if let Err(CallError::Asks(_)) = &outcome {
@@ -167,6 +164,7 @@ impl RequestHost {
 
     pub(in crate::calls) fn asking(&self) -> Asking<'_> {
         Asking {
+            scope_rules: &self.request.scope_rules,
             policies: self.dispatcher.policies(),
             principal: &self.request.principal,
             client: &self.request.client,
@@ -283,11 +281,15 @@ impl RequestScope for RequestHost {
         Some(&self.request)
     }
 
-    fn store(&self) -> Option<&Store> {
+    fn store(&self) -> Option<&(dyn Any + Send + Sync)> {
         if let Some(request_state) = &self.request_state {
             request_state.mark_used();
         }
         Some(&self.store)
+    }
+
+    fn admit(&self, tool: ToolFacts<'_>, arguments: &Value) -> Result<Option<u64>, ToolRefusal> {
+        authorization::admit(self.asking(), tool, arguments)
     }
 
     fn note(&self, fact: NotedFact) {
@@ -303,6 +305,7 @@ impl RequestScope for RequestHost {
                 recording.note(|noted| noted.replay.reads_state = true);
             }
             NotedFact::Answered { is_accepted } => recording.accepted(is_accepted),
+            NotedFact::Refused { reason, at, why } => recording.refused(reason, || at, &why),
             NotedFact::CacheHit => recording.happened(|| RecordedEventKind::CacheHit),
             NotedFact::CallerRead | NotedFact::FileLoaded(_) => {}
         }

@@ -20,7 +20,11 @@ impl RunObserver {
         match fact {
             NotedFact::CallerRead => self.note_personal(),
             NotedFact::FileLoaded(file) => drop(self.files.lock().insert(file.clone())),
-            NotedFact::StateRead | NotedFact::RateLimited | NotedFact::CacheHit | NotedFact::Answered { .. } => {}
+            NotedFact::StateRead
+            | NotedFact::RateLimited
+            | NotedFact::CacheHit
+            | NotedFact::Answered { .. }
+            | NotedFact::Refused { .. } => {}
         }
     }
 

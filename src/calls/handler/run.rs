@@ -8,15 +8,16 @@ use serde_json::{Map, Value, json};
 use super::host::RequestHost;
 use super::progress::RequestProgress;
 use crate::backend::CallError;
-use crate::builtins::Handler;
+use crate::builtins::{Admission, ArgumentChecks};
 use crate::calls::context::{ItemCall, RequestContext};
 use crate::json::{Object, ObjectError, Raw, RawRef, check_unique_keys};
+use crate::model::JournalSnapshot;
 use crate::model::{
     ItemKind, ItemRef, RefusalReason, checked_output, error_result, error_result_with, shaped, shaped_contents,
     shaped_messages,
 };
-use crate::script::{CallOptions, Failure, FailureKind, Function, JournalSnapshot, Limits, Stop};
-use crate::surface::{PublishedItem, Surface, arguments_value};
+use crate::script::{CallOptions, Failure, FailureKind, Function, Limits, Stop};
+use crate::surface::{PublishedItem, Surface};
 use crate::telemetry::CallRecording;
 use crate::wire::RpcError;
 
@@ -114,45 +115,51 @@ impl HandlerRun {
         let params = Object::of(&self.call.params).map_err(malformed)?;
         let (entry, sent) = (self.surface.find(self.call.kind, &self.call.key), params.get("arguments"));
         let hook = self.surface.on_request();
-        let checks = entry.is_some_and(PublishedItem::checks_arguments);
-        if let Some(sent) = sent.filter(|_| hook.is_some() || function.is_some() || checks) {
+        let checks = entry.and_then(|entry| entry.argument_checks.as_ref());
+        if let Some(sent) = sent.filter(|_| hook.is_some() || function.is_some() || checks.is_some()) {
             // The server must get what is checked here.
             check_unique_keys(sent).map_err(ambiguous)?;
         }
-        let checked = match (function, entry) {
-            (Some(function), Some(entry)) => {
-                handler_arguments(entry, &self.call.key, sent).map(|checked| Some((function, checked)))
+        let arguments = self.arguments(entry.filter(|_| function.is_some()), sent);
+        let called = match (hook.map(|hook| Admission::new(hook, checks)), function) {
+            (Some(admission), Some(function)) => admission.before(function.clone()),
+            (Some(admission), None) => admission.alone(),
+            (None, function) => {
+                if let Some(Err(reason)) = checks.map(|checks| checked(checks, &arguments)) {
+                    return mismatched(host, self.call.kind, reason).map(Some);
+                }
+                let Some(function) = function else { return Ok(None) };
+                function.clone()
             }
-            (None, Some(entry)) if checks => checked_arguments(entry, sent).map(|_| None),
-            _ => Ok(None),
         };
-        let (function, arguments) = match (&checked, hook) {
-            (Ok(Some((function, arguments))), None) => ((*function).clone(), arguments.clone()),
-            (Ok(Some((function, arguments))), Some(hook)) => (hook.before((*function).clone()), arguments.clone()),
-            (Ok(None) | Err(_), Some(hook)) => (hook.alone(), self.hook_arguments(sent)),
-            (Ok(None), None) => return Ok(None),
-            (Err(reason), None) => return mismatched(host, self.call.kind, reason.clone()).map(Some),
-        };
-        match (function.call(&arguments, host.host(), &Limits::HANDLER), checked) {
-            (Ok(Value::Null), Ok(None)) => Ok(None),
-            (Ok(Value::Null), Err(reason)) => mismatched(host, self.call.kind, reason).map(Some),
-            (Ok(returned), _) => {
+        match called.call(&arguments, host.host(), &Limits::HANDLER) {
+            Ok(Value::Null) if function.is_none() => Ok(None),
+            Ok(returned) => {
                 finished(entry, self.call.kind, &self.call.key, returned, self.structured_objects_only).map(Some)
             }
-            (Err(failure), _) => match (&failure.kind, entry.filter(|entry| entry.kind == ItemKind::Tool)) {
+            Err(failure) => match (&failure.kind, entry.filter(|entry| entry.kind == ItemKind::Tool)) {
                 (FailureKind::TimedOut { data }, Some(entry)) => {
                     Ok(Some(timed_out(host, entry, &failure, data.clone())))
                 }
+                (FailureKind::InvalidArguments, _) => mismatched(host, self.call.kind, failure.message).map(Some),
                 _ => stopped(host, self.call.kind, &self.call.key, &failure).map(Some),
             },
         }
     }
 
-    /// The arguments that `on_request` receives for an item without a handler, or with invalid arguments: as sent.
-    fn hook_arguments(&self, sent: Option<&RawRef>) -> Raw {
+    /// The arguments that `on_request` and the handler receive. A handler of a template gets the values of its variables too.
+    fn arguments(&self, handled: Option<&PublishedItem>, sent: Option<&RawRef>) -> Raw {
         match self.call.kind {
             ItemKind::Tool | ItemKind::Prompt => sent.unwrap_or(RawRef::EMPTY_OBJECT).to_owned(),
-            ItemKind::Resource | ItemKind::ResourceTemplate => crate::json::raw(&json!({ "uri": self.call.key })),
+            ItemKind::Resource | ItemKind::ResourceTemplate => {
+                let uri = &self.call.key;
+                let mut values = json!({ "uri": uri });
+                let template = handled.filter(|entry| entry.kind == ItemKind::ResourceTemplate);
+                for (name, value) in template.and_then(|entry| entry.variables(uri)).unwrap_or_default() {
+                    values[name] = value.into();
+                }
+                crate::json::raw(&values)
+            }
         }
     }
 }
@@ -163,42 +170,10 @@ fn local(target: &ItemRef, params: &Raw, permitted_by: Option<u64>, host: &Reque
     host.dispatch(target, Raw::clone(params), options, host.cursor.clone()).map(|answer| answer.result)
 }
 
-/// The arguments of a script handler.
-fn handler_arguments(entry: &PublishedItem, key: &str, arguments: Option<&RawRef>) -> Result<Raw, String> {
-    match entry.kind {
-        ItemKind::Tool if is_unchecked(entry) && has_object(arguments) => {
-            Ok(arguments.unwrap_or(RawRef::EMPTY_OBJECT).to_owned())
-        }
-        ItemKind::Tool => checked_arguments(entry, arguments),
-        ItemKind::Prompt => Ok(arguments.unwrap_or(RawRef::EMPTY_OBJECT).to_owned()),
-        ItemKind::Resource => Ok(crate::json::raw(&json!({ "uri": key }))),
-        ItemKind::ResourceTemplate => {
-            let mut values = json!({ "uri": key });
-            for (name, value) in entry.variables(key).unwrap_or_default() {
-                values[name] = value.into();
-            }
-            Ok(crate::json::raw(&values))
-        }
-    }
-}
-
-/// Whether the handler of a tool checks its arguments itself.
-fn is_unchecked(entry: &PublishedItem) -> bool {
-    matches!(&entry.handler, Handler::Script(function) if function.is_unchecked())
-}
-
-fn has_object(arguments: Option<&RawRef>) -> bool {
-    arguments.is_none_or(|arguments| Object::of(arguments).is_ok())
-}
-
-fn checked_arguments(entry: &PublishedItem, arguments: Option<&RawRef>) -> Result<Raw, String> {
-    let tool = entry.definition.key();
-    let value = match arguments_value(arguments) {
-        Ok(value @ Value::Object(_)) => value,
-        _ => return Err(format!("the arguments of `{tool}` must be an object")),
-    };
-    entry.check_arguments(&value)?;
-    Ok(arguments.map_or_else(|| crate::json::raw(&value), RawRef::to_owned))
+/// Checks arguments where nothing of the script runs before.
+fn checked(checks: &ArgumentChecks, arguments: &RawRef) -> Result<(), String> {
+    let arguments = serde_json::from_str(arguments.get()).map_err(|error| error.to_string())?;
+    checks.check(&arguments, &crate::fiber::yield_if_over_slice)
 }
 
 /// A failure in the form that fits the kind of item. For a tool it is a result with `isError`, which a model reads.
@@ -243,14 +218,10 @@ fn timed_out(host: &RequestHost, entry: &PublishedItem, failure: &Failure, data:
 
 /// Notes a `fail()` as a refusal, and every other failure as an error of the script.
 pub(in crate::calls) fn record_failure(recording: &CallRecording, failure: &Failure) {
-    match &failure.kind {
-        FailureKind::Failed { .. } => {
-            let reason = if failure.in_hook { RefusalReason::OnRequest } else { RefusalReason::Handler };
-            let at = || failure.diagnostic.place.as_ref().map(|place| place.short());
-            recording.refused(reason, at, &failure.message);
-        }
-        FailureKind::Stopped(_) => {}
-        FailureKind::Error | FailureKind::Limit(_) | FailureKind::TimedOut { .. } => recording.script_failed(),
+    match (failure.refusal(), &failure.kind) {
+        (Some(reason), _) => recording.refused(reason, || failure.short_place(), &failure.message),
+        (None, FailureKind::Stopped(_)) => {}
+        (None, _) => recording.script_failed(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Url};
 
-use crate::host_io::address::is_public;
+use crate::address::is_public;
 use crate::host_io::hosts::{HostAccess, Hosts, not_public};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-use crate::host_io::address::is_public;
+use crate::address::is_public;
 use crate::host_io::hosts::{HostAccess, Hosts, not_public};
 
 /// The name by which `allowed_hosts` allows Unix sockets.

@@ -15,6 +15,6 @@ pub use record::{
     AnsweredQuestion, CallPeer, CallReader, CallRecord, CallSource, HandledCall, HandlerRecord, REPL, RecordedItem,
     ReplayFacts,
 };
-pub use refusal::{CallRefusal, RefusalReason};
+pub use refusal::{CallRefusal, NOT_PUBLISHED, RefusalReason};
 pub use server_call::{ServerAddress, ServerCallRecord};
 pub use trace_context::{RequestTrace, SpanId, TraceContext, TraceId};

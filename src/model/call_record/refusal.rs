@@ -11,6 +11,9 @@ pub struct CallRefusal {
     pub why: String,
 }
 
+/// Why a request for an unknown item is refused, as its record says it.
+pub const NOT_PUBLISHED: &str = "no such item is published";
+
 /// Who refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -41,6 +41,11 @@ impl ScopeRules {
         needed
     }
 
+    /// Why a request is refused that needs these scopes.
+    pub fn refusal(needed: &[String]) -> String {
+        format!("this needs the scopes {}", needed.join(" "))
+    }
+
     /// The scopes that the use of an item needs, if the user lacks one of them. The local user has no token and needs none.
     pub fn lacking(&self, principal: &Principal, kind: ItemKind, name: &str) -> Option<Vec<String>> {
         if self.0.is_empty() || principal.is_local() {

@@ -8,6 +8,7 @@ use starlark::{Error, ErrorKind};
 
 use super::report;
 use crate::diagnostic::Diagnostic;
+use crate::model::RefusalReason;
 use crate::script::journal::MAX_JOURNAL;
 use crate::script::{Context, Limits, Stop, StopReason};
 
@@ -39,6 +40,8 @@ pub enum FailureKind {
     Stopped(Stop),
     /// The run took longer than the timeout of its function; with data for programs.
     TimedOut { data: Value },
+    /// The arguments were refused before the function ran.
+    InvalidArguments,
 }
 
 impl Failure {
@@ -93,6 +96,23 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Who refused the call, if it was refused.
+    pub fn refusal(&self) -> Option<RefusalReason> {
+        match &self.kind {
+            FailureKind::Failed { .. } if self.in_hook => Some(RefusalReason::OnRequest),
+            FailureKind::Failed { .. } => Some(RefusalReason::Handler),
+            FailureKind::InvalidArguments => Some(RefusalReason::Schema),
+            _ => None,
+        }
+    }
+
+    /// Where in the script the call was refused or failed, as in `policy.star:12`.
+    pub fn short_place(&self) -> Option<String> {
+        self.diagnostic.place.as_ref().map(|place| place.short())
+    }
+}
+
 impl From<Diagnostic> for Failure {
     fn from(diagnostic: Diagnostic) -> Self {
         Failure {
@@ -133,6 +153,24 @@ impl From<Failed> for Error {
     }
 }
 
+/// The error of a check before a function: its arguments are not what it takes.
+#[derive(Debug)]
+pub struct InvalidArguments(pub String);
+
+impl fmt::Display for InvalidArguments {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvalidArguments {}
+
+impl From<InvalidArguments> for Error {
+    fn from(invalid: InvalidArguments) -> Self {
+        Error::new_native(invalid)
+    }
+}
+
 fn failure_kind(error: &Error, context: &Context) -> FailureKind {
     match context.stop_reason() {
         Some(StopReason::Stopped(stop)) => return FailureKind::Stopped(stop),
@@ -146,6 +184,7 @@ fn failure_kind(error: &Error, context: &Context) -> FailureKind {
     }
     match report::inner::<Failed>(error) {
         Some(failed) => FailureKind::Failed { data: failed.data.clone() },
+        None if report::inner::<InvalidArguments>(error).is_some() => FailureKind::InvalidArguments,
         None => FailureKind::Error,
     }
 }
@@ -160,7 +199,10 @@ fn message_for(kind: &FailureKind, limits: &Limits) -> Option<String> {
             format!("{} MiB for effects before a question", MAX_JOURNAL >> 20)
         }
         FailureKind::Limit(_) => format!("{} nested calls", limits.stack),
-        FailureKind::Failed { .. } | FailureKind::TimedOut { .. } | FailureKind::Error => return None,
+        FailureKind::Failed { .. }
+        | FailureKind::TimedOut { .. }
+        | FailureKind::InvalidArguments
+        | FailureKind::Error => return None,
     };
     Some(format!("the script used more than its limit of {over}"))
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::json::RawRef;
 use crate::model::{Definition, ItemRef};
 
 /// A tool that is not published itself: one of a search index or of a code-mode script.
@@ -26,8 +25,8 @@ impl<'a> ToolFacts<'a> {
 pub enum ToolRefusal {
     /// The caller must not know that there is such a tool.
     Unknown,
-    /// The tool must not be used with these arguments. The text is for the caller.
-    Arguments(String),
+    /// The caller lacks scopes, or must not use the tool with these arguments. The text is for the caller.
+    Refused(String),
 }
 
 /// The policies, asked for the caller of one request.
@@ -43,8 +42,4 @@ pub trait Authorization: Send + Sync {
 
     /// Remembers what [`Authorization::listed`] said about the tools of a search index.
     fn remember(&self, index: usize, listed: &Arc<[bool]>);
-
-    /// Asks whether a tool may be used with these arguments. Returns the number of the policies that allow it; `None` if there
-    /// are none any more.
-    fn use_tool(&self, tool: ToolFacts<'_>, arguments: &RawRef) -> Result<Option<u64>, ToolRefusal>;
 }

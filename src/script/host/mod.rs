@@ -17,10 +17,10 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-use super::journal::{JournalCursor, Question};
+use super::journal::JournalCursor;
 use crate::json::{Raw, RawRef};
-use crate::model::{ItemRef, RequestInfo};
-use crate::store::Store;
+use crate::model::Question;
+use crate::model::{ItemRef, RefusalReason, RequestInfo};
 use crate::watch::StampedFile;
 
 pub use authorization::{Authorization, ToolFacts, ToolRefusal};
@@ -111,6 +111,8 @@ pub enum NotedFact {
     CallerRead,
     /// It read a file with the module `data`.
     FileLoaded(StampedFile),
+    /// A call that it made for the client was refused: by whom, where in the script, and why.
+    Refused { reason: RefusalReason, at: Option<String>, why: String },
 }
 
 /// The request that is being handled, and the store.
@@ -118,8 +120,12 @@ pub trait RequestScope: Send + Sync {
     /// None outside of a request.
     fn request(&self) -> Option<&RequestInfo>;
 
-    /// Where values are stored that outlive the call. None if there is no store.
-    fn store(&self) -> Option<&Store>;
+    /// Where values are stored that outlive the call, as a type that the built-ins know. None if there is no store.
+    fn store(&self) -> Option<&(dyn Any + Send + Sync)>;
+
+    /// Whether the caller may use a tool that is not published itself with these arguments, an object: its scopes, then the
+    /// policies. Returns the number of the policies that allow it; `None` if there are none.
+    fn admit(&self, tool: ToolFacts<'_>, arguments: &Value) -> Result<Option<u64>, ToolRefusal>;
 
     /// Notes what the script did, for whoever watches the request.
     fn note(&self, fact: NotedFact);
@@ -161,9 +167,14 @@ impl Host {
         self.scope.request()
     }
 
-    /// The store for values that outlive the call; see [`RequestScope::store`].
-    pub fn store(&self) -> Option<&Store> {
-        self.scope.store()
+    /// Whether the caller may use a tool; see [`RequestScope::admit`].
+    pub fn admit(&self, tool: ToolFacts<'_>, arguments: &Value) -> Result<Option<u64>, ToolRefusal> {
+        self.scope.admit(tool, arguments)
+    }
+
+    /// The store for values that outlive the call, if it is of this type; see [`RequestScope::store`].
+    pub fn store<T: 'static>(&self) -> Option<&T> {
+        self.scope.store()?.downcast_ref()
     }
 
     /// The mocked result of an effect, if a test runs and mocks it; see [`Mocks::mock`].

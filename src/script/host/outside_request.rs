@@ -1,15 +1,16 @@
 //! The host of a handler that runs outside of any request.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-use super::{Clock, Effects, Host, LogLevel, NotedFact, Output, Questions, RequestScope};
+use super::{Clock, Effects, Host, LogLevel, NotedFact, Output, Questions, RequestScope, ToolFacts, ToolRefusal};
 use crate::json::RawRef;
+use crate::model::Question;
 use crate::model::RequestInfo;
-use crate::script::journal::{JournalCursor, Question};
-use crate::store::Store;
+use crate::script::journal::JournalCursor;
 
 impl Host {
     /// A host without a request: output goes to the log of the proxy, questions cannot be asked, there is no store, and
@@ -65,8 +66,12 @@ impl RequestScope for OutsideRequest {
         None
     }
 
-    fn store(&self) -> Option<&Store> {
+    fn store(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
+    }
+
+    fn admit(&self, _: ToolFacts<'_>, _: &Value) -> Result<Option<u64>, ToolRefusal> {
+        Ok(None)
     }
 
     fn note(&self, _: NotedFact) {}

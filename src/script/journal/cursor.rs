@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::fingerprint::Fingerprint;
-use super::record::{Record, RecordedOutcome};
+use super::Journal;
 use super::shared::BranchIndex;
-use super::{Journal, Question};
 use crate::json::Raw;
+use crate::model::Question;
+use crate::model::journal::{Fingerprint, Record, RecordedOutcome};
 
 /// Clones share their position.
 #[derive(Clone, Debug)]

@@ -4,22 +4,16 @@
 //! earlier effects must not happen a second time, so every effect is recorded, and replayed from the record in the next
 //! run.
 //!
-//! - A [`Journal`] belongs to one request. It holds [`Record`](record::Record)s in program order, with a separate list for
+//! - A [`Journal`] belongs to one request. It holds [`Record`](crate::model::journal::Record)s in program order, with a separate list for
 //!   each concurrent branch, so the order in which servers answer does not matter.
 //! - A [`JournalCursor`] is the position of one branch in the journal. Each effect takes one [`Step`]: it is either new or
 //!   known from an earlier run.
-//! - A [`JournalSnapshot`] is the journal of a stopped run with its open [`Question`]s, as data that can be stored.
+//! - A [`JournalSnapshot`](crate::model::JournalSnapshot) is the journal of a stopped run with its open [`Question`](crate::model::Question)s, as data that can be stored.
 
 mod cursor;
-mod fingerprint;
 mod shared;
-mod question;
-mod record;
-mod snapshot;
 
 pub use cursor::JournalCursor;
 pub(super) use cursor::Step;
-pub use question::{Question, QuestionKind};
 pub use shared::Journal;
 pub(super) use shared::MAX_JOURNAL;
-pub use snapshot::JournalSnapshot;

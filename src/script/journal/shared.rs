@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::JournalSnapshot;
-use super::record::{Record, count, size};
 use crate::json::Raw;
+use crate::model::JournalSnapshot;
+use crate::model::journal::{Record, count, size};
 
 /// The maximum size of a journal in bytes.
 pub(in crate::script) const MAX_JOURNAL: usize = 8 << 20;

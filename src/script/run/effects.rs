@@ -10,7 +10,8 @@ use super::context::Context;
 use super::meter::StopReason;
 use crate::fiber;
 use crate::json::Raw;
-use crate::script::journal::{JournalCursor, Question, Step};
+use crate::model::Question;
+use crate::script::journal::{JournalCursor, Step};
 use crate::script::{Host, Stop, script_error};
 
 impl Context {

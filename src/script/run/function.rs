@@ -29,7 +29,6 @@ pub struct Function {
     value: Option<OwnedFrozenValue>,
     world: Arc<dyn Any + Send + Sync>,
     before: Option<Arc<dyn Before>>,
-    is_unchecked: bool,
     /// How long one call may take without progress; None if there is no limit.
     timeout: Option<Duration>,
 }
@@ -37,12 +36,12 @@ pub struct Function {
 impl Function {
     /// A frozen callable, and the shared state of its built-ins.
     pub fn new(value: OwnedFrozenValue, world: Arc<dyn Any + Send + Sync>) -> Self {
-        Function { value: Some(value), world, before: None, is_unchecked: false, timeout: None }
+        Function { value: Some(value), world, before: None, timeout: None }
     }
 
     /// A function that consists of `before` alone, and returns None where it continues.
     pub fn only(before: Arc<dyn Before>, world: Arc<dyn Any + Send + Sync>) -> Self {
-        Function { value: None, world, before: Some(before), is_unchecked: false, timeout: None }
+        Function { value: None, world, before: Some(before), timeout: None }
     }
 
     /// This function with a `before`.
@@ -50,19 +49,9 @@ impl Function {
         Function { before: Some(before), ..self }
     }
 
-    /// This function, which checks its arguments itself.
-    pub fn unchecked(self) -> Self {
-        Function { is_unchecked: true, ..self }
-    }
-
     /// This function, one call of which may take this long without progress.
     pub fn with_timeout(self, limit: Duration) -> Self {
         Function { timeout: Some(limit), ..self }
-    }
-
-    /// Whether the function checks its arguments itself, so that its caller must not refuse any.
-    pub fn is_unchecked(&self) -> bool {
-        self.is_unchecked
     }
 
     /// The run of the script that made the function: the same number for all functions of a run, and another for those of

@@ -14,8 +14,9 @@ use crate::calls::{
     ANSWER_TIMEOUT, ItemCall, POLICY_CHANGED, RequestContext, as_request, failed, prepared_answer, take_answer,
 };
 use crate::json::{Object, Raw, digest, quote};
+use crate::model::JournalSnapshot;
 use crate::model::Principal;
-use crate::script::{JournalSnapshot, Question};
+use crate::model::Question;
 use crate::seal::Purpose;
 use crate::server::Server;
 use crate::surface::Surface;

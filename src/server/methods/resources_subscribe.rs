@@ -54,9 +54,6 @@ pub(super) async fn add(
 ) -> Result<(), CallError> {
     let (calls, surface) = (server.gateway.calls(), &request.surface);
     let name = surface.published_key(ItemKind::Resource, uri);
-    if let Some(message) = request.lacking_scopes(ItemKind::Resource, name) {
-        return Err(CallError::Failed { message, data: None });
-    }
     let unlisted_on = server.server_of_unlisted(surface, uri, client);
     let permit = match (surface.find(ItemKind::Resource, uri), &unlisted_on) {
         (Some(entry), _) => calls.subscribe_permit(request, entry, name)?,

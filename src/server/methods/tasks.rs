@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{MethodOutcome, capabilities};
 use crate::backend::{CallError, TASKS_EXTENSION};
 use crate::builtins::Handler;
-use crate::calls::{Forward, OtherRequest, RequestContext};
+use crate::calls::{OtherRequest, RequestContext};
 use crate::json::{Needle, Object, Raw, raw};
 use crate::model::{ItemKind, Owner};
 use crate::seal::Purpose;
@@ -172,11 +172,11 @@ pub(super) async fn task(
     }
     peer.set_task(TaskIds { server: task.id, client: id.clone() });
     let backend = task.backend.as_str().into();
+    let mut call = request.backend_call(message.method.clone(), params);
+    call.accepts_tasks = true;
     // `tasks/result` waits until the task has ended, so it has no timeout.
-    let timeout = (message.method == "tasks/result").then_some(Duration::MAX);
-    let method = message.method.clone().into();
-    let forward = Forward { backend: &backend, method, params, accepts_task: true, timeout, permit };
-    Some(match calls.forward(request, forward).await {
+    call.timeout = (message.method == "tasks/result").then_some(Duration::MAX);
+    Some(match calls.forward(request, &backend, call, permit).await {
         Ok(result) => {
             let result = server.gateway.attribution().result(&backend, result);
             encode(client.revision, &message.method, result, &id)

@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::MethodOutcome;
 use crate::backend::{CallError, ROOTS_CHANGED};
-use crate::calls::{Forward, OtherRequest, RequestContext};
+use crate::calls::{OtherRequest, RequestContext};
 use crate::gateway::SurfaceHandle;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{ItemKind, is_protocol_method};
@@ -57,10 +57,8 @@ pub(super) async fn forward(
         Err(CallError::Rejected(error)) => return Some(Err(error)),
         Err(_) => return None,
     }
-    let method_name = method.clone().into();
-    let forward =
-        Forward { backend: &backend, method: method_name, params, accepts_task: false, timeout: None, permit };
-    let outcome = calls.forward(request, forward).await;
+    let call = request.backend_call(method.clone(), params);
+    let outcome = calls.forward(request, &backend, call, permit).await;
     // Encoded like a prompt: errors are JSON-RPC errors, not tool results.
     let outcome = outcome
         .or_else(|fault| missing_capability::resolve(revision, peer.client().declared(), ItemKind::Prompt, fault));

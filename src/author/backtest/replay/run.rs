@@ -20,8 +20,8 @@ use crate::cedar::Policies;
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
 use crate::json::{Object, Raw};
+use crate::model::JournalSnapshot;
 use crate::model::{AnsweredQuestion, CallOutcome, CallRefusal, HandledCall, RefusalReason, Snapshot};
-use crate::script::JournalSnapshot;
 use crate::surface::{BuildError, ScriptSource, Surface};
 use crate::telemetry::CallRecording;
 

@@ -1,5 +1,6 @@
 //! The [`Host`] of a test function and of handlers that it calls directly, without a session.
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,9 +15,8 @@ use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, RequestInfo, error_result};
 use crate::script::{
     CallOptions, Clock, Context, Effects, Host, JournalCursor, LogLevel, Mocks, NotedFact, Output, RequestScope,
-    ScriptError, Stop, script_error,
+    ScriptError, Stop, ToolFacts, ToolRefusal, script_error,
 };
-use crate::store::Store;
 
 pub(crate) struct TestHost {
     world: Arc<TestWorld>,
@@ -89,8 +89,12 @@ impl RequestScope for TestHost {
         None
     }
 
-    fn store(&self) -> Option<&Store> {
+    fn store(&self) -> Option<&(dyn Any + Send + Sync)> {
         Some(&self.world.store)
+    }
+
+    fn admit(&self, _: ToolFacts<'_>, _: &Value) -> Result<Option<u64>, ToolRefusal> {
+        Ok(None)
     }
 
     fn note(&self, _: NotedFact) {}

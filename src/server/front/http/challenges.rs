@@ -7,6 +7,7 @@ use ::http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::bearer::Resource;
 use crate::config::Authentication;
+use crate::model::ScopeRules;
 use crate::server::front::authenticator::AuthFailure;
 use crate::wire::http::HttpReply;
 use crate::wire::{Id, RpcError, encode};
@@ -55,7 +56,7 @@ impl Challenges {
     /// The answer to a request that needs scopes which its token lacks: all that it needs, at once.
     pub(super) fn lacking_scopes(&self, id: Option<&Id>, needed: &[String]) -> HttpReply {
         let scopes = self.with_required(needed);
-        let why = format!("this needs the scopes {}", scopes.join(" "));
+        let why = ScopeRules::refusal(&scopes);
         let body = encode::error(id, &RpcError::invalid_request(&why));
         let header = self.header(Some(("insufficient_scope", "the token lacks a scope that this needs")), &scopes);
         HttpReply::json(StatusCode::FORBIDDEN, body).with_header(WWW_AUTHENTICATE, header)

@@ -52,7 +52,7 @@ impl HttpFront {
     /// Records a request that is refused before its answer begins.
     fn record_refusal(&self, client: &Client, request: &Request, surface: Option<&Surface>, needed: &[String]) {
         let recorded = methods::record(&self.server, client, request);
-        let why = format!("this needs the scopes {}", needed.join(" "));
+        let why = ScopeRules::refusal(needed);
         recorded.recording().refused(RefusalReason::Scope, || None, &why);
         recorded.recording().note(|noted| {
             let item = used_items(request, surface).into_iter().next();

@@ -6,7 +6,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
 use super::FetchError;
-use crate::host_io::AddressClass;
+use crate::address::AddressClass;
 
 /// The addresses that may be requested beside public ones: those of the kind that the server itself has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use super::fingerprint::Fingerprint;
 use crate::json::Raw;
 
 /// The recorded outcome of an effect. An error is one that the script can catch.
-pub(in crate::script) type RecordedOutcome = Result<RecordedResult, String>;
+pub type RecordedOutcome = Result<RecordedResult, String>;
 
 /// The result of an effect, shared by the journal and its readers.
 #[derive(Clone, Debug)]
-pub(in crate::script) struct RecordedResult(pub(in crate::script) Arc<Raw>);
+pub struct RecordedResult(pub Arc<Raw>);
 
 impl Serialize for RecordedResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -29,7 +29,7 @@ impl<'de> Deserialize<'de> for RecordedResult {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Record {
+pub enum Record {
     /// An effect that has finished.
     Done { kind: Cow<'static, str>, request: Fingerprint, outcome: RecordedOutcome },
     /// An effect without a result, such as a line of the log.
@@ -41,12 +41,12 @@ pub(super) enum Record {
 }
 
 impl Record {
-    pub(super) fn done(kind: Cow<'static, str>, request: Fingerprint, outcome: Result<&Arc<Raw>, &str>) -> Self {
+    pub fn done(kind: Cow<'static, str>, request: Fingerprint, outcome: Result<&Arc<Raw>, &str>) -> Self {
         let outcome = outcome.map(|result| RecordedResult(Arc::clone(result))).map_err(str::to_owned);
         Record::Done { kind, request, outcome }
     }
 
-    pub(super) fn kind(&self) -> &str {
+    pub fn kind(&self) -> &str {
         match self {
             Record::Done { kind, .. }
             | Record::Fired { kind }
@@ -56,16 +56,16 @@ impl Record {
     }
 
     /// The approximate size in memory, without nested records.
-    pub(super) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         const OVERHEAD: usize = 64;
         OVERHEAD
             + match self {
-                Record::Done { request, outcome: Ok(result), .. } => request.len() + result.0.get().len(),
-                Record::Done { request, outcome: Err(text), .. } => request.len() + text.len(),
+                Record::Done { request, outcome: Ok(result), .. } => request.bytes() + result.0.get().len(),
+                Record::Done { request, outcome: Err(text), .. } => request.bytes() + text.len(),
                 Record::Fired { .. } => 0,
-                Record::Nested { request, .. } => request.len(),
+                Record::Nested { request, .. } => request.bytes(),
                 Record::Asked { request, question, .. } => {
-                    request.len() + question.message.len() + question.schema.get().len()
+                    request.bytes() + question.message.len() + question.schema.get().len()
                 }
             }
     }
@@ -79,12 +79,12 @@ impl Record {
 }
 
 /// The number of records, nested ones included.
-pub(super) fn count(records: &[Record]) -> usize {
+pub fn count(records: &[Record]) -> usize {
     records.iter().map(|record| 1 + record.branches().iter().map(|branch| count(branch)).sum::<usize>()).sum()
 }
 
 /// The approximate size of records in memory, nested ones included.
-pub(super) fn size(records: &[Record]) -> usize {
+pub fn size(records: &[Record]) -> usize {
     records
         .iter()
         .map(|record| record.bytes() + record.branches().iter().map(|branch| size(branch)).sum::<usize>())

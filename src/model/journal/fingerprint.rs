@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 /// Kept as text, because a digest is computed only when the journal leaves the memory of this process.
 #[derive(Clone, Debug)]
-pub(super) enum Fingerprint {
+pub enum Fingerprint {
     Text(Box<str>),
     Digest(String),
 }
@@ -15,18 +15,18 @@ pub(super) enum Fingerprint {
 const SEPARATOR: &str = "\u{0}";
 
 impl Fingerprint {
-    pub(super) fn of(parts: &[&str]) -> Self {
+    pub fn of(parts: &[&str]) -> Self {
         Fingerprint::Text(parts.join(SEPARATOR).into())
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match self {
             Fingerprint::Text(text) => text.len(),
             Fingerprint::Digest(digest) => digest.len(),
         }
     }
 
-    pub(super) fn matches(&self, parts: &[&str]) -> bool {
+    pub fn matches(&self, parts: &[&str]) -> bool {
         let joined = parts.join(SEPARATOR);
         match self {
             Fingerprint::Text(text) => **text == *joined,

@@ -14,7 +14,7 @@ const KEY: &str = "question";
 
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct JournalSnapshot {
-    pub(super) records: Vec<Record>,
+    pub records: Vec<Record>,
 }
 
 impl JournalSnapshot {

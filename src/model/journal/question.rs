@@ -31,7 +31,7 @@ pub enum QuestionKind {
 
 impl Question {
     /// What identifies the question in a replay, besides its message.
-    pub(in crate::script) fn detail(&self) -> &str {
+    pub fn detail(&self) -> &str {
         match &self.kind {
             QuestionKind::Form => self.schema.get(),
             QuestionKind::Url(url) => url,
