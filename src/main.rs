@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
-use starlark_mcp_proxy::process::watchdog;
-use starlark_mcp_proxy::{builtins, cli, sandbox};
+use proxy_base::process::watchdog;
+use proxy_builtins as builtins;
+use proxy_code_mode::sandbox;
+use starlark_mcp_proxy::cli;
 
 fn main() -> ExitCode {
     let first = std::env::args_os().nth(1).unwrap_or_default();

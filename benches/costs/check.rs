@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use starlark_mcp_proxy::backend::Cache;
-use starlark_mcp_proxy::config;
-use starlark_mcp_proxy::model::{ClientProfile, ViewVariant};
+use proxy_config as config;
+use proxy_mcp_client::Cache;
+use proxy_model::{ClientProfile, ViewVariant};
 
 use crate::surface;
 

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use starlark_mcp_proxy::extension::{candidates, open, read};
-use starlark_mcp_proxy::fiber::Pool;
-use starlark_mcp_proxy::host_io::HostIo;
+use proxy_engine::extension::{candidates, open, read};
+use proxy_fiber::Pool;
+use proxy_host_io::HostIo;
 
 use crate::{cpu, stdio};
 

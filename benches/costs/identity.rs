@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use proxy_config::{self as config, Config};
+use proxy_engine::gateway::script_source;
+use proxy_identity::cedar::{AccessCaller, AccessItem, AccessRequest, Decision, Policies, PolicyAction};
+use proxy_json::raw;
+use proxy_model::{ClientInfo, ItemKind, Principal, Snapshot, SurfaceKey};
 use serde_json::json;
-use starlark_mcp_proxy::cedar::{AccessCaller, AccessItem, AccessRequest, Decision, Policies, PolicyAction};
-use starlark_mcp_proxy::config::{self, Config};
-use starlark_mcp_proxy::gateway::script_source;
-use starlark_mcp_proxy::json::raw;
-use starlark_mcp_proxy::model::{ClientInfo, ItemKind, Principal, Snapshot, SurfaceKey};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 

@@ -6,15 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
+use proxy_builtins::{Handler, Settings, run_session_script};
+use proxy_json::{Raw, RawRef, raw};
+use proxy_model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Status, SurfaceKey};
+use proxy_model::{JournalSnapshot, Question, Snapshot};
+use proxy_script::{CallOptions, Effects, Function, Host, Journal, JournalCursor, Limits, Questions, Source, Stop};
 use serde_json::json;
-use starlark_mcp_proxy::builtins::{Handler, Settings, run_session_script};
-use starlark_mcp_proxy::json::{Raw, RawRef, raw};
-use starlark_mcp_proxy::model::{JournalSnapshot, Question, Snapshot};
-use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Status, SurfaceKey};
-use starlark_mcp_proxy::script::{
-    CallOptions, Effects, Function, Host, Journal, JournalCursor, Limits, Questions, Source,
-    Stop,
-};
 
 const SCRIPT: &str = r#"
 call = backends()["b"].tools()[0][1]

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use starlark_mcp_proxy::config::Config;
-use starlark_mcp_proxy::gateway::script_source;
-use starlark_mcp_proxy::json;
-use starlark_mcp_proxy::model::Snapshot;
-use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status};
+use proxy_config::Config;
+use proxy_engine::gateway::script_source;
+use proxy_json as json;
+use proxy_model::Snapshot;
+use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status};
 
 /// Ten servers with a hundred tools each.
 pub fn servers() -> Vec<Arc<BackendView>> {

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use starlark_mcp_proxy::calls::{RecordedRequest, RequestOrigin};
-use starlark_mcp_proxy::config::{Audit, AuditDetail};
-use starlark_mcp_proxy::json::{Raw, raw};
-use starlark_mcp_proxy::model::{CallOutcome, CallSource, ClientInfo, Principal, Secret, ServerCallRecord};
-use starlark_mcp_proxy::telemetry::audit::AuditLog;
-use starlark_mcp_proxy::telemetry::{OperationStats, ServerStats, Telemetry};
-use starlark_mcp_proxy::wire::RpcError;
+use proxy_config::{Audit, AuditDetail};
+use proxy_engine::calls::{RecordedRequest, RequestOrigin};
+use proxy_json::{Raw, raw};
+use proxy_model::{CallOutcome, CallSource, ClientInfo, Principal, Secret, ServerCallRecord};
+use proxy_telemetry::audit::AuditLog;
+use proxy_telemetry::{OperationStats, ServerStats, Telemetry};
+use proxy_wire::RpcError;
 
 const RECORDS: u32 = 1_000_000;
 /// So many records at once never fill the queue of the audit log.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use proxy_model::{Definition, ItemKind};
+use proxy_search::Tool;
 use serde_json::{Value, json};
-use starlark_mcp_proxy::model::{Definition, ItemKind};
-use starlark_mcp_proxy::search::Tool;
 
 pub struct Set {
     pub name: String,
@@ -44,7 +44,7 @@ fn set(folder: &Path) -> Result<Set, String> {
         let schema = if line["inputSchema"].is_object() { line["inputSchema"].clone() } else { json!({}) };
         let definition =
             json!({"name": text("name"), "description": text("description"), "inputSchema": schema}).to_string();
-        let raw = starlark_mcp_proxy::json::valid(definition).map_err(|error| error.to_string())?;
+        let raw = proxy_json::valid(definition).map_err(|error| error.to_string())?;
         let definition = Definition::parse(ItemKind::Tool, raw).map_err(|error| error.to_string())?;
         places.entry(format!("{}/{}", text("server"), text("name"))).or_default().push(tools.len());
         tools.push(Tool {

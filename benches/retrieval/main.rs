@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use starlark_mcp_proxy::search::semantic::{BuiltinEmbedder, Fusion, Nearness, Vector};
-use starlark_mcp_proxy::search::{EmbedError, Embedder};
+use proxy_search::semantic::{BuiltinEmbedder, Fusion, Nearness, Vector};
+use proxy_search::{EmbedError, Embedder};
 
 fn main() -> ExitCode {
     // Cargo adds `--bench`.

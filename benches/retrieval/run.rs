@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use starlark_mcp_proxy::search::{Embedder, Hit, Index, estimate_tokens};
+use proxy_search::{Embedder, Hit, Index, estimate_tokens};
 
 use crate::data::Set;
 use crate::metrics::Quality;

@@ -22,15 +22,15 @@ use super::operator::{Operator, UseError};
 use super::questions::OperatorQuestions;
 use super::recorded_calls::CallRecorder;
 use super::report::SurfaceReport;
-use crate::bearer::named_user;
-use crate::control;
-use crate::gateway::{Gateway, STOPPED, SurfaceHandle};
-use crate::json::{Raw, valid};
-use crate::model::{Abilities, CallSource, ClientProfile, Era, ItemKind, NamedUser, Owner, Principal, SurfaceKey};
-use crate::process::ANCESTORS_VARIABLE;
-use crate::server::Server;
-use crate::wire::http::{HttpReply, SocketRequest, SocketService, serve_socket};
-use crate::wire::outbound::OutboundMessage;
+use proxy_base::control;
+use proxy_base::process::ANCESTORS_VARIABLE;
+use proxy_engine::gateway::{Gateway, STOPPED, SurfaceHandle};
+use proxy_identity::bearer::named_user;
+use proxy_json::{Raw, valid};
+use proxy_model::{Abilities, CallSource, ClientProfile, Era, ItemKind, NamedUser, Owner, Principal, SurfaceKey};
+use proxy_server::Server;
+use proxy_wire::http::{HttpReply, SocketRequest, SocketService, serve_socket};
+use proxy_wire::outbound::OutboundMessage;
 
 /// How many events of a call wait for the caller. Progress beyond that is lost.
 pub(super) const MAX_WAITING_EVENTS: usize = 64;

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::health::Health;
 use super::metrics::{CONTENT_TYPE, Metrics};
-use crate::gateway::Gateway;
-use crate::server::Server;
-use crate::wire::http::{TextReply, TextService, serve_text};
+use proxy_engine::gateway::Gateway;
+use proxy_server::Server;
+use proxy_wire::http::{TextReply, TextService, serve_text};
 
 /// A bound diagnostics port.
 pub struct DiagnosticsPort {

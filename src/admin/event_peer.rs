@@ -9,11 +9,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::events::CallEvent;
 use super::questions::OperatorQuestions;
-use crate::backend::{Peer, Question};
-use crate::json::{Raw, RawRef};
-use crate::model::{Abilities, Era, Owner, PersonKey, Principal};
-use crate::wire::outbound::OutboundMessage;
-use crate::wire::{LoggingLevel, RpcError, sse};
+use proxy_json::{Raw, RawRef};
+use proxy_mcp_client::{Peer, Question};
+use proxy_model::{Abilities, Era, Owner, PersonKey, Principal};
+use proxy_wire::outbound::OutboundMessage;
+use proxy_wire::{LoggingLevel, RpcError, sse};
 
 /// The frame of an event.
 pub(super) fn frame(event: &CallEvent) -> Vec<u8> {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::json::Raw;
-use crate::model::NamedUser;
+use proxy_json::Raw;
+use proxy_model::NamedUser;
 
 /// The body of `POST /call`.
 #[derive(Debug, Serialize, Deserialize)]

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::find;
 use super::operator::{Operator, UseError};
-use crate::config::CodeMode;
-use crate::json::{Raw, raw};
-use crate::model::{Definition, ItemKind, error_result};
-use crate::sandbox::{
+use proxy_code_mode::sandbox::{
     ExitReason, ScriptEvent, ScriptJob, ScriptResult, ScriptRun, WorkerRequest, Workers, found_tool, no_such_tool,
 };
-use crate::surface::Surface;
-use crate::typings::identifiers;
+use proxy_code_mode::typings::identifiers;
+use proxy_config::CodeMode;
+use proxy_engine::surface::Surface;
+use proxy_json::{Raw, raw};
+use proxy_model::{Definition, ItemKind, error_result};
 
 /// The tool of code mode. If it is published, the script runs through it.
 const TOOL: &str = "execute_tool_script";

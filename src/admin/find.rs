@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::search::{Hit, Index};
-use crate::surface::Surface;
+use proxy_engine::surface::Surface;
+use proxy_search::{Hit, Index};
 
 /// How long to wait for the next vectors of tools. After that, the word score alone decides.
 const EMBEDDING_WAIT: Duration = Duration::from_secs(30);

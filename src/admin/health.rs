@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::gateway::Gateway;
+use proxy_engine::gateway::Gateway;
 
 /// The health of a proxy. Once it was ready, only the order to stop ends that: a server that dies must not take every
 /// replica out of service.

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use super::recorded_calls::{CallSummary, Followed, Following};
-use crate::gateway::{Gateway, SharedSurface};
-use crate::model::{ItemKind, Snapshot, Status};
-use crate::wire::outbound::OutboundMessage;
-use crate::wire::sse;
+use proxy_engine::gateway::{Gateway, SharedSurface};
+use proxy_model::{ItemKind, Snapshot, Status};
+use proxy_wire::outbound::OutboundMessage;
+use proxy_wire::sse;
 
 /// An event of `GET /events`. Events carry facts, and state that has to be complete is read from `GET /status`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -93,7 +93,7 @@ fn reload(now: &SharedSurface) -> LiveEvent {
 type Statuses = HashMap<Arc<str>, (Status, String)>;
 
 fn statuses(snapshot: &Snapshot) -> Statuses {
-    let one = |view: &Arc<crate::model::BackendView>| (Arc::clone(&view.name), (view.status, view.error.clone()));
+    let one = |view: &Arc<proxy_model::BackendView>| (Arc::clone(&view.name), (view.status, view.error.clone()));
     snapshot.backends.iter().map(one).collect()
 }
 

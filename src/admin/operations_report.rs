@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::api::ControlApi;
-use crate::telemetry::DurationSummary;
-use crate::wire::http::{HttpReply, SocketRequest};
+use proxy_telemetry::DurationSummary;
+use proxy_wire::http::{HttpReply, SocketRequest};
 
 impl ControlApi {
     pub(super) async fn operations(&self, request: &SocketRequest) -> HttpReply {

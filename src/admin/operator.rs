@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::backend::{CallError, Cancellation, Peer};
-use crate::calls::{ItemCall, PolicyNow, RecordedRequest, RequestContext, RequestOrigin};
-use crate::gateway::Gateway;
-use crate::json::{Object, Raw, raw};
-use crate::model::{CallPeer, CallSource, ItemKind, Principal};
-use crate::surface::Surface;
-use crate::wire::key;
+use proxy_engine::calls::{ItemCall, PolicyNow, RecordedRequest, RequestContext, RequestOrigin};
+use proxy_engine::gateway::Gateway;
+use proxy_engine::surface::Surface;
+use proxy_json::{Object, Raw, raw};
+use proxy_mcp_client::{CallError, Cancellation, Peer};
+use proxy_model::{CallPeer, CallSource, ItemKind, Principal};
+use proxy_wire::key;
 
 /// Somebody who uses the items of one surface.
 #[derive(Clone)]

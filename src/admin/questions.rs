@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::json::Raw;
+use proxy_json::Raw;
 
 #[derive(Debug, Default)]
 pub(super) struct OperatorQuestions(Mutex<Waiting>);

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::gateway::Gateway;
-use crate::json::Raw;
-use crate::model::{Definition, ItemKind, UriTemplate};
-use crate::search::estimate_tokens;
-use crate::surface::{ItemHistory, Surface, histories};
+use proxy_engine::gateway::Gateway;
+use proxy_engine::surface::{ItemHistory, Surface, histories};
+use proxy_json::Raw;
+use proxy_model::{Definition, ItemKind, UriTemplate};
+use proxy_search::estimate_tokens;
 
 /// An item and the server that it comes from.
 #[derive(Clone, Debug)]

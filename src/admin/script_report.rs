@@ -6,11 +6,11 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::api::{ControlApi, Refused, problem};
-use crate::author::lint::{self, Role};
-use crate::diagnostic::Diagnostic;
-use crate::gateway::{Gateway, ScriptVersions};
-use crate::surface::ScriptSource;
-use crate::wire::http::{HttpReply, SocketRequest};
+use proxy_author::lint::{self, Role};
+use proxy_base::diagnostic::Diagnostic;
+use proxy_engine::gateway::{Gateway, ScriptVersions};
+use proxy_engine::surface::ScriptSource;
+use proxy_wire::http::{HttpReply, SocketRequest};
 
 impl ControlApi {
     pub(super) async fn script(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {

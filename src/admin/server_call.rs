@@ -7,10 +7,10 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::api::{ControlApi, Refused, problem};
-use crate::backend::{BackendCall, CallError};
-use crate::json::{Raw, RawRef};
-use crate::wire::RpcError;
-use crate::wire::http::{HttpReply, SocketRequest};
+use proxy_json::{Raw, RawRef};
+use proxy_mcp_client::{BackendCall, CallError};
+use proxy_wire::RpcError;
+use proxy_wire::http::{HttpReply, SocketRequest};
 
 /// The body of `POST /servers/call`. The name is no part of the path: it may have any letters.
 #[derive(Debug, Serialize, Deserialize)]

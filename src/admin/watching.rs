@@ -13,11 +13,11 @@ use super::api::{ControlApi, MAX_WAITING_EVENTS, Refused, problem};
 use super::live_events::send_events;
 use super::recorded_calls::{CallDetails, FindError, KeptCall};
 use super::recording::{catalog_now, send_recording};
-use crate::author::backtest::{CallLine, SingleRecording, as_test};
-use crate::backend::RestartOutcome;
-use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::Owner;
-use crate::wire::http::{HttpReply, SocketRequest};
+use proxy_author::backtest::{CallLine, SingleRecording, as_test};
+use proxy_base::diagnostic::{Diagnostic, nearest};
+use proxy_mcp_client::RestartOutcome;
+use proxy_model::Owner;
+use proxy_wire::http::{HttpReply, SocketRequest};
 
 /// How long a restart is waited for.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(60);

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use super::output;
-use crate::diagnostic::Diagnostic;
-use crate::surface::BuildError;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_engine::surface::BuildError;
 
 #[derive(Debug)]
 pub(super) struct CommandFailure {

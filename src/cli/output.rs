@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ColorChoice;
 
-use crate::diagnostic::Diagnostic;
-use crate::foreign_text::{json_visible, visible};
+use proxy_base::diagnostic::Diagnostic;
+use proxy_base::foreign_text::{json_visible, visible};
 
 /// What the arguments say about all output.
 struct Settings {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::logging::{full_time, lines_of};
-use crate::diagnostic::nearest;
-use crate::model::{BackendKind, BackendView};
+use proxy_base::diagnostic::nearest;
+use proxy_model::{BackendKind, BackendView};
 
 /// The lines of a server among these, oldest first, or why there are none.
 pub(super) fn of_server(name: &str, servers: &[std::sync::Arc<BackendView>]) -> Value {

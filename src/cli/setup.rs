@@ -7,11 +7,11 @@ use tokio::runtime::Runtime;
 
 use super::failure::CommandFailure;
 use super::{logging, output};
-use crate::backend::StartPolicy;
-use crate::config::{self, Config};
-use crate::control;
-use crate::diagnostic::Diagnostic;
-use crate::gateway::{Gateway, GatewayOptions};
+use proxy_base::control;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_config::{self as config, Config};
+use proxy_engine::gateway::{Gateway, GatewayOptions};
+use proxy_mcp_client::StartPolicy;
 
 /// The heading of [`SourceArgs`] in the help of a command.
 const HEADING: &str = "Servers and script";
@@ -214,11 +214,8 @@ pub(super) fn variables() -> Vec<(String, String)> {
 /// A single-threaded runtime for all I/O: passing a message between threads costs more than parsing it. Script handlers
 /// run on worker threads.
 pub(super) fn runtime() -> Result<Runtime, CommandFailure> {
-    crate::fiber::batch_wakeups();
-    Ok(tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .on_thread_park(crate::fiber::flush_wakeups)
-        .build()?)
+    proxy_fiber::batch_wakeups();
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().on_thread_park(proxy_fiber::flush_wakeups).build()?)
 }
 
 /// Prints a warning for each server that is not available.

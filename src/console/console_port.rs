@@ -22,8 +22,8 @@ use super::request_check::{self, API, RequestRefusal, SESSION};
 use super::response_headers::HEADERS;
 use super::shown_proxy::{NoAnswer, ShownAnswer, ShownProxy};
 use super::{assets, forwarding};
-use crate::control::Instance;
-use crate::wire::http::{Body, Guard, HttpError, HttpReply, WebRequest, WebService, serve_web};
+use proxy_base::control::Instance;
+use proxy_wire::http::{Body, Guard, HttpError, HttpReply, WebRequest, WebService, serve_web};
 
 /// The maximum size of a request. The proxy has a limit of its own.
 const MAX_BODY: usize = 64 << 20;

@@ -5,9 +5,9 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::request_check::API;
-use crate::wire::http::{EventStream, HttpAnswer, HttpReply, WebRequest};
-use crate::wire::outbound::OutboundMessage;
-use crate::wire::sse;
+use proxy_wire::http::{EventStream, HttpAnswer, HttpReply, WebRequest};
+use proxy_wire::outbound::OutboundMessage;
+use proxy_wire::sse;
 
 /// How many events wait for a page that reads slowly. The proxy then waits with further ones, and drops calls.
 const MAX_WAITING_EVENTS: usize = 16;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
 
-use crate::json::hex;
+use proxy_json::hex;
 
 /// How long a code can be used.
 pub const CODE_LIFETIME: Duration = Duration::from_secs(60);

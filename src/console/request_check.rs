@@ -6,7 +6,7 @@ use http::request::Parts;
 use http::{Method, StatusCode};
 
 use super::page_tokens::PageTokens;
-use crate::wire::http::{Guard, GuardError};
+use proxy_wire::http::{Guard, GuardError};
 
 /// What the path of every request of the API begins with.
 pub(super) const API: &str = "/api/";

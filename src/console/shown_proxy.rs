@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::admin::SOURCE_HEADER;
-use crate::control::{Instance, instances};
-use crate::model::CallSource;
-use crate::wire::http::{HttpAnswer, HttpError, SocketClient};
+use proxy_base::control::{Instance, instances};
+use proxy_model::CallSource;
+use proxy_wire::http::{HttpAnswer, HttpError, SocketClient};
 
 /// The maximum size of an answer or an event.
 const MAX_BYTES: usize = 256 << 20;

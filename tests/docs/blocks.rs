@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use starlark_mcp_proxy::config;
+use proxy_config as config;
 
 use super::{blocks, markdown, pages};
 use crate::support::temp_dir::TempDir;
@@ -69,7 +69,8 @@ fn the_readme_shows_something_within_its_first_forty_lines() {
 
 #[test]
 fn every_example_extension_loads() {
-    use starlark_mcp_proxy::{extension, script};
+    use proxy_engine::extension;
+    use proxy_script as script;
     let files = extension::candidates(&super::root().join("extensions")).expect("they are there");
     assert!(files.len() >= 8, "only {} were found", files.len());
     for path in files {

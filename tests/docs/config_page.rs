@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use proxy_builtins::presets::PRESETS;
+use proxy_config as config;
 use serde_json::{Value, json};
-use starlark_mcp_proxy::builtins::presets::PRESETS;
-use starlark_mcp_proxy::config;
 
 use super::markdown::{self, Section};
 use super::root;

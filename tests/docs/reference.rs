@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use starlark_mcp_proxy::author::reference::{BuiltinEntry, Group, When, entries, page};
-use starlark_mcp_proxy::script::Source;
+use proxy_author::reference::{BuiltinEntry, Group, When, entries, page};
+use proxy_script::Source;
 
 use super::{root, scripts};
 use crate::support::config::Config;

@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use proxy_base::diagnostic::Diagnostic;
+use proxy_builtins::{Plan, Settings, run_session_script};
+use proxy_engine::extension;
+use proxy_host_io::HostIo;
+use proxy_json::raw;
+use proxy_model::Snapshot;
+use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status, SurfaceKey};
+use proxy_script::{Limits, Source};
 use serde_json::{Value, json};
-use starlark_mcp_proxy::builtins::{Plan, Settings, run_session_script};
-use starlark_mcp_proxy::diagnostic::Diagnostic;
-use starlark_mcp_proxy::extension;
-use starlark_mcp_proxy::host_io::HostIo;
-use starlark_mcp_proxy::json::raw;
-use starlark_mcp_proxy::model::Snapshot;
-use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status, SurfaceKey};
-use starlark_mcp_proxy::script::{Limits, Source};
 
 use super::blocks;
 

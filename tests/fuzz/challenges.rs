@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use starlark_mcp_proxy::oauth::Challenge;
+use proxy_identity::oauth::Challenge;
 
 use super::damage::damaged_text;
 use super::fuzz;

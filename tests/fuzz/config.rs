@@ -2,7 +2,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
-use starlark_mcp_proxy::config::load_text;
+use proxy_config::load_text;
 
 use super::damage::damaged_text;
 use super::fuzz;

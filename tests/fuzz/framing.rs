@@ -1,7 +1,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use starlark_mcp_proxy::wire::{InputLine, LineReader};
+use proxy_wire::{InputLine, LineReader};
 
 use super::damage::damaged;
 use super::{chunks, fuzz};

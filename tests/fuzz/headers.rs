@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use starlark_mcp_proxy::wire::headers::{decode, encode};
+use proxy_wire::headers::{decode, encode};
 
 use super::fuzz;
 

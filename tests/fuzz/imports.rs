@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
-use starlark_mcp_proxy::config::import::{Surroundings, commands, file_of, import, render_yaml};
-use starlark_mcp_proxy::config::load_text;
+use proxy_config::import::{Surroundings, commands, file_of, import, render_yaml};
+use proxy_config::load_text;
 
 use super::damage::{damaged, damaged_text};
 use super::fuzz;

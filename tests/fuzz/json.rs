@@ -1,6 +1,6 @@
 use proptest::prelude::*;
+use proxy_json::{Object, ObjectError, raw, too_deep};
 use serde_json::{Map, Value};
-use starlark_mcp_proxy::json::{Object, ObjectError, raw, too_deep};
 
 use super::damage::damaged_text;
 use super::{fuzz, is_json};

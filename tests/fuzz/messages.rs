@@ -1,6 +1,6 @@
 use proptest::prelude::*;
+use proxy_wire::{Message, batch, encode};
 use serde_json::Value;
-use starlark_mcp_proxy::wire::{Message, batch, encode};
 
 use super::damage::damaged;
 use super::{fuzz, is_json};

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proxy_json::Schema;
 use serde_json::{Map, Value, json};
-use starlark_mcp_proxy::json::Schema;
 
 use super::damage::damaged_text;
 use super::fuzz;
@@ -144,7 +144,7 @@ fn schemas_that_refer_to_each_other_are_checked_in_time() {
 fn damaged_schemas_are_refused_or_checked_in_time() {
     let input = (damaged_text(include_str!("../corpus/fuzz/schemas.txt")), value());
     fuzz(&input, |(text, value)| match serde_json::from_str(&text) {
-        Ok(schema) if !starlark_mcp_proxy::json::too_deep(text.as_bytes()) => check(&schema, &value).map(drop),
+        Ok(schema) if !proxy_json::too_deep(text.as_bytes()) => check(&schema, &value).map(drop),
         _ => Ok(()),
     });
 }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
-use starlark_mcp_proxy::seal::{Purpose, Sealer};
+use proxy_base::seal::{Purpose, Sealer};
 
 use super::fuzz;
 

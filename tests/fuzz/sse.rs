@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use starlark_mcp_proxy::wire::sse::{self, Event, Parser};
+use proxy_wire::sse::{self, Event, Parser};
 
 use super::damage::damaged;
 use super::{chunks, fuzz};

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use starlark_mcp_proxy::model::UriTemplate;
+use proxy_model::UriTemplate;
 
 use super::damage::damaged_text;
 use super::fuzz;

@@ -3,8 +3,8 @@ use std::collections::HashSet;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use starlark_mcp_proxy::config::CodeMode;
-use starlark_mcp_proxy::sandbox::{ScriptEvent, WorkerMessage, WorkerMessages, WorkerRequest};
+use proxy_code_mode::sandbox::{ScriptEvent, WorkerMessage, WorkerMessages, WorkerRequest};
+use proxy_config::CodeMode;
 
 use super::damage::damaged;
 use super::{chunks, fuzz};

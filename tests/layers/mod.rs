@@ -1,49 +1,80 @@
-//! The house rules of `src/` that the compiler does not know: which module may use which, who prints, how long a file is.
+//! The house rules that the compiler does not know: circles between files and folders, who prints, how long a file is. Which
+//! crate may use which is Cargo's to know; `crates` keeps the picture of it.
 
 mod circles;
+mod crates;
+mod folders;
+mod imports;
 mod request_way;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// A module uses lower layers only, and modules of one layer do not use each other.
-const LAYERS: [&[&str]; 14] = [
-    &["bounded_regex"],
-    &["address", "backoff", "control", "diagnostic", "foreign_text", "json", "memory", "process", "seal", "watch"],
-    &["fiber", "model"],
-    &["store", "host_io"],
-    &["wire", "script", "config", "typings"],
-    &["bearer", "backend", "cedar", "oauth", "sandbox", "search", "telemetry"],
-    &["builtins"],
-    &["extension", "surface"],
-    &["calls"],
-    &["gateway"],
-    &["server", "author"],
-    &["admin"],
-    &["console"],
-    &["cli"],
-];
 
 const LONGEST_FILE: usize = 500;
 
 struct SourceFile {
     /// Relative to the package, for messages.
     path: String,
-    /// The top-level module it belongs to; empty for `main.rs` and `lib.rs`.
+    /// The crate it belongs to; for the program, the module: `cli`, `admin`, `console`.
     module: String,
+    /// The module path within its crate: `crates/wire/src/http/mod.rs` is `http`.
+    inner: Vec<String>,
     text: String,
+}
+
+impl SourceFile {
+    fn new(path: &str, text: String) -> Self {
+        let parts: Vec<&str> = path.trim_end_matches(".rs").split('/').collect();
+        let (module, inner) = match parts.as_slice() {
+            ["crates", name, "src", inner @ ..] => (*name, inner),
+            ["src", inner @ ..] => (inner.first().copied().unwrap_or_default(), inner),
+            _ => panic!("{path} belongs to no crate"),
+        };
+        let inner = inner.iter().filter(|part| !["mod", "lib", "main"].contains(part));
+        SourceFile {
+            path: path.to_owned(),
+            module: module.to_owned(),
+            inner: inner.map(|part| (*part).to_owned()).collect(),
+            text,
+        }
+    }
+
+    /// The crate, or the program.
+    fn package(&self) -> &str {
+        if self.path.starts_with("crates/") { &self.module } else { "program" }
+    }
+
+    /// Whether it is the front of its folder.
+    fn is_front(&self) -> bool {
+        ["/mod.rs", "/lib.rs", "/main.rs"].iter().any(|name| self.path.ends_with(name))
+    }
+
+    fn is_test(&self) -> bool {
+        self.inner.iter().any(|part| part == "tests" || part.ends_with("_tests"))
+    }
+
+    /// The code without comments and without its unit tests.
+    fn code(&self) -> String {
+        let before_tests = self.text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let lines = before_tests.lines().map(|line| line.split("//").next().unwrap_or_default());
+        lines.collect::<Vec<_>>().join("\n")
+    }
 }
 
 fn sources() -> Vec<SourceFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
     collect(&root.join("src"), &mut paths);
+    for entry in fs::read_dir(root.join("crates")).expect("the folder can be read").flatten() {
+        let folder = entry.path().join("src");
+        if folder.is_dir() {
+            collect(&folder, &mut paths);
+        }
+    }
     paths.sort();
     let files = paths.into_iter().map(|path| {
         let shown = path.strip_prefix(root).expect("it is below the package").display().to_string();
-        let module = shown.split('/').nth(1).unwrap_or_default().trim_end_matches(".rs");
-        let module = if ["main", "lib"].contains(&module) { "" } else { module };
-        SourceFile { module: module.to_owned(), text: fs::read_to_string(&path).expect("it is text"), path: shown }
+        SourceFile::new(&shown, fs::read_to_string(&path).expect("it is text"))
     });
     files.collect()
 }
@@ -57,101 +88,6 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
             paths.push(path);
         }
     }
-}
-
-fn layer(module: &str) -> Option<usize> {
-    LAYERS.iter().position(|layer| layer.contains(&module))
-}
-
-/// The top-level modules a line names by `crate::`, also as the list of `use crate::{...}`.
-fn used(line: &str) -> Vec<String> {
-    let code = line.split("//").next().unwrap_or_default();
-    let mut modules = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
-        // `$crate::` and `some_crate::` are something else.
-        if code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_') {
-            continue;
-        }
-        let rest = &code[at + "crate::".len()..];
-        match rest.strip_prefix('{') {
-            Some(list) => modules.extend(list.split(',').map(first_word)),
-            None => modules.push(first_word(rest)),
-        }
-    }
-    modules.retain(|module| !module.is_empty());
-    modules
-}
-
-fn first_word(text: &str) -> String {
-    text.trim().chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
-}
-
-/// What breaks the rule about layers in one file, as `file:line: ...`.
-fn breaches(file: &SourceFile) -> Vec<String> {
-    let Some(own) = layer(&file.module) else {
-        let free = file.module.is_empty();
-        return if free { Vec::new() } else { vec![format!("{}: `{}` has no layer", file.path, file.module)] };
-    };
-    let mut found = Vec::new();
-    for (number, line) in file.text.lines().enumerate() {
-        for module in used(line).into_iter().filter(|module| *module != file.module) {
-            let problem = match layer(&module) {
-                Some(other) if other < own => continue,
-                Some(other) => format!("`{}` (layer {own}) uses `{module}` (layer {other})", file.module),
-                None => format!("`{module}` has no layer"),
-            };
-            found.push(format!("{}:{}: {problem}", file.path, number + 1));
-        }
-    }
-    found
-}
-
-fn file(path: &str, text: &str) -> SourceFile {
-    let module = path.split('/').nth(1).unwrap_or_default();
-    SourceFile { path: path.to_owned(), module: module.to_owned(), text: text.to_owned() }
-}
-
-#[test]
-fn modules_use_lower_layers_only() {
-    let found: Vec<String> = sources().iter().flat_map(breaches).collect();
-    assert!(found.is_empty(), "\n{}", found.join("\n"));
-}
-
-#[test]
-fn the_layers_are_those_of_the_map_in_lib_rs() {
-    let map = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).expect("it is there");
-    let mut layers: Vec<Vec<&str>> = Vec::new();
-    for line in map.lines() {
-        if line.starts_with("// Layer") {
-            layers.push(Vec::new());
-        } else if let Some(name) = line.strip_prefix("pub mod ") {
-            layers.last_mut().expect("a layer comes first").push(name.trim_end_matches(';'));
-        }
-    }
-    assert_eq!(layers, LAYERS.map(<[&str]>::to_vec));
-}
-
-#[test]
-fn the_document_has_the_same_layers() {
-    let text =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/architecture.md")).expect("it is there");
-    for (number, modules) in LAYERS.iter().enumerate() {
-        let names: Vec<String> = modules.iter().map(|module| format!("`{module}`")).collect();
-        let row = format!("| {number} | {} |", names.join(" "));
-        assert!(text.contains(&row), "docs/architecture.md has no row `{row}`");
-    }
-}
-
-#[test]
-fn a_breach_is_named_with_file_and_line() {
-    let upward = file("src/wire/message.rs", "use crate::json::Raw;\n\nuse crate::server::Server;\n");
-    assert_eq!(breaches(&upward), ["src/wire/message.rs:3: `wire` (layer 4) uses `server` (layer 10)"]);
-    let sideways = file("src/surface/build.rs", "fn f() { crate::extension::load() } // crate::cli\n");
-    assert_eq!(breaches(&sideways), ["src/surface/build.rs:1: `surface` (layer 7) uses `extension` (layer 7)"]);
-    let list = file("src/backend/call.rs", "use crate::{json::Raw, builtins};\npub(crate) fn f() {}\n");
-    assert_eq!(breaches(&list), ["src/backend/call.rs:1: `backend` (layer 5) uses `builtins` (layer 6)"]);
-    let own = file("src/cli/call.rs", "use crate::cli::output;\nuse crate::server::Identity;\n");
-    assert_eq!(breaches(&own), [""; 0]);
 }
 
 /// Lines of code, without comments, that hold one of these words, in files where `allowed` says no.
@@ -173,27 +109,29 @@ fn only_the_command_line_prints() {
     let printing = ["println!", "print!(", "eprint", "stdout()", "stderr()"];
     let found = mentions(&printing, |file| {
         // The streams that the protocol runs on are opened in one place of `wire`.
-        file.module == "cli" || file.path == "src/wire/stdio.rs"
+        file.module == "cli" || file.path == "crates/wire/src/stdio.rs"
     });
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
 #[test]
 fn only_the_script_side_names_the_starlark_crate() {
-    let allowed = ["script", "builtins", "extension", "sandbox", "author"];
-    let found = mentions(&["starlark::"], |file| allowed.contains(&file.module.as_str()));
+    let allowed = ["script", "builtins", "code-mode", "author"];
+    let found = mentions(&["starlark::"], |file| {
+        allowed.contains(&file.module.as_str()) || file.path.starts_with("crates/engine/src/extension/")
+    });
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
 #[test]
 fn only_the_edges_name_transports() {
-    let edges = ["wire", "backend", "host_io", "cli", "config", "server"];
+    let edges = ["wire", "mcp-client", "host-io", "cli", "config", "server"];
     let found = mentions(&["reqwest::", "hyper::", "StdioTransport", "HttpTransport"], |file| {
         edges.contains(&file.module.as_str())
     });
     assert!(found.is_empty(), "\n{}", found.join("\n"));
     let libraries =
-        mentions(&["reqwest::", "hyper::"], |file| ["wire", "backend", "host_io"].contains(&file.module.as_str()));
+        mentions(&["reqwest::", "hyper::"], |file| ["wire", "mcp-client", "host-io"].contains(&file.module.as_str()));
     assert!(libraries.is_empty(), "\n{}", libraries.join("\n"));
 }
 

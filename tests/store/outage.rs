@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use starlark_mcp_proxy::model::{Owner, Principal};
-use starlark_mcp_proxy::store::{Limit, Space, Store, StoreError};
+use proxy_model::{Owner, Principal};
+use proxy_store::{Limit, Space, Store, StoreError};
 
 use crate::support::patience::PATIENCE;
 use crate::support::redis::Redis;

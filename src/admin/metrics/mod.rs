@@ -11,10 +11,10 @@ use prometheus_client::registry::Registry;
 
 use self::series::{Labels, counters, error_label, histograms, label, numbers};
 use super::health::Health;
-use crate::gateway::{DefinitionTokens, Gateway, ServerGauges};
-use crate::sandbox::Workers;
-use crate::server::Server;
-use crate::telemetry::Telemetry;
+use proxy_code_mode::sandbox::Workers;
+use proxy_engine::gateway::{DefinitionTokens, Gateway, ServerGauges};
+use proxy_server::Server;
+use proxy_telemetry::Telemetry;
 
 /// The media type of [`Metrics::text`].
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -83,7 +83,7 @@ impl Collector for Metrics {
         numbers(&mut encoder, "proxy_reload_failed", "Whether the files on disk could not be used", &single(failed))?;
         let ready = u64::from(self.health.is_ready());
         numbers(&mut encoder, "proxy_ready", "Whether the proxy takes work", &single(ready))?;
-        let build = [(vec![label("version", env!("CARGO_PKG_VERSION"))], 1)];
+        let build = [(vec![label("version", proxy_base::VERSION)], 1)];
         numbers(&mut encoder, "proxy_build_info", "The version of the proxy", &build)
     }
 }

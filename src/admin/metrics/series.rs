@@ -7,7 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
-use crate::telemetry::HistogramSnapshot;
+use proxy_telemetry::HistogramSnapshot;
 
 pub(super) type Labels = Vec<(&'static str, String)>;
 

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::call_summary::{CallSummary, ServerCallSummary, milliseconds};
 use super::kept_call::{KeptCall, KeptText, MARGIN, MAX_SHOWN};
-use crate::builtins::{redacted_json, redacted_text};
-use crate::json::{Raw, valid};
-use crate::model::{RecordedEvent, RecordedEventKind};
+use proxy_builtins::{redacted_json, redacted_text};
+use proxy_json::{Raw, valid};
+use proxy_model::{RecordedEvent, RecordedEventKind};
 
 /// The body of `GET /calls/ID`.
 #[derive(Debug, Serialize, Deserialize)]

@@ -63,8 +63,8 @@ mod tests {
     use super::*;
     use crate::admin::recorded_calls::call_details::CallDetails;
     use crate::admin::recorded_calls::kept_call::MAX_SHOWN;
-    use crate::json::{Raw, raw};
-    use crate::model::{CallOutcome, CallRecord, Principal, ServerCallRecord};
+    use proxy_json::{Raw, raw};
+    use proxy_model::{CallOutcome, CallRecord, Principal, ServerCallRecord};
 
     fn record(id: &str, result: Raw) -> CallRecord {
         CallRecord {

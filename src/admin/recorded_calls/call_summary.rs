@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::builtins::redacted_text;
-use crate::model::{CallOutcome, CallRecord, ServerCallRecord};
+use proxy_builtins::redacted_text;
+use proxy_model::{CallOutcome, CallRecord, ServerCallRecord};
 
 /// The maximum length of a text that a client, a server or a script chooses, in characters.
 const MAX_TEXT: usize = 1000;
@@ -76,7 +76,7 @@ pub struct ServerCallSummary {
 impl CallSummary {
     pub(super) fn of(record: &CallRecord) -> Self {
         let item = record.item.as_ref();
-        let size = |text: Option<&crate::json::Raw>| text.map_or(0, |text| text.get().len());
+        let size = |text: Option<&proxy_json::Raw>| text.map_or(0, |text| text.get().len());
         CallSummary {
             id: record.id.clone(),
             at: time(record.began),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::call_details::EventDetails;
 use super::call_summary::{CallSummary, MAX_SERVER_CALLS, ServerCallSummary};
-use crate::json::Raw;
-use crate::model::CallRecord;
+use proxy_json::Raw;
+use proxy_model::CallRecord;
 
 /// The maximum size of a text that is shown. Longer ones are cut.
 pub(super) const MAX_SHOWN: usize = 64 << 10;

@@ -9,8 +9,8 @@ use tokio::sync::broadcast;
 use super::call_ring::{CallRing, FindError};
 use super::call_summary::CallSummary;
 use super::kept_call::KeptCall;
-use crate::model::{CallReader, CallRecord};
-use crate::telemetry::{CallReaderGuard, Telemetry};
+use proxy_model::{CallReader, CallRecord};
+use proxy_telemetry::{CallReaderGuard, Telemetry};
 
 /// How many calls wait for a follower that reads slowly.
 const MAX_WAITING: usize = 256;

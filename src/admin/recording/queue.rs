@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::model::{CallReader, CallRecord};
+use proxy_model::{CallReader, CallRecord};
 
 /// How much waits for a reader that is slow, in bytes of what was sent. A single larger call still fits.
 const MAX_BYTES: usize = 32 << 20;
@@ -85,7 +85,7 @@ fn size(record: &CallRecord) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::raw;
+    use proxy_json::raw;
 
     fn record(bytes: usize) -> Arc<CallRecord> {
         Arc::new(CallRecord { params: Some(raw(&"x".repeat(bytes))), ..CallRecord::example() })

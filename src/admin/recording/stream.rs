@@ -6,11 +6,11 @@ use std::time::SystemTime;
 use tokio::sync::mpsc;
 
 use super::queue::{QueuedCall, RecordQueue};
-use crate::author::backtest::{CallLine, CatalogLine, RecordingLine, StartLine};
-use crate::gateway::Gateway;
-use crate::model::CallReader;
-use crate::wire::outbound::OutboundMessage;
-use crate::wire::sse;
+use proxy_author::backtest::{CallLine, CatalogLine, RecordingLine, StartLine};
+use proxy_engine::gateway::Gateway;
+use proxy_model::CallReader;
+use proxy_wire::outbound::OutboundMessage;
+use proxy_wire::sse;
 
 /// What the servers offer now, and the digest of the script.
 pub(in crate::admin) fn catalog_now(gateway: &Gateway) -> CatalogLine {

@@ -9,9 +9,9 @@ use serde_json::json;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, table};
-use crate::diagnostic::Diagnostic;
-use crate::model::Secret;
-use crate::telemetry::audit::{AuditKey, VerifiedLog, verify};
+use proxy_base::diagnostic::Diagnostic;
+use proxy_model::Secret;
+use proxy_telemetry::audit::{AuditKey, VerifiedLog, verify};
 
 /// The key, if no config has it.
 const KEY_VARIABLE: &str = "PROXY_AUDIT_KEY";
@@ -108,7 +108,7 @@ fn key(config: &[PathBuf]) -> Result<Option<AuditKey>, CommandFailure> {
         return Ok(None);
     };
     // Its variables may not be set here; the hashes can be checked without it.
-    let loaded = crate::config::load(&file, &|name: &str| std::env::var(name).ok()).ok();
+    let loaded = proxy_config::load(&file, &|name: &str| std::env::var(name).ok()).ok();
     let key = loaded.and_then(|(config, _)| config.audit).and_then(|audit| audit.key);
     Ok(key.map(|key| AuditKey::new(&key)))
 }

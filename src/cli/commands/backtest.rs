@@ -9,14 +9,14 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::author::backtest::{BacktestDifference, BacktestReport, RecordingError, RecordingFile, backtest};
-use crate::cedar::Policies;
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging::{full_time, short_time};
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, spinner};
-use crate::diagnostic::Diagnostic;
-use crate::gateway;
+use proxy_author::backtest::{BacktestDifference, BacktestReport, RecordingError, RecordingFile, backtest};
+use proxy_base::diagnostic::Diagnostic;
+use proxy_engine::gateway;
+use proxy_identity::cedar::Policies;
 
 /// How many places of refusals the summary names.
 const MAX_PLACES: usize = 3;

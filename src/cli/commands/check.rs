@@ -7,21 +7,21 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::explain::outcome;
-use crate::author::check::{CheckReport, Item, scripts};
-use crate::author::lint::{self, Role};
-use crate::author::published::{PublishedChanges, PublishedFile};
-use crate::bearer::unreachable_issuers;
 use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, Query, UserArgs};
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{output, table};
-use crate::diagnostic::{Diagnostic, Severity};
-use crate::extension;
-use crate::gateway::{self, Offline};
-use crate::host_io::HostIo;
-use crate::model::{ItemKind, Snapshot};
-use crate::script::{self, Limits};
-use crate::surface::{Became, ItemHistory, Surface};
+use proxy_author::check::{CheckReport, Item, scripts};
+use proxy_author::lint::{self, Role};
+use proxy_author::published::{PublishedChanges, PublishedFile};
+use proxy_base::diagnostic::{Diagnostic, Severity};
+use proxy_engine::extension;
+use proxy_engine::gateway::{self, Offline};
+use proxy_engine::surface::{Became, ItemHistory, Surface};
+use proxy_host_io::HostIo;
+use proxy_identity::bearer::unreachable_issuers;
+use proxy_model::{ItemKind, Snapshot};
+use proxy_script::{self as script, Limits};
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {

@@ -10,8 +10,8 @@ use super::instance;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup};
 use crate::console::{CODE_LIFETIME, Console, ConsoleError, ConsoleEvent};
-use crate::control::Instance;
-use crate::diagnostic::Diagnostic;
+use proxy_base::control::Instance;
+use proxy_base::diagnostic::Diagnostic;
 
 #[derive(Debug, Args)]
 pub(crate) struct ConsoleArgs {

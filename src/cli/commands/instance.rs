@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, query, setup};
-use crate::control::{Instance, instances};
-use crate::diagnostic::Diagnostic;
+use proxy_base::control::{Instance, instances};
+use proxy_base::diagnostic::Diagnostic;
 
 /// All running proxies of this user, or the one with this process id. Fails if there is none.
 pub(super) fn all(pid: Option<u32>) -> Result<Vec<Instance>, CommandFailure> {

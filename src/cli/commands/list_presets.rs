@@ -3,9 +3,9 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::builtins::presets::{LIBRARIES, PRESETS};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, table};
+use proxy_builtins::presets::{LIBRARIES, PRESETS};
 
 #[derive(Debug, Args)]
 pub(crate) struct ListPresetsArgs {

@@ -10,7 +10,7 @@ use super::instance;
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging::{full_time, short_time};
 use crate::cli::{output, query};
-use crate::diagnostic::Diagnostic;
+use proxy_base::diagnostic::Diagnostic;
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {

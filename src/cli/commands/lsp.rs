@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::author::lsp::{self, LspEnd, Workspace};
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup;
+use proxy_author::lsp::{self, LspEnd, Workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct LspArgs {

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::instance;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, query};
-use crate::control::Instance;
-use crate::diagnostic::{Diagnostic, nearest};
+use proxy_base::control::Instance;
+use proxy_base::diagnostic::{Diagnostic, nearest};
 
 #[derive(Debug, Args)]
 pub(crate) struct RestartArgs {

@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use crate::builtins::presets;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
+use proxy_builtins::presets;
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowPresetArgs {

@@ -7,10 +7,10 @@ use super::instance;
 use crate::cli::age::age;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, query, table};
-use crate::control::Instance;
-use crate::diagnostic::Diagnostic;
-use crate::foreign_text::visible;
-use crate::sandbox::JAIL_HINT;
+use proxy_base::control::Instance;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_base::foreign_text::visible;
+use proxy_code_mode::sandbox::JAIL_HINT;
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::author::testing::{self, TestOptions, TestReport, TestResult};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, table};
-use crate::config::{self, Config, SessionScript};
-use crate::diagnostic::Diagnostic;
-use crate::foreign_text::visible;
-use crate::host_io::HostIo;
+use proxy_author::testing::{self, TestOptions, TestReport, TestResult};
+use proxy_base::diagnostic::Diagnostic;
+use proxy_base::foreign_text::visible;
+use proxy_config::{self as config, Config, SessionScript};
+use proxy_host_io::HostIo;
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {

@@ -7,7 +7,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::levels::{DefaultLevels, Levels};
 use crate::cli::failure::CommandFailure;
-use crate::diagnostic::nearest;
+use proxy_base::diagnostic::nearest;
 
 const HEADING: &str = "Output";
 

@@ -80,7 +80,8 @@ impl Levels {
 }
 
 fn is_own(target: &str) -> bool {
-    target.starts_with(env!("CARGO_CRATE_NAME")) || [REQUEST, LOG, SERVER_STATE, MESSAGE].contains(&target)
+    let is_crate = target.starts_with("proxy_") || target.starts_with(env!("CARGO_CRATE_NAME"));
+    is_crate || [REQUEST, LOG, SERVER_STATE, MESSAGE].contains(&target)
 }
 
 pub(super) fn set(levels: Levels) {

@@ -22,11 +22,11 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use super::failure::CommandFailure;
 use super::output;
-use crate::config::Config;
-use crate::diagnostic::Diagnostic;
 pub(super) use args::{LogArgs, LogFormat};
 use layer::LogLayer;
 pub(super) use levels::DefaultLevels;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_config::Config;
 use queue::LineQueue;
 pub(super) use queue::LogWriter;
 use render::LineStyle;

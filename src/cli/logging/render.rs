@@ -11,7 +11,7 @@ use tracing::Level;
 use super::entry::{Entry, EntryLevel, Source};
 use super::secrets;
 use crate::cli::output::one_line;
-use crate::foreign_text::visible;
+use proxy_base::foreign_text::visible;
 
 /// What a continued line of a message begins with. The first line of an entry begins with a time, so that no text in an
 /// entry can pass for another entry.

@@ -7,7 +7,7 @@ use std::sync::{LazyLock, OnceLock};
 use arc_swap::ArcSwap;
 use regex::{Captures, Regex};
 
-use crate::config::{AuthConfig, Config, StoreAddress, TransportConfig};
+use proxy_config::{AuthConfig, Config, StoreAddress, TransportConfig};
 
 /// Values shorter than this are not hidden by their text: they are words that appear anywhere.
 const MIN_LENGTH: usize = 6;

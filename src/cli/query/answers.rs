@@ -11,10 +11,10 @@ use super::said_before::SaidBefore;
 use crate::admin::{FindRequest, FoundTool, Operator, SurfaceReport, UseError, find, searchable};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, terminal};
-use crate::config::CodeMode;
-use crate::diagnostic::Diagnostic;
-use crate::json::{Raw, raw};
-use crate::model::{ItemKind, problem};
+use proxy_base::diagnostic::Diagnostic;
+use proxy_config::CodeMode;
+use proxy_json::{Raw, raw};
+use proxy_model::{ItemKind, problem};
 
 /// Who answers.
 pub(in crate::cli) enum Answers {

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use super::{ActingUser, Query};
 use crate::admin::Operator;
-use crate::backend::{Peer, StartPolicy};
-use crate::builtins::Handler;
 use crate::cli::age::ago;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, LoadedConfig};
 use crate::cli::{output, spinner, terminal};
-use crate::config::Config;
-use crate::diagnostic::Diagnostic;
-use crate::gateway::{Gateway, GatewayOptions, SurfaceHandle};
-use crate::model::{BackendView, CallSource, ClientProfile, ItemKind, ItemRef, Status, SurfaceKey};
-use crate::sandbox::Workers;
-use crate::surface::Surface;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_builtins::Handler;
+use proxy_code_mode::sandbox::Workers;
+use proxy_config::Config;
+use proxy_engine::gateway::{Gateway, GatewayOptions, SurfaceHandle};
+use proxy_engine::surface::Surface;
+use proxy_mcp_client::{Peer, StartPolicy};
+use proxy_model::{BackendView, CallSource, ClientProfile, ItemKind, ItemRef, Status, SurfaceKey};
 
 /// Runs `work` with all servers of a config and with the surface of a client on stdio, or of this user.
 pub(in crate::cli) fn with_loaded<T>(

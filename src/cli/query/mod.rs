@@ -17,10 +17,10 @@ use super::failure::CommandFailure;
 use super::setup::{self, LoadedConfig, SourceArgs};
 use super::{output, spinner};
 use crate::admin::SurfaceReport;
-use crate::backend::StartPolicy;
-use crate::diagnostic::Diagnostic;
-use crate::gateway::Gateway;
-use crate::model::ItemKind;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_engine::gateway::Gateway;
+use proxy_mcp_client::StartPolicy;
+use proxy_model::ItemKind;
 
 pub(super) use answers::{Answers, report_missing};
 pub(super) use local::with_loaded;

@@ -12,14 +12,14 @@ use crate::admin::{
     CallEvent, CallRequest, ExecRequest, FindRequest, FoundTool, ServerCallOutcome, ServerCallRequest, SurfaceReport,
     UseError,
 };
-use crate::backend::{CallError, Peer, Question, StartPolicy};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{setup, terminal};
-use crate::control::{Instance, instances};
-use crate::gateway::script_source;
-use crate::json::Raw;
-use crate::model::{ItemKind, NamedUser};
-use crate::wire::http::{EventStream, HttpAnswer, HttpError, SocketClient};
+use proxy_base::control::{Instance, instances};
+use proxy_engine::gateway::script_source;
+use proxy_json::Raw;
+use proxy_mcp_client::{CallError, Peer, Question, StartPolicy};
+use proxy_model::{ItemKind, NamedUser};
+use proxy_wire::http::{EventStream, HttpAnswer, HttpError, SocketClient};
 
 /// The maximum size of an answer or an event.
 const MAX_BYTES: usize = 256 << 20;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::cli::setup;
-use crate::process::atomic_file;
+use proxy_base::process::atomic_file;
 
 /// What separates the reason of a failure from what the server wrote last.
 const LAST_WORDS: &str = "; it last said:";
@@ -32,7 +32,7 @@ impl SaidBefore {
     pub(super) fn shown(&mut self, source: &str, server: &str, error: &str) -> String {
         let Some((reason, _)) = error.split_once(LAST_WORDS) else { return error.to_owned() };
         let key = format!("{source}\0{server}");
-        let digest = crate::json::digest(&serde_json::Value::from(error));
+        let digest = proxy_json::digest(&serde_json::Value::from(error));
         if self.digests.get(&key) == Some(&digest) {
             return format!("{reason} (`proxy list-servers` shows what it last said)");
         }

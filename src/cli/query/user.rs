@@ -3,12 +3,12 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::bearer::named_user;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup;
-use crate::config::Config;
-use crate::model::{NamedUser, Principal};
-use crate::server::Authenticator;
+use proxy_config::Config;
+use proxy_identity::bearer::named_user;
+use proxy_model::{NamedUser, Principal};
+use proxy_server::Authenticator;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct UserArgs {

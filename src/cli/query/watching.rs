@@ -8,9 +8,9 @@ use super::running::RunningProxy;
 use crate::admin::{CallDetails, CallSummary, LiveEvent};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{setup, spinner};
-use crate::control::Instance;
-use crate::diagnostic::Diagnostic;
-use crate::wire::http::{HttpAnswer, HttpError};
+use proxy_base::control::Instance;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_wire::http::{HttpAnswer, HttpError};
 
 /// Whether calls are being recorded, and those that were, oldest first. Blocking.
 pub(in crate::cli) fn calls(instance: &Instance) -> Result<(bool, Vec<CallSummary>), CommandFailure> {

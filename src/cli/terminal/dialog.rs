@@ -4,8 +4,8 @@ use std::io::{BufRead, Write};
 
 use serde_json::{Map, Value, json};
 
-use crate::foreign_text::visible;
-use crate::json::Schema;
+use proxy_base::foreign_text::visible;
+use proxy_json::Schema;
 
 pub(super) struct Dialog<R, W> {
     pub(super) input: R,

@@ -14,14 +14,14 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::EmbeddingProgress;
-use crate::backend::{Peer, Question, SoleClient};
 use crate::cli::output;
-use crate::json::{Raw, RawRef, raw};
-use crate::model::{Abilities, ClientProfile, Era, Owner, PersonKey};
-use crate::wire::{LoggingLevel, RpcError};
 use dialog::Dialog;
 pub(super) use line_prompt::asked;
 use progress::ProgressLine;
+use proxy_json::{Raw, RawRef, raw};
+use proxy_mcp_client::{Peer, Question, SoleClient};
+use proxy_model::{Abilities, ClientProfile, Era, Owner, PersonKey};
+use proxy_wire::{LoggingLevel, RpcError};
 
 /// The user at the terminal as the only client. Servers list for this client whatever can be asked now.
 pub(super) fn client() -> SoleClient {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
 
 use crate::cli::{output, table};
-use crate::json::RawRef;
+use proxy_json::RawRef;
 
 /// The maximum length of a message, so that it stays on one line.
 const MAX_MESSAGE: usize = 60;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::cli::query::{self, Query, QueryArgs};
-use crate::diagnostic::Diagnostic;
-use crate::foreign_text::visible;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_base::foreign_text::visible;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {

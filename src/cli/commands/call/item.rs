@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::admin::SurfaceReport;
 use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, Answers, Query, QueryArgs};
-use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::{Definition, ItemKind, problem};
+use proxy_base::diagnostic::{Diagnostic, nearest};
+use proxy_model::{Definition, ItemKind, problem};
 
 #[derive(Debug, Args)]
 pub(crate) struct ItemOptions {
@@ -30,7 +30,7 @@ impl ItemOptions {
         params: impl FnOnce(&Definition) -> Result<Value, CommandFailure>,
     ) -> Result<Value, CommandFailure> {
         let timeout = match &self.timeout {
-            Some(text) => Some(crate::config::duration(text).ok_or_else(|| {
+            Some(text) => Some(proxy_config::duration(text).ok_or_else(|| {
                 CommandFailure::usage(format!("invalid duration `{text}`: write it as 10s, 500ms or 2m"))
             })?),
             None => None,

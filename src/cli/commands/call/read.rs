@@ -7,7 +7,7 @@ use super::item::ItemOptions;
 use super::show;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
-use crate::model::ItemKind;
+use proxy_model::ItemKind;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReadArgs {

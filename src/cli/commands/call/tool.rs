@@ -8,8 +8,8 @@ use super::item::ItemOptions;
 use super::show;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
-use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::ItemKind;
+use proxy_base::diagnostic::{Diagnostic, nearest};
+use proxy_model::ItemKind;
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {

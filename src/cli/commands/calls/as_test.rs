@@ -2,7 +2,7 @@
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, query};
-use crate::control::Instance;
+use proxy_base::control::Instance;
 
 pub(super) fn run(running: &Instance, id: &str, show_secrets: bool) -> Result<(), CommandFailure> {
     output::text(&query::call_as_test(running, id, show_secrets)?);

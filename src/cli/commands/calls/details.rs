@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::line::{milliseconds, refusal, what};
 use crate::admin::{CallDetails, EventDetails, ShownText};
 use crate::cli::output;
-use crate::foreign_text::visible;
+use proxy_base::foreign_text::visible;
 
 pub(super) fn print(details: &CallDetails) {
     let call = &details.call;

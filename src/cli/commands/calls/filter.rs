@@ -3,7 +3,7 @@
 use glob::Pattern;
 
 use crate::admin::CallSummary;
-use crate::diagnostic::nearest;
+use proxy_base::diagnostic::nearest;
 
 const KEYS: [&str; 8] = ["server", "name", "tool", "user", "client", "method", "outcome", "ms"];
 

@@ -15,9 +15,9 @@ use super::instance;
 use crate::admin::{CallSummary, LiveEvent};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, query};
-use crate::control::Instance;
-use crate::foreign_text::json_visible;
 use filter::CallFilter;
+use proxy_base::control::Instance;
+use proxy_base::foreign_text::json_visible;
 
 #[derive(Debug, Args)]
 pub(crate) struct CallsArgs {

@@ -5,12 +5,12 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::author::backtest::RecordingLine;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::asked;
 use crate::cli::{output, query, table};
-use crate::control::Instance;
-use crate::diagnostic::Diagnostic;
+use proxy_author::backtest::RecordingLine;
+use proxy_base::control::Instance;
+use proxy_base::diagnostic::Diagnostic;
 
 /// What has been written.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction, Command, FromArgMatches};
 
 use super::values::{Candidate, NameKind};
 use crate::cli::setup::SourceArgs;
-use crate::model::ItemKind;
+use proxy_model::ItemKind;
 
 /// The words up to the cursor. The last one is being typed and may be empty.
 #[derive(Debug, PartialEq)]

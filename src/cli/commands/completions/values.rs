@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use crate::builtins::presets::PRESETS;
 use crate::cli::commands::explain::outcome;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::table;
-use crate::foreign_text::visible;
-use crate::gateway::Offline;
-use crate::model::{BackendKind, ItemKind};
-use crate::surface::{ItemHistory, histories};
+use proxy_base::foreign_text::visible;
+use proxy_builtins::presets::PRESETS;
+use proxy_engine::gateway::Offline;
+use proxy_engine::surface::{ItemHistory, histories};
+use proxy_model::{BackendKind, ItemKind};
 
 /// The length of a description, in characters.
 const DESCRIPTION: usize = 80;
@@ -107,7 +107,7 @@ fn argument(name: &str, schema: &Value) -> Vec<Candidate> {
 
 fn items(kind: ItemKind, source: &SourceArgs) -> Result<Vec<Candidate>, CommandFailure> {
     let surface = offline(source)?.build().map_err(|error| CommandFailure::from(&error))?;
-    let described = |member: &str, entry: &crate::surface::PublishedItem| entry.definition.text(member);
+    let described = |member: &str, entry: &proxy_engine::surface::PublishedItem| entry.definition.text(member);
     Ok(surface
         .entries(kind)
         .map(|entry| {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
-use crate::config;
+use proxy_config as config;
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigSchemaArgs {}

@@ -8,10 +8,10 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, ActingUser, Query, QueryArgs};
 use crate::cli::setup::{self, LoadedConfig};
 use crate::cli::{output, table};
-use crate::diagnostic::{Diagnostic, nearest};
-use crate::gateway::Offline;
-use crate::model::{ItemKind, Snapshot, Status, UriTemplate, problem};
-use crate::surface::{ItemHistory, histories};
+use proxy_base::diagnostic::{Diagnostic, nearest};
+use proxy_engine::gateway::Offline;
+use proxy_engine::surface::{ItemHistory, histories};
+use proxy_model::{ItemKind, Snapshot, Status, UriTemplate, problem};
 
 pub(super) use words::outcome;
 

@@ -1,8 +1,8 @@
 //! The history of an item in words.
 
 use crate::cli::output::one_line;
-use crate::script::CallSite;
-use crate::surface::{Became, ItemHistory, MemberEdit};
+use proxy_engine::surface::{Became, ItemHistory, MemberEdit};
+use proxy_script::CallSite;
 
 /// What became of an item, in a few words: `wrapped as say (changed: description)`.
 pub(in crate::cli::commands) fn outcome(item: &ItemHistory) -> String {

@@ -12,8 +12,8 @@ use super::inspect::list_servers::{self, ListServersArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::cli::terminal::asked;
-use crate::config::{self, import};
-use crate::diagnostic::Diagnostic;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_config::{self as config, import};
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, table};
-use crate::config::import::{self, CLIENTS, ClientFile, ImportClient, Surroundings};
-use crate::diagnostic::Diagnostic;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_config::import::{self, CLIENTS, ClientFile, ImportClient, Surroundings};
 
 pub(super) fn surroundings() -> Result<Surroundings, CommandFailure> {
     Ok(Surroundings {

@@ -9,7 +9,7 @@ use crate::admin::FindRequest;
 use crate::cli::failure::CommandFailure;
 use crate::cli::query::Answers;
 use crate::cli::table;
-use crate::diagnostic::Diagnostic;
+use proxy_base::diagnostic::Diagnostic;
 
 /// How many results of a query are looked at.
 const DEPTH: usize = 10;

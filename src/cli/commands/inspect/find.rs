@@ -10,7 +10,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, Query, QueryArgs};
 use crate::cli::setup::LoadedConfig;
 use crate::cli::{output, table};
-use crate::diagnostic::Diagnostic;
+use proxy_base::diagnostic::Diagnostic;
 
 #[derive(Debug, Args)]
 pub(crate) struct FindArgs {

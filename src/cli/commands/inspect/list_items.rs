@@ -7,9 +7,9 @@ use crate::admin::{ReportedItem, SurfaceReport};
 use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, QueryArgs};
 use crate::cli::{output, table};
-use crate::diagnostic::{Diagnostic, nearest};
-use crate::json::Raw;
-use crate::model::ItemKind;
+use proxy_base::diagnostic::{Diagnostic, nearest};
+use proxy_json::Raw;
+use proxy_model::ItemKind;
 
 #[derive(Debug, Args)]
 pub(crate) struct ItemListArgs {

@@ -9,7 +9,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, ServerArgs};
 use crate::cli::setup::SourceArgs;
 use crate::cli::{age, output, table};
-use crate::model::error_line;
+use proxy_model::error_line;
 
 #[derive(Debug, Args)]
 pub(crate) struct ListServersArgs {

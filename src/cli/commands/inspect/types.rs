@@ -5,11 +5,11 @@ use clap::{Args, ValueEnum};
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::cli::query::{self, QueryArgs};
-use crate::diagnostic::Diagnostic;
-use crate::foreign_text::visible;
-use crate::model::{Definition, ItemKind};
-use crate::typings::{self, ClientTool, HeaderArgument};
-use crate::wire::params::marked;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_base::foreign_text::visible;
+use proxy_code_mode::typings::{self, ClientTool, HeaderArgument};
+use proxy_model::{Definition, ItemKind};
+use proxy_wire::params::marked;
 
 #[derive(Debug, Args)]
 pub(crate) struct TypesArgs {

@@ -12,10 +12,10 @@ use crate::cli::age::age;
 use crate::cli::commands::browser::Browser;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, spinner};
-use crate::config::{AuthConfig, ServerConfig, duration, is_scope};
-use crate::control::instances;
-use crate::diagnostic::Diagnostic;
-use crate::oauth::{Challenge, LogInError, LogInReport, LogInRequest, LogInState, LogIns, PendingLogIn};
+use proxy_base::control::instances;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_config::{AuthConfig, ServerConfig, duration, is_scope};
+use proxy_identity::oauth::{Challenge, LogInError, LogInReport, LogInRequest, LogInState, LogIns, PendingLogIn};
 
 /// As long as a log-in may take at all.
 const MAX_WAIT: Duration = Duration::from_secs(10 * 60);

@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::source::LogInSource;
-use crate::backend::{Cache, idle_view};
 use crate::cli::age::{age, ago};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, table};
-use crate::config::{ServerConfig, TransportConfig};
-use crate::model::BackendView;
-use crate::oauth::{LogInDescription, LogInError, LogInKind, LogInState};
+use proxy_config::{ServerConfig, TransportConfig};
+use proxy_identity::oauth::{LogInDescription, LogInError, LogInKind, LogInState};
+use proxy_mcp_client::{Cache, idle_view};
+use proxy_model::BackendView;
 
 const HEADER: [&str; 9] = ["SERVER", "STATUS", "TYPE", "ISSUER", "CLIENT ID", "SCOPES", "EXPIRES", "RENEWED", "TO DO"];
 

@@ -3,9 +3,9 @@
 use super::{LogoutArgs, failure, say, source};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, spinner};
-use crate::control::instances;
-use crate::diagnostic::Diagnostic;
-use crate::oauth::LogOutReport;
+use proxy_base::control::instances;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_identity::oauth::LogOutReport;
 
 pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
     let name = &args.server;

@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::backend::Cache;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup};
-use crate::config::{Config, ServerConfig};
-use crate::diagnostic::Diagnostic;
-use crate::oauth::{CredentialStorage, LogInError, LogIns};
+use proxy_base::diagnostic::Diagnostic;
+use proxy_config::{Config, ServerConfig};
+use proxy_identity::oauth::{CredentialStorage, LogInError, LogIns};
+use proxy_mcp_client::Cache;
 use source::LogInSource;
 
 #[derive(Debug, Args)]

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::backend::{Audience, Backend, Cache, CredentialsSource, Environment, StartPolicy, StartSlots, start};
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup;
-use crate::config::ServerConfig;
-use crate::model::{Credentials, Status};
-use crate::oauth::{Challenge, LogIns};
-use crate::wire::http::HttpPool;
+use proxy_config::ServerConfig;
+use proxy_identity::oauth::{Challenge, LogIns};
+use proxy_mcp_client::{Audience, Backend, Cache, CredentialsSource, Environment, StartPolicy, StartSlots, start};
+use proxy_model::{Credentials, Status};
+use proxy_wire::http::HttpPool;
 
 /// What a server wants of somebody without a log-in.
 pub(super) enum Demand {

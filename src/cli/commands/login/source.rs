@@ -6,8 +6,8 @@ use clap::Args;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{LoadedConfig, SourceArgs};
-use crate::config::{AuthConfig, Config, ServerConfig, TransportConfig};
-use crate::diagnostic::{Diagnostic, nearest};
+use proxy_base::diagnostic::{Diagnostic, nearest};
+use proxy_config::{AuthConfig, Config, ServerConfig, TransportConfig};
 
 /// Options that select the servers. A log-in has nothing to do with scripts and extensions.
 #[derive(Debug, Args)]

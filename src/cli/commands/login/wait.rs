@@ -11,7 +11,7 @@ use super::redirect::Redirect;
 use crate::cli::commands::browser::Browser;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
-use crate::diagnostic::Diagnostic;
+use proxy_base::diagnostic::Diagnostic;
 
 /// How the answer arrived.
 pub(super) enum LogInAnswer {

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::test;
-use crate::author::lint::Role;
-use crate::builtins::is_plain_name;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
-use crate::diagnostic::Diagnostic;
-use crate::script::Source;
+use proxy_author::lint::Role;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_builtins::is_plain_name;
+use proxy_script::Source;
 use templates::{Template, filled};
 
 #[derive(Debug, Args)]

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::author::prompt::{PromptOutput, PromptUi, StatementBuffer};
 use crate::cli::output;
+use proxy_author::prompt::{PromptOutput, PromptUi, StatementBuffer};
 
 #[derive(Default)]
 pub(super) struct PipedInput {

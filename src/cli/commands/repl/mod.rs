@@ -7,13 +7,13 @@ mod terminal;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use crate::author::prompt::{Interrupt, PromptContext, run_prompt};
 use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, ActingUser, Query, UserArgs};
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{output, spinner};
-use crate::gateway::{self, Gateway};
 use clap::Args;
+use proxy_author::prompt::{Interrupt, PromptContext, run_prompt};
+use proxy_engine::gateway::{self, Gateway};
 use running_server::RunningServer;
 use tokio::signal::unix::{SignalKind, signal};
 

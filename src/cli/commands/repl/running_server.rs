@@ -6,12 +6,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use crate::admin::{ServerCallRequest, SurfaceReport};
-use crate::backend::{
+use crate::cli::query::RunningProxy;
+use proxy_config::{Config, ServerConfig};
+use proxy_mcp_client::{
     Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend, idle_view,
 };
-use crate::cli::query::RunningProxy;
-use crate::config::{Config, ServerConfig};
-use crate::model::{BackendView, ClientProfile, ItemKind, Lists, Status};
+use proxy_model::{BackendView, ClientProfile, ItemKind, Lists, Status};
 
 pub(super) struct RunningServer {
     view: Arc<BackendView>,
@@ -65,7 +65,7 @@ impl Backend for RunningServer {
     }
 
     fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
-        crate::fiber::wait(self.call(call), runtime)
+        proxy_fiber::wait(self.call(call), runtime)
     }
 
     fn is_in_process(&self) -> bool {

@@ -13,12 +13,12 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{Config, Context, Editor, Helper};
 
-use crate::author::prompt::{PromptOutput, PromptUi, StatementBuffer, completions};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup};
-use crate::diagnostic::Diagnostic;
-use crate::foreign_text::visible;
-use crate::gateway::Gateway;
+use proxy_author::prompt::{PromptOutput, PromptUi, StatementBuffer, completions};
+use proxy_base::diagnostic::Diagnostic;
+use proxy_base::foreign_text::visible;
+use proxy_engine::gateway::Gateway;
 
 const HISTORY_SIZE: usize = 1000;
 

@@ -9,11 +9,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::admin::{ControlApi, Health};
 use crate::cli::{server_log, setup};
-use crate::config::Config;
-use crate::control::ControlSocket;
-use crate::gateway::Gateway;
-use crate::model::Principal;
-use crate::server::Server;
+use proxy_base::control::ControlSocket;
+use proxy_config::Config;
+use proxy_engine::gateway::Gateway;
+use proxy_model::Principal;
+use proxy_server::Server;
 
 /// How long the last answers may take to reach those who wait for them.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

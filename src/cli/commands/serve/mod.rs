@@ -16,20 +16,20 @@ use shutdown::{drain_stdio, serve_http, shutdown_signal};
 use summary::{print_servers, print_summary};
 
 use crate::admin::{DiagnosticsPort, Health};
-use crate::author::published::PublishedFile;
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::table;
-use crate::config::Config;
-use crate::diagnostic::Diagnostic;
-use crate::extension;
-use crate::gateway::{Endpoint, Gateway, GatewayOptions, Reread};
-use crate::oauth::CredentialStorage;
-use crate::process::descriptors;
-use crate::server::{Authenticator, Server, serve_stdio};
-use crate::wire::http::Listener;
-use crate::wire::standard_streams;
+use proxy_author::published::PublishedFile;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_base::process::descriptors;
+use proxy_config::Config;
+use proxy_engine::extension;
+use proxy_engine::gateway::{Endpoint, Gateway, GatewayOptions, Reread};
+use proxy_identity::oauth::CredentialStorage;
+use proxy_server::{Authenticator, Server, serve_stdio};
+use proxy_wire::http::Listener;
+use proxy_wire::standard_streams;
 
 /// How long the first run of the script may take after the client has left.
 const FIRST_RUN_TIMEOUT: Duration = Duration::from_secs(5);

@@ -9,13 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::control::Control;
 use crate::admin::Health;
-use crate::bearer::Resource;
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging;
-use crate::config::Config;
-use crate::gateway::Gateway;
-use crate::server::{HttpFront, Server};
-use crate::wire::http::Listener;
+use proxy_config::Config;
+use proxy_engine::gateway::Gateway;
+use proxy_identity::bearer::Resource;
+use proxy_server::{HttpFront, Server};
+use proxy_wire::http::Listener;
 
 /// How long the errors of requests that were not finished may take to reach those who wait.
 const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(1);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::author::check::unpublished;
 use crate::cli::{logging, table};
-use crate::gateway::Gateway;
-use crate::model::{BackendKind, BackendView, ItemKind, Status};
+use proxy_author::check::unpublished;
+use proxy_engine::gateway::Gateway;
+use proxy_model::{BackendKind, BackendView, ItemKind, Status};
 
 /// Prints a summary of what is served.
 pub(super) fn print_summary(gateway: &Gateway) {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::foreign_text::visible;
+use proxy_base::foreign_text::visible;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {

@@ -1,0 +1,78 @@
+//! Carriers: tools that stand for the tools of a search index, such as `find_tool` and `call_tool`. Policies decide about
+//! what a carrier carries, and its description tells each caller only of what they may use.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use proxy_code_mode::typings::signatures;
+use proxy_json::raw;
+use proxy_model::{Definition, ItemKind};
+use proxy_search::{SharedIndex, Tool, estimate_tokens};
+
+/// The placeholders of a description.
+const TOOLS: &str = "{tools}";
+pub(crate) const SIGNATURES: &str = "{signatures}";
+/// If the signatures of all tools cost more tokens than this, the description refers to `search_tools` instead.
+const MAX_SIGNATURE_TOKENS: usize = 6000;
+/// How many servers are named with their number of tools.
+const MAX_NAMED_SERVERS: usize = 40;
+
+/// What a carrier stands for.
+#[derive(Debug)]
+pub struct Carrier {
+    pub index: Arc<SharedIndex>,
+    /// The argument that names the tool to be called.
+    pub name_argument: Option<String>,
+}
+
+impl Carrier {
+    /// The definition of the carrier for somebody who may use the marked tools; all of them if nothing is marked.
+    pub fn rendered(&self, definition: &Arc<Definition>, listed: Option<&[bool]>) -> Arc<Definition> {
+        let template = definition.text("description");
+        if !template.contains(TOOLS) && !template.contains(SIGNATURES) {
+            return Arc::clone(definition);
+        }
+        let is_listed = |position: usize| listed.is_none_or(|listed| listed.get(position).copied().unwrap_or(false));
+        let tools = self.index.tools().enumerate().filter(|(position, _)| is_listed(*position));
+        let tools: Vec<&Tool> = tools.map(|(_, tool)| tool).collect();
+        let mut description = template.replace(TOOLS, &counted(&tools));
+        if description.contains(SIGNATURES) {
+            description = description.replace(SIGNATURES, &described(&tools));
+        }
+        let changed = definition.with(ItemKind::Tool, &[("description", Some(raw(&description)))]);
+        changed.map_or_else(|_| Arc::clone(definition), Arc::new)
+    }
+}
+
+/// The number of tools, in total and by server: `There are 3 tools, by server: desk (2), wiki (1)`.
+fn counted(tools: &[&Tool]) -> String {
+    let mut counts: IndexMap<&str, usize> = IndexMap::new();
+    for tool in tools {
+        let server = if tool.server.is_empty() { "the proxy" } else { tool.server.as_ref() };
+        *counts.entry(server).or_default() += 1;
+    }
+    let named = counts.iter().take(MAX_NAMED_SERVERS).map(|(name, count)| format!("{name} ({count})"));
+    let mut servers = named.collect::<Vec<_>>().join(", ");
+    if counts.len() > MAX_NAMED_SERVERS {
+        servers.push_str(&format!(" and {} more", counts.len() - MAX_NAMED_SERVERS));
+    }
+    let number = match tools.len() {
+        1 => "There is 1 tool".to_owned(),
+        number => format!("There are {number} tools"),
+    };
+    if servers.is_empty() { number } else { format!("{number}, by server: {servers}") }
+}
+
+/// The signatures of the tools, or how to find them if they are too many.
+fn described(tools: &[&Tool]) -> String {
+    let signatures = signatures(tools.iter().map(|tool| tool.definition.as_ref()));
+    if estimate_tokens(&signatures) <= MAX_SIGNATURE_TOKENS {
+        return format!("The tools (name?: may be left out):\n{signatures}");
+    }
+    let counted = counted(tools);
+    format!(
+        "{counted}. search_tools(\"what it should do\") gives a list of dicts with name, description and signature of \
+         those that fit; return it first, then write the script that calls them."
+    )
+}

@@ -1,0 +1,24 @@
+//! `count_tokens()`: estimates how many tokens a value costs a model.
+
+use starlark::environment::GlobalsBuilder;
+use starlark::starlark_module;
+use starlark::values::{Heap, Value, ValueLike};
+
+use crate::metadata::Metadata;
+use proxy_script::convert;
+use proxy_search::estimate_tokens;
+
+#[starlark_module]
+pub fn register_tokens(builder: &mut GlobalsBuilder) {
+    /// Estimates how many tokens a value costs a model: a string by its text, a metadata by its whole definition, anything
+    /// else by its JSON. Every model counts differently; the estimate does not depend on the model, so that sums and
+    /// shares are comparable.
+    fn count_tokens<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<i32> {
+        let count = match (value.downcast_ref::<Metadata>(), value.unpack_str()) {
+            (Some(metadata), _) => estimate_tokens(metadata.definition.raw().get()),
+            (None, Some(text)) => estimate_tokens(text),
+            (None, None) => estimate_tokens(&convert::to_json(value, heap)?.to_string()),
+        };
+        Ok(i32::try_from(count).unwrap_or(i32::MAX))
+    }
+}

@@ -1,0 +1,251 @@
+//! `search_index()` and the Starlark value `search_index`.
+#![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
+
+use std::fmt;
+use std::sync::Arc;
+
+use allocative::Allocative;
+use starlark::coerce::Coerce;
+use starlark::environment::{GlobalsBuilder, Methods, MethodsBuilder};
+use starlark::eval::Evaluator;
+use starlark::values::list::UnpackList;
+use starlark::values::none::NoneOr;
+use starlark::values::tuple::TupleRef;
+use starlark::values::{
+    Freeze, NoSerialize, ProvidesStaticType, StarlarkPagable, StarlarkValue, Trace, Value, ValueLifetimeless,
+    ValueLike, starlark_value,
+};
+use starlark::{starlark_complex_value, starlark_module};
+
+use super::call::{call_tool, note_unknown, unknown_tool};
+use super::handle::SearchHandle;
+use crate::kinds::noun;
+use crate::metadata::Metadata;
+use crate::metadata::validity::{check_handler, check_validity};
+use crate::session::World;
+use proxy_model::ItemKind;
+use proxy_script::{Context, ScriptError, convert, script_error};
+use proxy_search::{IndexCache, SharedIndex, Tool};
+
+/// Upper bound of `limit`.
+const MAX_RESULTS: i32 = 1_000;
+
+#[derive(Debug, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, StarlarkPagable, Allocative)]
+#[repr(C)]
+pub struct SearchIndexGen<V: ValueLifetimeless> {
+    /// A tuple of `(metadata, handler)` tuples, in the order of the index.
+    tools: V,
+    /// A [`SearchHandle`].
+    handle: V,
+}
+
+starlark_complex_value!(pub SearchIndex);
+
+impl<V: ValueLifetimeless> fmt::Display for SearchIndexGen<V> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "<search_index {}>", self.handle)
+    }
+}
+
+impl<'v, V: ValueLike<'v>> SearchIndexGen<V> {
+    fn handle(&self) -> starlark::Result<&'v SearchHandle> {
+        self.handle.to_value().downcast_ref().ok_or_else(|| script_error("invalid search index"))
+    }
+
+    fn tool(&self, position: usize) -> Option<Value<'v>> {
+        TupleRef::from_value(self.tools.to_value())?.content().get(position).copied()
+    }
+}
+
+starlark::methods_static!(SEARCH_INDEX_METHODS = search_index_members);
+
+#[starlark_value(type = "search_index")]
+impl<'v, V: ValueLike<'v>> StarlarkValue<'v> for SearchIndexGen<V>
+where
+    Self: ProvidesStaticType<'v>,
+{
+    fn get_methods() -> Option<&'static Methods> {
+        Some(SEARCH_INDEX_METHODS.methods())
+    }
+
+    fn length(&self) -> starlark::Result<i32> {
+        Ok(i32::try_from(self.handle()?.shared.len()).unwrap_or(i32::MAX))
+    }
+}
+
+/// A set of tools that can be searched by what they do. `len(index)` is the number of tools.
+#[starlark_module]
+fn search_index_members(builder: &mut MethodsBuilder) {
+    /// Returns the best matches for a query, best first, of the tools that the caller may use: a list of dicts with `name`, `title`, `description`,
+    /// `inputSchema`, `backend` (None if the script made the tool) and `score`. The query is plain text; `keywords` are
+    /// appended to it.
+    ///
+    /// ```python
+    /// for found in index.search("open a ticket", keywords = ["bug"], limit = 3):
+    ///     print(found["name"], found["score"])
+    /// ```
+    fn search<'v>(
+        this: Value<'v>,
+        query: &str,
+        #[starlark(default = UnpackList::default())] keywords: UnpackList<String>,
+        #[starlark(default = 8)] limit: i32,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let (index, context) = (of(this)?, Context::of(eval)?);
+        let limit = usize::try_from(limit.min(MAX_RESULTS))
+            .map_err(|_| script_error(format!("`limit` must be 0 or more, not {limit}")))?;
+        let mut text = query.to_owned();
+        for keyword in keywords.items {
+            text.push(' ');
+            text.push_str(&keyword);
+        }
+        let handle = index.handle()?;
+        let request = [text.as_str(), &limit.to_string()];
+        let listed = handle.listed(context);
+        let search = |handle: &SearchHandle| handle.search(&text, limit, listed.as_deref());
+        let found = handle.query("index.search", &request, context, search)?;
+        Ok(convert::text_to_starlark(found.get(), eval.heap())?)
+    }
+
+    /// Returns the `(metadata, handler)` tuple of a tool by name, or None if there is none that the caller may use.
+    fn get<'v>(
+        this: Value<'v>,
+        #[starlark(require = pos)] name: &str,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let index = of(this)?;
+        let position = index.handle()?.listed_position(name, Context::of(eval)?);
+        Ok(position.and_then(|position| index.tool(position)).unwrap_or_else(Value::new_none))
+    }
+
+    /// Estimates how many tokens the definitions of all tools cost a model, as `count_tokens()` does. In a handler only
+    /// the tools count that the caller may use.
+    ///
+    /// ```python
+    /// baseline = search_index(aggregate(backends())).tokens()
+    /// ```
+    fn tokens<'v>(this: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<i32> {
+        let tokens = of(this)?.handle()?.tokens(Context::of(eval)?);
+        Ok(i32::try_from(tokens).unwrap_or(i32::MAX))
+    }
+
+    /// Calls a tool the way a client's call does, including `on_request`, and returns its result. An unknown name gives an
+    /// error result that suggests similar names. Only while a call is handled.
+    fn call<'v>(
+        this: Value<'v>,
+        #[starlark(require = pos)] name: &str,
+        #[starlark(require = pos)] args: Value<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let index = of(this)?;
+        let host = Context::of(eval)?.host_for("calling a tool of a search index")?;
+        let handle = index.handle()?;
+        match handle.position(name).and_then(|position| index.tool(position)) {
+            Some(tool) => call_tool(tool, args, eval, |eval| unknown_tool(name, handle, eval)),
+            None => {
+                note_unknown(host);
+                unknown_tool(name, handle, eval)
+            }
+        }
+    }
+}
+
+/// The index in a value, whether frozen or not.
+fn of<'v>(value: Value<'v>) -> starlark::Result<SearchIndexGen<Value<'v>>> {
+    let index = SearchIndex::from_value(value).ok_or_else(|| script_error("this value is not a search index"))?;
+    Ok(SearchIndexGen { tools: index.tools, handle: index.handle })
+}
+
+/// The tuples of a search index and its shared index; None if the value is something else.
+pub(crate) fn parts_of<'v>(value: Value<'v>) -> starlark::Result<Option<(Vec<Value<'v>>, Arc<SharedIndex>)>> {
+    let Some(index) = SearchIndex::from_value(value) else { return Ok(None) };
+    let handle: &SearchHandle = index.handle.downcast_ref().ok_or_else(|| script_error("invalid search index"))?;
+    let tools = TupleRef::from_value(index.tools).map(|tools| tools.content().to_vec()).unwrap_or_default();
+    Ok(Some((tools, Arc::clone(&handle.shared))))
+}
+
+#[starlark_module]
+pub fn register_search_index(builder: &mut GlobalsBuilder) {
+    /// Makes a search index over tools, a list of `(metadata, handler)` tuples. It is built in the background, once for each
+    /// distinct set of tools; `.search()` waits until it is ready.
+    ///
+    /// Tools are found by their words and by their meaning, as `optimizer.embedding` of the config says. With
+    /// `meaning = False` they are found by their words alone.
+    ///
+    /// ```python
+    /// index = search_index(aggregate(backends()))
+    /// ```
+    fn search_index<'v>(
+        #[starlark(require = pos)] tools: Value<'v>,
+        #[starlark(require = named, default = NoneOr::None)] meaning: NoneOr<bool>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let heap = eval.heap();
+        let items: Vec<Value<'v>> = tools.iterate(heap)?.collect();
+        let world = World::of(eval)?;
+        let mut indexed = Vec::with_capacity(items.len());
+        for item in &items {
+            indexed.push(tool_of("search_index", *item, world)?);
+        }
+        let by_meaning = is_by_meaning(meaning.into_option(), world)?;
+        let embedder = world.settings.embedder.clone().filter(|_| by_meaning);
+        let shared = IndexCache::shared().index(indexed, embedder);
+        if Context::of(eval)?.host.is_none() {
+            let mut notes = world.notes();
+            notes.indexes.push(shared.clone());
+            if world.settings.sets_embedding {
+                notes.sections_read.insert("optimizer".to_owned());
+            }
+        }
+        let metadata = items.iter().filter_map(|item| metadata_of(*item));
+        let handle = heap.alloc(SearchHandle::new(shared, metadata));
+        let tools = heap.alloc(starlark::values::tuple::AllocTuple(items));
+        Ok(heap.alloc(SearchIndex { tools, handle }))
+    }
+}
+
+/// Whether an index finds tools by their meaning too.
+fn is_by_meaning(asked: Option<bool>, world: &World) -> starlark::Result<bool> {
+    let section = world.settings.sections.get("optimizer");
+    let provider = section.and_then(|section| section.pointer("/embedding/provider"));
+    let is_off = provider.is_some_and(|provider| provider == "none");
+    if asked == Some(true) && is_off {
+        let message = "`meaning = True` needs a model, and `optimizer.embedding.provider` is `none`";
+        return Err(ScriptError::new(message).hint("remove one of the two").into());
+    }
+    Ok(asked.unwrap_or(!is_off))
+}
+
+fn metadata_of<'v>(item: Value<'v>) -> Option<&'v Metadata> {
+    TupleRef::from_value(item)?.content().first()?.downcast_ref()
+}
+
+/// Converts a `(metadata, handler)` tuple to a tool for the index. `caller` is the built-in's name, for error messages.
+pub(crate) fn tool_of(caller: &str, item: Value<'_>, world: &World) -> starlark::Result<Tool> {
+    let wrong = || {
+        ScriptError::new(format!(
+            "{caller}() takes a list of (metadata, handler) tuples; one is a `{}`",
+            item.get_type()
+        ))
+        .hint("`search_index(aggregate(backends()))`, or a list such as `backend.tools()` gives")
+    };
+    let pair = TupleRef::from_value(item).map(TupleRef::content).filter(|pair| pair.len() == 2).ok_or_else(wrong)?;
+    let metadata = pair[0].downcast_ref::<Metadata>().ok_or_else(wrong)?;
+    if metadata.kind != ItemKind::Tool {
+        let (key, noun) = (metadata.definition.key(), noun(metadata.kind));
+        return Err(script_error(format!("{caller}() takes tools; `{key}` is a {noun}")));
+    }
+    check_handler(metadata, pair[1])?;
+    check_validity(metadata, &metadata.tool_checks(pair[1], &world.snapshot))?;
+    let origin = metadata.origin.as_ref();
+    Ok(Tool {
+        server: origin.map_or_else(|| "".into(), |origin| origin.backend.clone()),
+        original_name: origin.map_or_else(|| "".into(), |origin| origin.name.clone()),
+        definition: metadata.definition.clone(),
+    })
+}
+
+/// The documentation of the type, for the reference.
+pub(crate) fn documented() -> starlark::docs::DocType {
+    starlark::docs::DocType::from_starlark_value::<SearchIndexGen<Value<'_>>>()
+}

@@ -1,0 +1,82 @@
+//! `current_user()` and `client()`: the user and the client that a surface is built for or that make a request.
+
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::structs::AllocStruct;
+use starlark::values::{Heap, Value};
+
+use super::world::World;
+use proxy_model::{ClientInfo, Principal, SurfaceKey};
+use proxy_script::{Context, NotedFact, convert, script_error};
+
+#[starlark_module]
+pub fn register_identity(builder: &mut GlobalsBuilder) {
+    /// Returns the user: in a handler the one who makes the request, at the top level the one for whom the script runs. The
+    /// struct has `sub`, `email` and `name` (strings), `groups` (a list), `claims` (a dict), `issuer` (who says that it is
+    /// this user: the URL of an issuer in `auth.issuers`, otherwise empty), `scopes` (a list, of the token) and `anonymous`
+    /// (if True, `sub` is `"anonymous"`). A script that calls this at its top level runs once for each user and client;
+    /// otherwise it runs once for all of them.
+    ///
+    /// ```python
+    /// if "ops" in current_user().groups:
+    ///     publish(meta, call)
+    /// ```
+    fn current_user<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+        user_struct(&current(eval)?.principal, eval.heap())
+    }
+
+    /// Returns what the client reports about itself: a struct with `name`, `version`, `protocol_version` (strings) and
+    /// `capabilities` (a dict). Strings that the client does not report are empty. As with `current_user()`, a script that
+    /// calls this at its top level runs once for each user and client.
+    ///
+    /// ```python
+    /// can_ask = "elicitation" in client().capabilities
+    /// ```
+    fn client<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+        client_struct(&current(eval)?.client, eval.heap())
+    }
+}
+
+/// The user and client of the current request, or at the top level those that the surface is built for.
+fn current(eval: &Evaluator<'_, '_, '_>) -> starlark::Result<SurfaceKey> {
+    let context = Context::of(eval)?;
+    if let Some(host) = &context.host {
+        host.scope.note(NotedFact::CallerRead);
+        let of = |request: &proxy_model::RequestInfo| SurfaceKey {
+            principal: request.principal.clone(),
+            client: request.client.clone(),
+        };
+        return Ok(host.request().map_or_else(SurfaceKey::anonymous, of));
+    }
+    let world = World::of(eval)?;
+    world.notes().personal = true;
+    Ok(world.surface_key.clone())
+}
+
+/// A principal as the struct that scripts get.
+pub(crate) fn user_struct<'v>(principal: &Principal, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    let claims = convert::text_to_starlark(&principal.claims, heap).map_err(|error| script_error(error.to_string()))?;
+    let texts = |texts: &[String]| -> Vec<Value<'v>> { texts.iter().map(|text| heap.alloc(text.as_str())).collect() };
+    let (groups, scopes) = (texts(&principal.groups), texts(&principal.scopes));
+    Ok(heap.alloc(AllocStruct([
+        ("sub", heap.alloc(principal.sub())),
+        ("email", heap.alloc(principal.email.as_ref())),
+        ("name", heap.alloc(principal.name.as_ref())),
+        ("groups", heap.alloc(groups)),
+        ("claims", claims),
+        ("issuer", heap.alloc(principal.issuer())),
+        ("scopes", heap.alloc(scopes)),
+        ("anonymous", Value::new_bool(principal.is_anonymous())),
+    ])))
+}
+
+/// A client as the struct that scripts get.
+pub(crate) fn client_struct<'v>(client: &ClientInfo, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    Ok(heap.alloc(AllocStruct([
+        ("name", heap.alloc(client.name())),
+        ("version", heap.alloc(client.version())),
+        ("protocol_version", heap.alloc(client.protocol_version)),
+        ("capabilities", convert::to_starlark(&client.capabilities(), heap)?),
+    ])))
+}

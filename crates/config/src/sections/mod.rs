@@ -1,0 +1,17 @@
+//! The sections of a config file: one file per top-level key, with its settings, defaults and checks.
+
+pub(super) mod aggregation;
+pub(super) mod audit;
+pub(super) mod auth;
+pub(super) mod cedar;
+pub(super) mod code_mode;
+pub(super) mod embedding;
+pub(super) mod oauth_values;
+pub(super) mod optimizer;
+pub(super) mod rate_limiting;
+pub(super) mod serve;
+pub(super) mod server;
+pub(super) mod session_script;
+pub(super) mod store;
+pub(super) mod telemetry;
+pub(super) mod url;

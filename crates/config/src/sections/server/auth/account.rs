@@ -1,0 +1,70 @@
+//! What follows from `auth`: as whom the proxy acts at a server, and what must not be shown.
+
+use super::types::{AuthConfig, ClientCredentialsConfig, ClientProof, IdToken, ResourceChoice};
+use proxy_model::Secret;
+
+impl AuthConfig {
+    /// What decides as whom the proxy acts at the server and what it may do there. Empty if all of it is decided by who
+    /// logs in.
+    pub(in crate::sections::server) fn account(&self) -> Vec<&str> {
+        const NO_ISSUER: Option<String> = None;
+        let (client, issuer, scopes, resource) = match self {
+            AuthConfig::OAuth(oauth) => {
+                let client = oauth.client.as_ref().map(|client| client.id.as_str());
+                (client.or(oauth.client_metadata_url.as_deref()), &oauth.issuer, &oauth.scopes, &oauth.resource)
+            }
+            AuthConfig::ClientCredentials(own) => {
+                (Some(own.client_id.as_str()), &own.issuer, &own.scopes, &own.resource)
+            }
+            AuthConfig::Enterprise(enterprise) => {
+                (Some(enterprise.client.id.as_str()), &enterprise.issuer, &enterprise.scopes, &enterprise.resource)
+            }
+            AuthConfig::TokenExchange(exchange) => {
+                (Some(exchange.client.id.as_str()), &NO_ISSUER, &exchange.scopes, &exchange.resource)
+            }
+        };
+        let kind = match self {
+            AuthConfig::OAuth(_) => None,
+            AuthConfig::ClientCredentials(_) => Some("clientCredentials"),
+            AuthConfig::Enterprise(_) => Some("enterprise"),
+            AuthConfig::TokenExchange(_) => Some("tokenExchange"),
+        };
+        let person = match self {
+            AuthConfig::Enterprise(enterprise) => match &enterprise.id_token {
+                IdToken::Text(token) => Some(token.reveal()),
+                IdToken::File(path) => path.to_str(),
+            },
+            _ => None,
+        };
+        let resource = match resource {
+            ResourceChoice::Auto => None,
+            ResourceChoice::Uri(uri) => Some(uri.as_str()),
+            ResourceChoice::None => Some("none"),
+        };
+        let named = [("kind", kind), ("client", client), ("issuer", issuer.as_deref())];
+        let named = named.into_iter().chain([("resource", resource), ("person", person)]);
+        let named = named.filter_map(|(name, value)| Some([name, value?])).flatten();
+        named.chain(scopes.iter().flat_map(|scope| ["scope", scope.as_str()])).collect()
+    }
+
+    /// Everything that must not be shown.
+    pub fn secrets(&self) -> Vec<&Secret> {
+        match self {
+            AuthConfig::OAuth(config) => config.client.iter().filter_map(|client| client.secret.as_ref()).collect(),
+            AuthConfig::ClientCredentials(ClientCredentialsConfig { proof: ClientProof::Secret(secret), .. }) => {
+                vec![secret]
+            }
+            AuthConfig::ClientCredentials(_) => Vec::new(),
+            AuthConfig::TokenExchange(config) => config.client.secret.iter().collect(),
+            AuthConfig::Enterprise(config) => {
+                let clients =
+                    [&config.idp_client, &config.client].into_iter().filter_map(|client| client.secret.as_ref());
+                let text = match &config.id_token {
+                    IdToken::Text(text) => Some(text),
+                    IdToken::File(_) => None,
+                };
+                clients.chain(text).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! A server of `mcpServers`: its transport, timeouts and limits.
+
+mod auth;
+mod defaults;
+mod env_file;
+mod read;
+mod settings;
+mod transport;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
+use tracing::level_filters::LevelFilter;
+
+use proxy_base::diagnostic::{Diagnostic, Location};
+use proxy_model::{MethodPattern, Secret, ServerAddress};
+
+pub(crate) use auth::resolve_subject_issuers;
+pub use auth::{
+    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
+    ResourceChoice, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
+};
+pub(crate) use defaults::read_defaults;
+pub(crate) use env_file::env_files;
+pub(crate) use read::read_servers;
+pub(crate) use settings::read_inherited;
+pub(crate) use transport::read_header;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerConfig {
+    pub transport: TransportConfig,
+    /// How the proxy logs in; `None` if the config does not say, and then the server is asked.
+    pub auth: Option<AuthConfig>,
+    pub disabled: bool,
+    /// The variables of the proxy's own environment that its process gets in addition to the base environment.
+    pub inherit_env: Vec<glob::Pattern>,
+    /// Timeout of a request; restarted by progress notifications.
+    pub timeout: Duration,
+    /// Timeout of a request regardless of progress.
+    pub max_timeout: Duration,
+    pub start_timeout: Duration,
+    /// Whether the proxy fails to start if this server does.
+    pub required: bool,
+    /// Maximum delay before a restart.
+    pub max_backoff: Duration,
+    pub max_message_bytes: u64,
+    /// Maximum size of one list, over all its pages.
+    pub max_list_bytes: u64,
+    /// Maximum number of concurrent calls; additional calls queue.
+    pub max_concurrent: usize,
+    pub circuit_breaker: CircuitBreaker,
+    pub protocol: ProtocolChoice,
+    pub probe_timeout: Duration,
+    /// How long the tools stay listed after the server disconnects.
+    pub grace: Duration,
+    /// Vendor methods that are forwarded to this server.
+    pub methods: Vec<MethodPattern>,
+    /// Whether every session, or every authenticated user, has a connection of its own.
+    pub session_scoped: bool,
+    /// Maximum number of these connections per user.
+    pub max_per_user: usize,
+    /// Whether all clients use one connection, which declares what any of them may be asked.
+    pub shares_capabilities: bool,
+    /// Timeout for a person's answer to a question of the server.
+    pub input_timeout: Duration,
+    /// From which level the log has entries about this server; `None` for that of the whole log.
+    pub log: Option<LevelFilter>,
+    /// Its location in the config file; `None` for a server from the command line.
+    pub place: Option<Location>,
+    /// The location of its `auth`.
+    pub auth_place: Option<Location>,
+    /// Variables in the entry that are not set: the server cannot start without them.
+    pub unset_variables: Vec<Diagnostic>,
+}
+
+impl ServerConfig {
+    /// A digest of the variables of its process, or of the headers and of what the config says about the account: with
+    /// others it may list something else.
+    pub fn environment_digest(&self) -> String {
+        let values = match &self.transport {
+            TransportConfig::Stdio { env, .. } => env,
+            TransportConfig::Http { headers, .. } => headers,
+        };
+        let values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (name.as_str(), value.reveal())).collect();
+        let account = self.auth.as_ref().map(AuthConfig::account).unwrap_or_default();
+        let account = if account.is_empty() { String::new() } else { format!("{account:?}") };
+        proxy_json::hex(&Sha256::digest(format!("{values:?}{account}")))
+    }
+
+    /// A digest of all settings of the server: with others it may start.
+    pub fn entry_digest(&self) -> String {
+        // The values of secrets, which the debug form leaves out, are in the other digest.
+        let settings = format!("{:?}", self.without_places());
+        proxy_json::hex(&Sha256::digest(format!("{settings}{}", self.environment_digest())))
+    }
+
+    /// Whether everybody has a connection of their own, with a token of their own.
+    pub fn is_per_person(&self) -> bool {
+        matches!(self.auth, Some(AuthConfig::TokenExchange(_)))
+    }
+
+    pub fn new(transport: TransportConfig) -> Self {
+        ServerConfig {
+            transport,
+            auth: None,
+            disabled: false,
+            inherit_env: Vec::new(),
+            timeout: Duration::from_secs(10 * 60),
+            max_timeout: Duration::from_secs(60 * 60),
+            start_timeout: Duration::from_secs(30),
+            required: false,
+            unset_variables: Vec::new(),
+            max_backoff: Duration::from_secs(30),
+            max_message_bytes: 16 << 20,
+            max_list_bytes: 64 << 20,
+            max_concurrent: 64,
+            circuit_breaker: CircuitBreaker { failures: 5, cooldown: Duration::from_secs(30) },
+            protocol: ProtocolChoice::Auto,
+            probe_timeout: Duration::from_secs(5),
+            grace: Duration::from_secs(30),
+            methods: Vec::new(),
+            session_scoped: false,
+            max_per_user: 16,
+            shares_capabilities: false,
+            input_timeout: Duration::from_secs(10 * 60),
+            log: None,
+            place: None,
+            auth_place: None,
+        }
+    }
+
+    /// Whether all settings of the server are equal, so that a reload can keep it running. Ignores its location in the file
+    /// and what is logged.
+    pub fn is_same_as(&self, other: &ServerConfig) -> bool {
+        self.without_places() == other.without_places()
+    }
+
+    fn without_places(&self) -> Self {
+        let unset = self.unset_variables.iter().map(|problem| Diagnostic { place: None, ..problem.clone() });
+        ServerConfig { place: None, auth_place: None, log: None, unset_variables: unset.collect(), ..self.clone() }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum TransportConfig {
+    Stdio {
+        /// As written; `proxy` means the running executable.
+        command: String,
+        args: Vec<String>,
+        env: IndexMap<String, Secret>,
+        cwd: Option<PathBuf>,
+    },
+    Http {
+        url: String,
+        headers: IndexMap<String, Secret>,
+        /// Whether the config demands the HTTP+SSE transport of 2024-11-05, so that no other is tried.
+        sse: bool,
+    },
+}
+
+impl TransportConfig {
+    /// The host of the URL; `None` for a process.
+    pub fn address(&self) -> Option<ServerAddress> {
+        let TransportConfig::Http { url, .. } = self else { return None };
+        let url = url::Url::parse(url).ok()?;
+        Some(ServerAddress { host: url.host_str()?.to_owned(), port: url.port_or_known_default() })
+    }
+}
+
+/// When calls to a failing server are suspended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CircuitBreaker {
+    /// Consecutive failures that open the breaker; 0 disables it.
+    pub failures: usize,
+    pub cooldown: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProtocolChoice {
+    /// Negotiate the version with the server.
+    Auto,
+    Pinned(String),
+}
+
+/// All protocol versions that a server can be pinned to, oldest first.
+pub const PROTOCOL_VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
+/// The protocol version without sessions.
+pub(crate) const STATELESS_VERSION: &str = PROTOCOL_VERSIONS[4];
+
+pub(crate) const MAX_NAME_LENGTH: usize = 64;
+
+/// The error in the name of a server, if there is one.
+pub(crate) fn name_problem(name: &str) -> Option<String> {
+    if name.is_empty() {
+        Some("the name of a server must not be empty".to_owned())
+    } else if name.chars().count() > MAX_NAME_LENGTH {
+        Some(format!("the name of a server must have at most {MAX_NAME_LENGTH} characters"))
+    } else if name.contains('/') || name.chars().any(char::is_control) {
+        Some("the name of a server must not contain `/` or control characters".to_owned())
+    } else {
+        None
+    }
+}

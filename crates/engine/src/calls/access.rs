@@ -1,0 +1,171 @@
+//! What policies say about the requests of clients: the use of a published item, and everything else that reaches a server.
+
+use super::call::{Calls, check_arguments_are_unique};
+use super::context::{ItemCall, RequestContext};
+use super::failed::failed;
+use super::permit::{AccessRefusal, Asking, Permit};
+use crate::surface::{PublishedItem, Surface};
+use proxy_identity::cedar::{AccessCaller, AccessItem, CurrentPolicies, Policies, PolicyAction};
+use proxy_json::{Object, Raw, RawRef, check_unique_keys};
+use proxy_mcp_client::CallError;
+use proxy_model::{ClientInfo, ItemKind, NOT_PUBLISHED, Principal, RefusalReason, ScopeRules, SurfaceKey};
+
+impl RequestContext {
+    fn caller(&self) -> AccessCaller<'_> {
+        AccessCaller { principal: &self.principal, client: &self.client }
+    }
+
+    pub(super) fn asking<'a>(&'a self, policies: &'a CurrentPolicies) -> Asking<'a> {
+        Asking {
+            scope_rules: &self.scope_rules,
+            policies,
+            principal: &self.principal,
+            client: &self.client,
+            recording: self.recording.as_deref(),
+        }
+    }
+}
+
+impl Calls {
+    /// Asks whether the client may use a published item with these arguments. The error is the answer.
+    pub(super) fn use_permit(
+        &self,
+        request: &RequestContext,
+        entry: &PublishedItem,
+        call: &ItemCall,
+    ) -> Result<Permit, Result<Raw, CallError>> {
+        // What a carrier carries is asked about when it is used.
+        let is_decided = |policies: &Policies| {
+            entry.is_carrier() || request.surface.is_decided(policies, request.caller(), entry, &call.key)
+        };
+        let arguments = |policies: &Policies| {
+            if policies.reads_arguments() {
+                check_arguments_are_unique(call)?;
+            }
+            Ok(Object::of(&call.params).ok().and_then(|params| params.get("arguments")))
+        };
+        let asking = request.asking(self.dispatcher.policies());
+        let asked = asking.admit(call.kind, entry.access_item(&call.key), is_decided, arguments);
+        asked.map_err(|refusal| refusal.answer(call.kind))
+    }
+
+    /// Asks everything again that was asked before a call was suspended: the call goes on only if the client may still make it.
+    /// The error is the answer.
+    pub fn continue_permit(&self, request: &RequestContext, call: &ItemCall) -> Result<(), Result<Raw, CallError>> {
+        self.audit_gate(request).map_err(|reason| failed(call.kind, reason, None))?;
+        if let Some(server) = &call.unlisted_on {
+            return self.unlisted_permit(request, server, &call.key).map(drop).map_err(Err);
+        }
+        match request.surface.find(call.kind, &call.key) {
+            Some(entry) => self.use_permit(request, entry, call).map(drop),
+            None => {
+                self.note_unknown(request, call.kind, &call.key);
+                Err(Err(CallError::Unknown))
+            }
+        }
+    }
+
+    /// Notes why a request for an item that is not in the surface is refused.
+    pub(super) fn note_unknown(&self, request: &RequestContext, kind: ItemKind, key: &str) {
+        let hidden = request.surface.hidden(kind, key).zip(self.dispatcher.policies().get());
+        match hidden {
+            Some((entry, policies)) => {
+                let asking = request.asking(self.dispatcher.policies());
+                let item = entry.access_item(entry.definition.key());
+                // Asked only for somebody who reads it, so that a denied item does not take longer than an unknown one.
+                let is_read = request.recording.as_ref().is_some_and(|recording| recording.details().is_some());
+                let ids = if is_read { asking.forbidding(&policies, item) } else { Vec::new() };
+                asking.note(&item, "", &ids);
+            }
+            None => {
+                if let Some(recording) = &request.recording {
+                    recording.refused(RefusalReason::Unknown, || None, NOT_PUBLISHED);
+                }
+            }
+        }
+    }
+
+    /// Asks about a resource that is not published: one that a result has linked to, or a user interface.
+    pub fn unlisted_permit(&self, request: &RequestContext, server: &str, uri: &str) -> Result<Permit, CallError> {
+        let item = AccessItem { action: PolicyAction::ReadResource, id: uri, server, original: uri, definition: None };
+        let asking = request.asking(self.dispatcher.policies());
+        asking.admit_plain(ItemKind::Resource, item).map_err(AccessRefusal::error)
+    }
+
+    /// Asks about a published resource that a client subscribes to by this URI.
+    pub fn subscribe_permit(
+        &self,
+        request: &RequestContext,
+        entry: &PublishedItem,
+        uri: &str,
+    ) -> Result<Permit, CallError> {
+        let asking = request.asking(self.dispatcher.policies());
+        asking.admit_plain(ItemKind::Resource, entry.access_item(uri)).map_err(AccessRefusal::error)
+    }
+
+    /// Whether somebody who has subscribed to a resource may still be told of its updates.
+    pub fn may_follow(&self, key: &SurfaceKey, surface: &Surface, server: &str, uri: &str) -> bool {
+        let policies = self.dispatcher.policies();
+        let scope_rules = &ScopeRules::default();
+        let asking = Asking { scope_rules, policies, principal: &key.principal, client: &key.client, recording: None };
+        let name = surface.published_key(ItemKind::Resource, uri);
+        let item = match surface.find(ItemKind::Resource, uri) {
+            Some(entry) => entry.access_item(name),
+            None => {
+                let action = PolicyAction::ReadResource;
+                AccessItem { action, id: uri, server, original: uri, definition: None }
+            }
+        };
+        asking.ask(item, None, "").is_ok()
+    }
+
+    /// Asks whether a client may know of a published item: for its completions and its tasks.
+    pub fn listed_permit(&self, request: &RequestContext, entry: &PublishedItem) -> Result<Permit, CallError> {
+        let asking = request.asking(self.dispatcher.policies());
+        asking.ask_listed(entry.access_item(entry.definition.key())).map_err(|_| CallError::Unknown)
+    }
+
+    /// Asks about a task of a tool that is no longer published. Without policies it can still be used.
+    pub fn orphan_permit(&self) -> Result<Permit, CallError> {
+        if self.dispatcher.policies().get().is_none() {
+            Ok(Permit::without_policies())
+        } else {
+            Err(CallError::Unknown)
+        }
+    }
+
+    /// Asks about a method that MCP does not define.
+    pub fn method_permit(
+        &self,
+        request: &RequestContext,
+        server: &str,
+        method: &str,
+        params: Option<&RawRef>,
+    ) -> Result<Permit, CallError> {
+        method_permit(request.asking(self.dispatcher.policies()), server, method, params)
+    }
+
+    /// Asks about a notification that MCP does not define.
+    pub fn notification_permit(
+        &self,
+        principal: &Principal,
+        client: &ClientInfo,
+        server: &str,
+        method: &str,
+        params: Option<&RawRef>,
+    ) -> Result<Permit, CallError> {
+        let policies = self.dispatcher.policies();
+        let scope_rules = &ScopeRules::default();
+        method_permit(Asking { scope_rules, policies, principal, client, recording: None }, server, method, params)
+    }
+}
+
+fn method_permit(asking: Asking<'_>, server: &str, method: &str, params: Option<&RawRef>) -> Result<Permit, CallError> {
+    let item = AccessItem { action: PolicyAction::CallMethod, id: method, server, original: method, definition: None };
+    let is_ambiguous = |params: &RawRef| !params.get().starts_with('{') || check_unique_keys(params).is_err();
+    if asking.policies.get().is_some_and(|policies| policies.reads_arguments()) && params.is_some_and(is_ambiguous) {
+        asking.note(&item, "", &[]);
+        return Err(CallError::Unknown);
+    }
+    asking.ask(item, params, "").map_err(|_| CallError::Unknown)
+}

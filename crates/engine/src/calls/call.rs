@@ -1,0 +1,315 @@
+//! Calls of published items: looked up in the surface, admitted by `on_request`, then handled by a script or forwarded.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use super::asking::{self, WaitingMemory};
+use super::call_outcome;
+use super::context::{ItemCall, RequestContext};
+use super::dispatch::Dispatcher;
+use super::failed::failed;
+use super::handler::host::RequestHost;
+use super::handler::request_state::RequestState;
+use super::handler::run::{HandlerRun, HandlerWork, ambiguous, malformed};
+use super::permit::Permit;
+use super::published_uri::with_published_uri;
+use super::test_overrides::TestOverrides;
+use crate::surface::{PublishedItem, Surface};
+use proxy_builtins::Handler;
+use proxy_fiber::Pool;
+use proxy_json::{Object, Raw, check_unique_keys, raw};
+use proxy_mcp_client::{BackendCall, CallError, Cancellation, Peer};
+use proxy_model::JournalSnapshot;
+use proxy_model::{CallOutcome, HandledCall, ItemKind, Principal, RefusalReason, RequestInfo, error_text};
+use proxy_script::{Host, Journal, JournalCursor, Relay};
+use proxy_store::Store;
+use proxy_telemetry::CallRecording;
+
+/// The error of a call whose answers arrive after the session script was replaced.
+pub const POLICY_CHANGED: &str = "the policy changed while the question was open; call again";
+
+/// A statement at the interactive prompt.
+pub struct PromptRequest {
+    pub principal: Principal,
+    pub cancel: Cancellation,
+    pub recording: Arc<CallRecording>,
+    pub surface: Option<Arc<Surface>>,
+}
+
+/// Everything that calls need, shared by all of them.
+#[derive(Clone)]
+pub struct Calls {
+    pub dispatcher: Dispatcher,
+    pub pool: Pool,
+    /// Holds rate limits, suspended calls and the values that scripts store.
+    pub store: Store,
+    /// Bounds the memory of calls that wait for an answer.
+    pub waiting: WaitingMemory,
+    /// Replaces the clock, the log and effects in tests.
+    pub test_overrides: Option<Arc<dyn TestOverrides>>,
+}
+
+impl Calls {
+    /// Calls a tool, reads a resource or gets a prompt.
+    pub async fn item(&self, request: &RequestContext, call: ItemCall) -> Result<Raw, CallError> {
+        let outcome = self.checked_item(request, call).await;
+        if let Some(recording) = &request.recording {
+            // An error result is how most scripts refuse a call after a limit was exceeded or nobody approved.
+            if let (Some(reason), Ok(result)) = (recording.refusal_of_script(), &outcome)
+                && call_outcome::of_result(result) == CallOutcome::ToolError
+            {
+                recording.refused(reason, || None, &error_text(result));
+            }
+            recording.note(|noted| {
+                let (counted, result) = (call_outcome::of_call(outcome.as_ref()), outcome.as_ref().ok().cloned());
+                noted.replay.handled = Some(HandledCall { outcome: counted, result });
+            });
+        }
+        outcome
+    }
+
+    async fn checked_item(&self, request: &RequestContext, call: ItemCall) -> Result<Raw, CallError> {
+        if let Err(reason) = self.audit_gate(request) {
+            return failed(call.kind, reason, None);
+        }
+        if let Some(backend) = call.unlisted_on.clone() {
+            return self.unlisted(request, call, &backend).await;
+        }
+        let Some(entry) = request.surface.find(call.kind, &call.key) else {
+            self.note_unknown(request, call.kind, &call.key);
+            return Err(CallError::Unknown);
+        };
+        let permit = match self.use_permit(request, entry, &call) {
+            Ok(permit) => permit,
+            Err(refused) => return refused,
+        };
+        let renamed = own_uri(entry, &call).map(|original| (Arc::clone(original), call.key.clone()));
+        let result = match &entry.handler {
+            Handler::Backend(target) => {
+                let is_in_process = self.dispatcher.is_in_process(&target.backend);
+                if !entry.param_headers().is_empty() {
+                    // Arguments are read to make or check their headers.
+                    check_arguments_are_unique(&call)?;
+                }
+                if !is_in_process
+                    && let Some(answer) = self.admit(request, &call, entry.argument_checks.is_some()).await?
+                {
+                    return Ok(answer);
+                }
+                let permit = match permit.is_current(self.dispatcher.policies()) {
+                    true => permit,
+                    false => match self.use_permit(request, entry, &call) {
+                        Ok(permit) => permit,
+                        Err(refused) => return refused,
+                    },
+                };
+                // A URI that matches a template is passed on as it is. Every other item has a key of its own on the
+                // server.
+                let is_template = entry.kind == ItemKind::ResourceTemplate;
+                let original = if is_template { call.key.as_str() } else { target.name.as_ref() };
+                let params = if original == call.key {
+                    call.params.clone()
+                } else {
+                    let object = Object::of(&call.params).map_err(malformed)?;
+                    object.edit().set(call.kind.use_member(), &raw(original)).finish_raw()
+                };
+                if is_in_process {
+                    let work = HandlerWork::Local(target.clone(), params.clone(), permit.number());
+                    let run = HandlerRun::new(request, work, ItemCall { params, ..call });
+                    Box::pin(self.handle(request, run)).await?.ok_or_else(nothing_ran)?
+                } else {
+                    let mut sent = request.backend_call(call.kind.use_method(), params);
+                    sent.accepts_tasks = call.accepts_task;
+                    self.forward(request, &target.backend, sent, permit).await?
+                }
+            }
+            Handler::Script(function) => {
+                let run = HandlerRun::new(request, HandlerWork::Script(function.clone()), call);
+                self.handle(request, run).await?.ok_or_else(nothing_ran)?
+            }
+        };
+        Ok(match renamed {
+            Some((original, published)) => with_published_uri(result, &original, &published),
+            None => result,
+        })
+    }
+
+    /// Refuses what is audited while the audit log is required and cannot be written.
+    ///
+    /// # Errors
+    /// The reason, for the client.
+    pub fn audit_gate(&self, request: &RequestContext) -> Result<(), String> {
+        let refusal = self.dispatcher.telemetry().audit().and_then(|audit| audit.refusal());
+        let Some(reason) = refusal else { return Ok(()) };
+        if let Some(recording) = &request.recording {
+            recording.refused(RefusalReason::Audit, || None, &reason);
+        }
+        Err(reason)
+    }
+
+    /// Reads a resource that is not published, from the backend whose result linked to it.
+    async fn unlisted(&self, request: &RequestContext, call: ItemCall, backend: &Arc<str>) -> Result<Raw, CallError> {
+        let permit = self.unlisted_permit(request, backend, &call.key)?;
+        if let Some(answer) = self.admit(request, &call, false).await? {
+            return Ok(answer);
+        }
+        let permit = match permit.is_current(self.dispatcher.policies()) {
+            true => permit,
+            false => self.unlisted_permit(request, backend, &call.key)?,
+        };
+        let mut sent = request.backend_call(call.kind.use_method(), call.params);
+        sent.accepts_tasks = call.accepts_task;
+        self.forward(request, backend, sent, permit).await
+    }
+
+    /// Runs the script's `on_request` for an item that has no script handler, and checks its arguments if the script
+    /// changed its schema. Returns `None` if the call may proceed, and the result if it must not or `on_request` has
+    /// answered the call itself.
+    async fn admit(
+        &self,
+        request: &RequestContext,
+        call: &ItemCall,
+        checks_arguments: bool,
+    ) -> Result<Option<Raw>, CallError> {
+        if call.admitted || !(checks_arguments || request.surface.on_request().is_some()) {
+            return Ok(None);
+        }
+        let run = HandlerRun::new(request, HandlerWork::Admission, call.clone());
+        Box::pin(self.handle(request, run)).await
+    }
+
+    /// Forwards a request to a backend, with the permit of the policies.
+    pub async fn forward(
+        &self,
+        request: &RequestContext,
+        backend: &Arc<str>,
+        call: BackendCall,
+        permit: Permit,
+    ) -> Result<Raw, CallError> {
+        let recording = request.recording.as_deref();
+        self.dispatcher.call(backend, call, permit, recording).await.map(|answer| answer.result)
+    }
+
+    /// Runs a handler. Each time the handler asks questions, the client is asked and the handler runs again with the
+    /// answers.
+    async fn handle(&self, request: &RequestContext, mut run: HandlerRun) -> Result<Option<Raw>, CallError> {
+        let mut journal = run.take_journal();
+        let run = Arc::new(run);
+        loop {
+            let outcome = self.run(request, &run, journal.take()).await;
+            let Err(CallError::Asks(open)) = outcome else { return outcome };
+            if request.retries_with_input {
+                return Err(CallError::Asks(open));
+            }
+            match Box::pin(asking::answered(open, request, &self.waiting)).await {
+                Ok(answered) => journal = Some(answered),
+                Err(CallError::Failed { message, data }) => return failed(run.kind(), message, data).map(Some),
+                Err(fault) => return Err(fault),
+            }
+            if request.policy.as_ref().is_some_and(|now| !now.is(request.surface.policy())) {
+                return failed(run.kind(), POLICY_CHANGED.to_owned(), None).map(Some);
+            }
+            if let Err(refused) = self.continue_permit(request, run.call()) {
+                return refused.map(Some);
+            }
+        }
+    }
+
+    /// A host outside of any client request, for the interactive prompt. Policies know the items of servers by their names
+    /// in the surface.
+    pub fn prompt_host(&self, prompt: PromptRequest, name: &str, runtime: Handle) -> Arc<Host> {
+        let PromptRequest { principal, cancel, recording, surface } = prompt;
+        let request = RequestInfo {
+            method: ItemKind::Tool.use_method().into(),
+            name: name.into(),
+            principal,
+            owner: None,
+            client: Arc::default(),
+            headers: Arc::default(),
+            scope_rules: Arc::default(),
+        };
+        let host = self.request_host(request, None, cancel, runtime, name.into(), None);
+        Arc::new(RequestHost { recording: Some(recording), surface, ..host }).host()
+    }
+
+    pub(super) fn request_host(
+        &self,
+        request: RequestInfo,
+        peer: Option<Arc<dyn Peer>>,
+        cancel: Cancellation,
+        runtime: Handle,
+        namespace: Arc<str>,
+        cursor: Option<JournalCursor>,
+    ) -> RequestHost {
+        RequestHost {
+            dispatcher: self.dispatcher.clone(),
+            request_state: RequestState::of(&request, &self.store, &runtime).map(Arc::new),
+            runtime,
+            cancel,
+            request,
+            peer,
+            cursor,
+            store: self.store.clone(),
+            namespace,
+            question_count: Arc::default(),
+            progress: Arc::default(),
+            extension_call: None,
+            relay: Relay::default(),
+            recording: None,
+            test_overrides: self.test_overrides.clone(),
+            surface: None,
+            observer: None,
+        }
+    }
+
+    async fn run(
+        &self,
+        request: &RequestContext,
+        run: &Arc<HandlerRun>,
+        journal: Option<JournalSnapshot>,
+    ) -> Result<Option<Raw>, CallError> {
+        let (kind, name): (ItemKind, Arc<str>) = (run.kind(), run.key().into());
+        // A handler needs a journal only if the client can be asked: only then may it run a second time.
+        let can_ask = journal.is_some() || request.peer.as_ref().is_some_and(|peer| peer.askable().answers_scripts());
+        let cursor = can_ask.then(|| JournalCursor::first(Journal::of(journal.unwrap_or_default())));
+        let namespace = Arc::clone(&request.surface.namespace);
+        let script_request = request.info(kind.use_method().into(), Arc::clone(&name));
+        let (peer, cancel) = (request.peer.clone(), request.cancel.clone());
+        let host = self.request_host(script_request, peer, cancel, Handle::current(), namespace, cursor);
+        let recording = request.recording.clone();
+        let surface = Some(Arc::clone(&request.surface));
+        let host = RequestHost { progress: Arc::clone(run.progress()), recording, surface, ..host };
+        let (run, host) = (Arc::clone(run), Arc::new(host));
+        let outcome = tokio::select! {
+            biased;
+            // Cancels a handler that is still queued for a worker. A running handler is stopped through its host.
+            () = request.cancel.cancelled() => return Err(CallError::Cancelled),
+            outcome = self.pool.run(move || run.run(&host)) => outcome,
+        };
+        outcome.unwrap_or_else(|error| {
+            tracing::error!(item = %name, %error, "the handler did not finish");
+            failed(kind, format!("the handler of `{name}` did not finish: {error}"), None).map(Some)
+        })
+    }
+}
+
+/// The backend's own URI of a resource that the client reads by another one.
+fn own_uri<'a>(entry: &'a PublishedItem, call: &ItemCall) -> Option<&'a Arc<str>> {
+    let target = match &entry.handler {
+        Handler::Backend(target) => Some(target),
+        Handler::Script(_) => entry.origin.as_ref(),
+    };
+    let own = target.filter(|target| entry.kind == ItemKind::Resource && target.kind == ItemKind::Resource);
+    own.map(|target| &target.name).filter(|name| name.as_ref() != call.key)
+}
+
+/// Refuses arguments with duplicate keys.
+pub(super) fn check_arguments_are_unique(call: &ItemCall) -> Result<(), CallError> {
+    let params = Object::of(&call.params).map_err(malformed)?;
+    params.get("arguments").map_or(Ok(()), |arguments| check_unique_keys(arguments).map_err(ambiguous))
+}
+
+fn nothing_ran() -> CallError {
+    CallError::Failed { message: "the handler did not run".to_owned(), data: None }
+}

@@ -1,0 +1,181 @@
+//! The context of one client request, and the call of a published item that it carries.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::surface::Surface;
+use proxy_json::{Object, Raw, raw};
+use proxy_mcp_client::{BackendCall, Cancellation, Peer};
+use proxy_model::JournalSnapshot;
+use proxy_model::{ClientInfo, ItemKind, Owner, Principal, RecordedItem, RequestInfo, ScopeRules};
+use proxy_telemetry::CallRecording;
+use proxy_wire::Revision;
+
+/// One client request: the principal, the surface it uses, and the peer to notify and ask. It is created once, where
+/// the request arrives, and passed by reference to everything that handles the request.
+#[derive(Clone, Debug)]
+pub struct RequestContext {
+    pub principal: Principal,
+    /// The `clientInfo` and capabilities that the client sent.
+    pub client: Arc<ClientInfo>,
+    /// The client's protocol revision. `None` for calls made in this process, such as `proxy call`.
+    pub revision: Option<Revision>,
+    /// Whether the client retries its request with `inputResponses` when the result is `input_required`.
+    pub retries_with_input: bool,
+    /// The request headers that the config exposes to scripts.
+    pub headers: Arc<[(String, String)]>,
+    /// The published items. Taken once per request, so that a reload during the request does not change them.
+    pub surface: Arc<Surface>,
+    /// The scopes that the use of items needs, also of those that a handler uses.
+    pub scope_rules: Arc<ScopeRules>,
+    /// Receives progress, log messages and questions. `None` if there is no client to notify or ask.
+    pub peer: Option<Arc<dyn Peer>>,
+    pub cancel: Cancellation,
+    /// Looks up the current session script, which may change while a question is open. `None` if it cannot change.
+    pub policy: Option<PolicyNow>,
+    /// What is noted of the request. `None` for what is not a request of its own, such as a test.
+    pub recording: Option<Arc<CallRecording>>,
+}
+
+impl RequestContext {
+    /// A request that the operator makes in this process: from the command line, the prompt or a test.
+    pub fn local(principal: Principal, surface: Arc<Surface>, peer: Option<Arc<dyn Peer>>) -> Self {
+        RequestContext {
+            principal,
+            client: Arc::default(),
+            revision: None,
+            retries_with_input: false,
+            headers: Arc::default(),
+            surface,
+            scope_rules: Arc::default(),
+            peer,
+            cancel: Cancellation::default(),
+            policy: None,
+            recording: None,
+        }
+    }
+
+    /// Notes which published item the request is about.
+    pub fn record_item(&self, kind: ItemKind, key: &str) {
+        let Some(recording) = &self.recording else { return };
+        let entry = self.surface.find(kind, key);
+        if let Some(entry) = entry {
+            recording.set_item(entry.stats(recording.telemetry()));
+        }
+        let Some(details) = recording.details() else { return };
+        let mut noted = details.noted.lock();
+        noted.policy = Some(Arc::clone(self.surface.policy()));
+        noted.replay.headers = Arc::clone(&self.headers);
+        noted.replay.session = match self.owner() {
+            Some(Owner::Session(number)) => Some(*number),
+            _ => None,
+        };
+        noted.item = Some(RecordedItem {
+            kind,
+            name: key.to_owned(),
+            origin: entry.and_then(|entry| {
+                entry.origin.as_ref().map(|origin| (Arc::clone(&origin.backend), Arc::clone(&origin.name)))
+            }),
+            definition: entry.map(|entry| Arc::clone(&entry.definition)),
+        });
+    }
+
+    /// What is sent to a backend for this request.
+    pub fn backend_call(&self, method: impl Into<Cow<'static, str>>, params: Raw) -> BackendCall {
+        BackendCall {
+            cancel: self.cancel.clone(),
+            peer: self.peer.clone(),
+            forwards_input_requests: self.retries_with_input,
+            ..BackendCall::new(method, params)
+        }
+    }
+
+    /// The id that the records of all rounds of this call share; `None` if nobody reads records.
+    pub fn call_id(&self) -> Option<String> {
+        self.recording.as_ref().and_then(|recording| recording.call_id())
+    }
+
+    /// The owner of the call. `None` if the call has no peer.
+    pub fn owner(&self) -> Option<&Owner> {
+        self.peer.as_ref().map(|peer| peer.owner())
+    }
+
+    /// The request as scripts see it.
+    pub(super) fn info(&self, method: Cow<'static, str>, name: Arc<str>) -> RequestInfo {
+        RequestInfo {
+            method,
+            name,
+            principal: self.principal.clone(),
+            owner: self.owner().cloned(),
+            client: Arc::clone(&self.client),
+            headers: Arc::clone(&self.headers),
+            scope_rules: Arc::clone(&self.scope_rules),
+        }
+    }
+
+    /// Whether the client's revision allows `structuredContent` to be an object only.
+    pub fn structured_objects_only(&self) -> bool {
+        self.revision.is_some_and(|revision| !revision.is_stateless())
+    }
+}
+
+/// The call of a published item: `tools/call`, `resources/read` or `prompts/get`.
+#[derive(Clone, Debug)]
+pub struct ItemCall {
+    pub kind: ItemKind,
+    /// The published name or URI.
+    pub key: String,
+    /// The params as the client sent them, without reserved `_meta` keys and under the published name or URI.
+    pub params: Raw,
+    /// The server of a resource that is not published: the client knows its URI from a link.
+    pub unlisted_on: Option<Arc<str>>,
+    /// Whether the client accepts a task in place of the result.
+    pub accepts_task: bool,
+    /// Whether `on_request` has already admitted this call: it continues after its server asked the client something.
+    pub admitted: bool,
+    /// The effects that the handler recorded before it asked, and the answers.
+    pub journal: Option<JournalSnapshot>,
+}
+
+impl ItemCall {
+    /// A call of an item by a name or URI that a client uses for it. The call goes by the published name, so that everything
+    /// which decides about it sees the same name.
+    pub fn new(surface: &Surface, kind: ItemKind, key: &str, params: Raw) -> Self {
+        let published = surface.published_key(kind, key);
+        let params = if published == key { params } else { renamed(kind, published, params) };
+        ItemCall {
+            kind,
+            key: published.to_owned(),
+            params,
+            unlisted_on: None,
+            accepts_task: false,
+            admitted: false,
+            journal: None,
+        }
+    }
+}
+
+/// The params with another name or URI.
+fn renamed(kind: ItemKind, key: &str, params: Raw) -> Raw {
+    Object::of(&params).map(|object| object.edit().set(kind.use_member(), &raw(key)).finish_raw()).unwrap_or(params)
+}
+
+/// Looks up the digest of the current session script; `None` if there is no session script.
+#[derive(Clone)]
+pub struct PolicyNow(Arc<dyn Fn() -> Option<Arc<str>> + Send + Sync>);
+
+impl PolicyNow {
+    pub fn new(look_up: impl Fn() -> Option<Arc<str>> + Send + Sync + 'static) -> Self {
+        PolicyNow(Arc::new(look_up))
+    }
+
+    pub(super) fn is(&self, policy: &Arc<str>) -> bool {
+        (self.0)().is_some_and(|now| now == *policy)
+    }
+}
+
+impl std::fmt::Debug for PolicyNow {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("PolicyNow")
+    }
+}

@@ -1,0 +1,31 @@
+//! Calls of published items: lookup in the surface, admission by `on_request`, the script's handler, and dispatch to a
+//! backend.
+
+mod access;
+mod asking;
+mod call;
+mod call_outcome;
+mod completion;
+mod context;
+mod dispatch;
+mod failed;
+mod handler;
+mod logged_call;
+mod other_request;
+mod permit;
+mod published_uri;
+mod recorded_request;
+mod refresh;
+mod test_overrides;
+
+pub use asking::{ANSWER_TIMEOUT, WaitingMemory, as_request, prepared_answer, take_answer};
+pub use call::{Calls, POLICY_CHANGED, PromptRequest};
+pub use completion::Completed;
+pub use context::{ItemCall, PolicyNow, RequestContext};
+pub use dispatch::Dispatcher;
+pub use failed::failed;
+pub use other_request::OtherRequest;
+pub use permit::Permit;
+pub use recorded_request::{RecordedRequest, RequestOrigin};
+pub use refresh::{RefreshTarget, Refreshed};
+pub use test_overrides::TestOverrides;

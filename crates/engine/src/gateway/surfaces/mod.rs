@@ -1,0 +1,372 @@
+//! The surface of each client. If the script does not ask whom it runs for, there are no policies, and no server shows
+//! everybody something else, all clients that see
+//! the same of the servers share one surface; otherwise each [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one
+//! or the policies change; until then the old one serves. Those that are too many are dropped, and built again for the next request.
+
+mod people;
+mod room;
+mod slot;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, watch};
+
+use self::slot::{Built, SurfaceSlot};
+use super::rebuild::SharedSurface;
+use crate::surface::{BuildError, ListDigests, Surface};
+pub(super) use people::People;
+use proxy_identity::cedar::{CurrentPolicies, Policies};
+use proxy_mcp_client::PersonBackend;
+use proxy_model::{ClientProfile, Owner, PersonKey, SnapshotVariant, SurfaceCacheKey, SurfaceKey};
+use proxy_telemetry::Telemetry;
+
+/// A surface without a handle is forgotten when it has not been used for this long.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// Maximum number of cached surfaces without a handle.
+const MAX_UNHELD: usize = 1000;
+/// Maximum number of concurrent script runs.
+const MAX_CONCURRENT_RUNS: usize = 4;
+
+/// The surfaces of all clients.
+pub(super) struct Surfaces {
+    current: watch::Receiver<SharedSurface>,
+    slots: Mutex<HashMap<SlotKey, Arc<SurfaceSlot>>>,
+    /// Increases whenever any surface may have changed.
+    changes: watch::Sender<u64>,
+    /// Limits the concurrent script runs of rebuilds and requests together.
+    run_permits: Semaphore,
+    policies: CurrentPolicies,
+    people: Arc<People>,
+    telemetry: Arc<Telemetry>,
+}
+
+/// What distinguishes the surfaces of two clients.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct SlotKey {
+    /// What the client sees of the servers; `None` if it is what the shared surface was built from.
+    variant: Option<SnapshotVariant>,
+    /// Whom the surface is made for; `None` if it is the same for everybody.
+    person: Option<SurfaceCacheKey>,
+    /// Who sees something else of some servers, by a token that they have shown.
+    own: Option<PersonKey>,
+    /// Decides what the person sees of servers that everybody sees differently; `None` if there are none.
+    profile: Option<ClientProfile>,
+}
+
+/// How much of a client distinguishes its surface from those of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyedBy {
+    Nothing,
+    /// The user: the policies know nothing else.
+    User,
+    UserAndClient,
+}
+
+impl KeyedBy {
+    fn of(shared: &Surface, policies: Option<&Policies>, people: &People) -> Self {
+        match policies {
+            _ if shared.personal().is_some() => KeyedBy::UserAndClient,
+            // What the script asks while it looks at items that only some people have is not known before.
+            _ if people.see_differently() => KeyedBy::UserAndClient,
+            None => KeyedBy::Nothing,
+            Some(policies) if policies.reads_client() => KeyedBy::UserAndClient,
+            Some(_) => KeyedBy::User,
+        }
+    }
+}
+
+/// A client's reference to its surface. While the handle exists, changes of the surface's lists are known.
+#[derive(Debug)]
+pub struct SurfaceHandle {
+    key: SurfaceKey,
+    profile: ClientProfile,
+    /// Whether the principal has shown a token of an issuer, so that they have connections of their own.
+    has_shown_token: bool,
+    /// These connections. They stay open for as long as the handle exists.
+    own_servers: Mutex<Vec<Arc<dyn PersonBackend>>>,
+    slot: Mutex<Option<HeldSlot>>,
+}
+
+/// The slot that a client used last. It is looked up again when the client sees something else of the servers.
+#[derive(Debug)]
+struct HeldSlot {
+    variant: Option<SnapshotVariant>,
+    keyed_by: KeyedBy,
+    by_profile: bool,
+    slot: Arc<SurfaceSlot>,
+}
+
+impl SurfaceHandle {
+    pub fn of(key: SurfaceKey, profile: ClientProfile) -> Self {
+        SurfaceHandle { key, profile, has_shown_token: false, own_servers: Mutex::default(), slot: Mutex::default() }
+    }
+
+    /// The handle of somebody who has shown a token of an issuer. Nobody else sees what servers list for this person, not even an
+    /// operator who acts under the person's name.
+    #[must_use]
+    pub fn with_token_shown(self) -> Self {
+        SurfaceHandle { has_shown_token: true, ..self }
+    }
+
+    /// Whose connections are used at servers where everybody has their own.
+    fn person_key(&self) -> Option<PersonKey> {
+        PersonKey::of(&self.key.principal).filter(|_| self.has_shown_token)
+    }
+
+    /// The connections that only this person uses, as far as they were opened for this handle.
+    pub(super) fn held(&self) -> Vec<Arc<dyn PersonBackend>> {
+        self.own_servers.lock().clone()
+    }
+
+    pub(super) fn hold(&self, servers: &[Arc<dyn PersonBackend>]) {
+        let before = std::mem::replace(&mut *self.own_servers.lock(), servers.to_vec());
+        drop(before);
+    }
+
+    /// Whose surface it is.
+    pub fn key(&self) -> &SurfaceKey {
+        &self.key
+    }
+
+    /// What decides which connections to servers the client uses.
+    pub fn profile(&self) -> ClientProfile {
+        self.profile
+    }
+
+    /// Whose share of what there is for everybody the client uses.
+    pub(super) fn person(&self) -> Owner {
+        Owner::of_share(&self.key.principal)
+    }
+}
+
+/// Whether only the table refers to a slot.
+fn is_unheld(slot: &Arc<SurfaceSlot>) -> bool {
+    Arc::strong_count(slot) == 1
+}
+
+impl Surfaces {
+    /// Derives the surfaces from the shared one, and rebuilds them with it until its sender is dropped.
+    pub(super) fn follow(
+        current: watch::Receiver<SharedSurface>,
+        policies: CurrentPolicies,
+        people: Arc<People>,
+        telemetry: Arc<Telemetry>,
+    ) -> Arc<Self> {
+        let mut policy_changes = policies.subscribe();
+        let surfaces = Arc::new(Surfaces {
+            current,
+            slots: Mutex::default(),
+            changes: watch::channel(0).0,
+            run_permits: Semaphore::new(MAX_CONCURRENT_RUNS),
+            policies,
+            people: Arc::clone(&people),
+            telemetry,
+        });
+        let (weak, mut current) = (Arc::downgrade(&surfaces), surfaces.current.clone());
+        tokio::spawn(async move {
+            loop {
+                // The surfaces hold the sender of the policies, which is gone only after them.
+                let mut is_of_people = false;
+                let is_open = tokio::select! {
+                    () = people.changes.notified() => {
+                        is_of_people = true;
+                        true
+                    }
+                    changed = current.changed() => changed.is_ok(),
+                    changed = policy_changes.changed() => changed.is_ok(),
+                };
+                if !is_open {
+                    return;
+                }
+                if is_of_people {
+                    let Some(surfaces) = weak.upgrade() else { return };
+                    surfaces.rebuild_of_people().await;
+                    continue;
+                }
+                policy_changes.borrow_and_update();
+                let shared = current.borrow_and_update().surface.clone();
+                let Some(surfaces) = weak.upgrade() else { return };
+                surfaces.rebuild_all(shared).await;
+            }
+        });
+        surfaces
+    }
+
+    /// A counter that increases whenever any surface may have changed.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    async fn rebuild_all(&self, shared: Option<Arc<Surface>>) {
+        self.evict(0);
+        let policies = self.policies.get();
+        let of = |shared: &Arc<Surface>| KeyedBy::of(shared, policies.as_deref(), &self.people);
+        let is_personal = shared.as_ref().map_or(KeyedBy::Nothing, of) != KeyedBy::Nothing;
+        let by_profile = self.people.see_differently();
+        let mut slots = Vec::new();
+        for (key, slot) in self.slots.lock().iter() {
+            if is_personal == key.person.is_some() && by_profile == key.profile.is_some() {
+                // Nobody sees a change of a surface that was dropped and has no handle.
+                if !(slot.is_empty() && is_unheld(slot)) {
+                    slots.push(Arc::clone(slot));
+                }
+            } else {
+                // Not used now. A later script must not find the surfaces of this one.
+                slot.clear();
+            }
+        }
+        let Some(base) = shared.filter(|_| !slots.is_empty()) else {
+            self.changes.send_modify(|count| *count += 1);
+            return;
+        };
+        self.build_all(&slots, &base, policies.as_ref()).await;
+    }
+
+    /// Rebuilds the surfaces of people who see something else of a server than before.
+    async fn rebuild_of_people(&self) {
+        let Some(base) = self.current.borrow().surface.clone() else { return };
+        let slots: Vec<_> = self.slots.lock().values().cloned().collect();
+        // Held by the vector and by the table, and by a client if there is one.
+        let is_seen = |slot: &Arc<SurfaceSlot>| Arc::strong_count(slot) > 2;
+        let outdated = slots.iter().filter(|slot| is_seen(slot) && !slot.is_empty() && !slot.shows(&self.people));
+        let outdated: Vec<_> = outdated.cloned().collect();
+        // Held here, no surface counts as unused.
+        drop(slots);
+        self.build_all(&outdated, &base, self.policies.get().as_ref()).await;
+    }
+
+    async fn build_all(&self, slots: &[Arc<SurfaceSlot>], base: &Arc<Surface>, policies: Option<&Arc<Policies>>) {
+        for chunk in slots.chunks(MAX_CONCURRENT_RUNS) {
+            futures::future::join_all(chunk.iter().map(|slot| self.build(slot, base, policies))).await;
+            self.make_room();
+            self.changes.send_modify(|count| *count += 1);
+        }
+    }
+
+    async fn build(&self, slot: &SurfaceSlot, base: &Arc<Surface>, policies: Option<&Arc<Policies>>) -> Built {
+        slot.build(base, policies, &self.people, &self.run_permits, &self.telemetry).await
+    }
+
+    /// Drops surfaces without a handle: every idle one, and the least recently used beyond the maximum. Leaves space
+    /// for `reserve` new ones.
+    fn evict(&self, reserve: usize) {
+        let mut slots = self.slots.lock();
+        slots.retain(|_, slot| !is_unheld(slot) || !slot.is_idle(IDLE_TIMEOUT));
+        let mut unheld: Vec<(Instant, SlotKey)> = slots
+            .iter()
+            .filter(|(_, slot)| is_unheld(slot))
+            .map(|(key, slot)| (slot.last_used(), key.clone()))
+            .collect();
+        let max = MAX_UNHELD - reserve;
+        if unheld.len() > max {
+            unheld.sort_by_key(|(last_used, _)| *last_used);
+            for (_, key) in &unheld[..unheld.len() - max] {
+                slots.remove(key);
+            }
+        }
+    }
+
+    /// Drops surfaces beyond the limits.
+    fn make_room(&self) {
+        let dropped = room::make(self.slots.lock().values());
+        drop(dropped);
+    }
+
+    /// The slot of a handle, which holds it from then on. `None` if the client uses the shared surface.
+    fn slot(&self, shared: &Surface, handle: &SurfaceHandle) -> Option<Arc<SurfaceSlot>> {
+        let variant = shared.origin().variant(handle.profile);
+        let keyed_by = KeyedBy::of(shared, self.policies.get().as_deref(), &self.people);
+        let by_profile = self.people.see_differently();
+        if variant.is_none() && keyed_by == KeyedBy::Nothing {
+            return None;
+        }
+        let mut held = handle.slot.lock();
+        let is_same =
+            |held: &&HeldSlot| held.keyed_by == keyed_by && held.variant == variant && held.by_profile == by_profile;
+        if let Some(held) = held.as_ref().filter(is_same) {
+            return Some(Arc::clone(&held.slot));
+        }
+        let is_personal = keyed_by != KeyedBy::Nothing;
+        let key = || match keyed_by {
+            KeyedBy::Nothing => SurfaceKey::anonymous(),
+            KeyedBy::User => SurfaceKey { client: Arc::default(), ..handle.key.clone() },
+            KeyedBy::UserAndClient => SurfaceKey { client: Arc::new(handle.key.client.seen()), ..handle.key.clone() },
+        };
+        let person = is_personal.then(|| key().cache_key());
+        let profile = by_profile.then_some(handle.profile);
+        let own = by_profile.then(|| handle.person_key()).flatten();
+        let slot_key = SlotKey { variant: variant.clone(), person, own: own.clone(), profile };
+        let known = self.slots.lock().get(&slot_key).cloned();
+        let slot = known.unwrap_or_else(|| {
+            self.evict(1);
+            let person = is_personal.then(|| handle.person());
+            let slot = SurfaceSlot::new(key(), variant.clone(), person).of_person(own.as_ref(), handle.profile);
+            let slot = Arc::new(slot);
+            Arc::clone(self.slots.lock().entry(slot_key).or_insert(slot))
+        });
+        *held = Some(HeldSlot { variant, keyed_by, by_profile, slot: Arc::clone(&slot) });
+        Some(slot)
+    }
+
+    /// The surface of a client, without waiting; `None` before it was first built, and if it was dropped.
+    pub(super) fn get(&self, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
+        let shared = self.current.borrow().surface.clone()?;
+        match self.slot(&shared, handle) {
+            None => Some(shared),
+            Some(slot) => slot.latest()?.ok(),
+        }
+    }
+
+    /// What distinguishes the lists of a client's surface, even if that was dropped; `None` before it was first built.
+    pub(super) fn lists(&self, handle: &SurfaceHandle) -> Option<ListDigests> {
+        let shared = self.current.borrow().surface.clone()?;
+        match self.slot(&shared, handle) {
+            None => Some(shared.list_digests()),
+            Some(slot) => slot.lists(),
+        }
+    }
+
+    /// The surface of a client, derived from `shared`. The first request of a key waits for the script.
+    pub(super) async fn get_or_build(
+        &self,
+        shared: Arc<Surface>,
+        handle: &SurfaceHandle,
+    ) -> Result<Arc<Surface>, Arc<BuildError>> {
+        let Some(slot) = self.slot(&shared, handle) else { return Ok(shared) };
+        let policies = self.policies.get();
+        // What other policies allowed must not be shown any more, not even until all surfaces are built again.
+        let is_current = slot.is_permitted_by(policies.as_deref()) && slot.shows(&self.people);
+        if let Some(latest) = slot.latest().filter(|_| is_current) {
+            return latest;
+        }
+        let built = self.build(&slot, &shared, policies.as_ref()).await;
+        self.make_room();
+        built
+    }
+
+    /// The users for whom the last run of the script failed, with the error; each pair once.
+    pub(super) fn errors(&self) -> Vec<(Arc<str>, Arc<BuildError>)> {
+        let slots: Vec<Arc<SurfaceSlot>> = self.slots.lock().values().cloned().collect();
+        let failed = slots.iter().filter_map(|slot| Some((Arc::clone(&slot.key.principal.who.sub), slot.error()?)));
+        let mut failed: Vec<_> = failed.collect();
+        let sort_key = |(user, error): &(Arc<str>, Arc<BuildError>)| (Arc::clone(user), error.diagnostic().to_string());
+        failed.sort_by_cached_key(sort_key);
+        failed.dedup_by_key(|pair| sort_key(pair));
+        failed
+    }
+
+    /// Waits until the client's surface is derived from the present shared surface.
+    pub(super) async fn caught_up(&self, handle: &SurfaceHandle) {
+        let Some(shared) = self.current.borrow().surface.clone() else { return };
+        if let Some(slot) = self.slot(&shared, handle) {
+            slot.touch();
+            // A failure is that of the request that follows.
+            let policies = self.policies.get();
+            let _ = self.build(&slot, &shared, policies.as_ref()).await;
+            self.make_room();
+        }
+    }
+}

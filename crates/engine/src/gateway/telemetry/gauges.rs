@@ -1,0 +1,89 @@
+//! What is measured of a running proxy at one moment, beside what is counted.
+
+use std::sync::Arc;
+
+use crate::gateway::Gateway;
+use crate::surface::Surface;
+use proxy_mcp_client::ServerLoad;
+use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Snapshot, Status};
+use proxy_search::estimate_tokens;
+
+/// The state of a proxy in numbers.
+#[derive(Debug)]
+pub struct Gauges {
+    pub servers: Vec<ServerGauges>,
+    /// The number of published items by kind.
+    pub published: [(ItemKind, usize); ItemKind::ALL.len()],
+    /// The estimated size of the definitions of tools, as servers offer them and as they are published.
+    pub definition_tokens: Vec<DefinitionTokens>,
+    /// Operations that failed because of the store itself.
+    pub store_errors: u64,
+    /// Whether the files on disk could not be used, so that older ones are in force.
+    pub reload_failed: bool,
+}
+
+/// The state of one server.
+#[derive(Debug)]
+pub struct ServerGauges {
+    pub name: Arc<str>,
+    pub is_up: bool,
+    pub restarts: u64,
+    pub load: ServerLoad,
+}
+
+/// What the definitions of tools cost in the context of a model.
+#[derive(Debug)]
+pub struct DefinitionTokens {
+    /// `None` for what the script made itself.
+    pub server: Option<Arc<str>>,
+    pub offered: usize,
+    pub published: usize,
+}
+
+impl Gateway {
+    pub fn gauges(&self) -> Gauges {
+        let current = self.current.borrow().clone();
+        let listed = |kind| (kind, current.surface.as_ref().map_or(0, |surface| surface.listed(kind)));
+        let reload_failed = {
+            let status = self.reload_status.lock();
+            !status.config_errors.is_empty()
+                || !status.policy_errors.is_empty()
+                || status.unreadable_script.is_some()
+                || current.error.is_some()
+        };
+        let snapshot = self.snapshot();
+        let servers = snapshot.backends.iter().filter(|backend| backend.kind != BackendKind::Extension);
+        Gauges {
+            servers: servers
+                .map(|backend| ServerGauges {
+                    name: Arc::clone(&backend.name),
+                    is_up: matches!(backend.status, Status::Ready | Status::PerPerson),
+                    restarts: self.installed.restarts(&backend.name).unwrap_or_default(),
+                    load: self.installed.load(&backend.name).unwrap_or_default(),
+                })
+                .collect(),
+            definition_tokens: definition_tokens(&snapshot, current.surface.as_deref()),
+            store_errors: self.calls().store.errors(),
+            published: ItemKind::ALL.map(listed),
+            reload_failed,
+        }
+    }
+}
+
+fn definition_tokens(snapshot: &Snapshot, surface: Option<&Surface>) -> Vec<DefinitionTokens> {
+    let tokens = |definition: &Definition| estimate_tokens(definition.raw().get());
+    let of_server = |backend: &Arc<BackendView>| DefinitionTokens {
+        server: Some(Arc::clone(&backend.name)),
+        offered: backend.lists.tools.iter().map(|tool| tokens(tool)).sum(),
+        published: 0,
+    };
+    let mut all: Vec<_> = snapshot.backends.iter().map(of_server).collect();
+    all.push(DefinitionTokens { server: None, offered: 0, published: 0 });
+    for tool in surface.into_iter().flat_map(Surface::tools) {
+        let origin = tool.origin.as_ref().map(|origin| &origin.backend);
+        if let Some(counted) = all.iter_mut().find(|counted| counted.server.as_ref() == origin) {
+            counted.published += tokens(&tool.definition);
+        }
+    }
+    all
+}

@@ -1,0 +1,459 @@
+//! The surface: the items that one run of the session script publishes. Immutable.
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use indexmap::IndexMap;
+
+use super::apps::Apps;
+use super::build::Origin;
+use super::definitions;
+use super::list_digests::ListDigests;
+use super::listing::{Listing, Page};
+use super::mirror::mirrored;
+use super::permitted::PermittedView;
+use super::published_item::PublishedItem;
+use super::server_items::ServerItems;
+use super::skipped::SkippedItems;
+use super::version::SurfaceVersion;
+use super::{logged_warnings, schema_faults};
+use proxy_base::diagnostic::Diagnostic;
+use proxy_builtins::{Handler, Hook, OtherHook, Plan, Published, SkippedItem};
+use proxy_model::Snapshot;
+use proxy_model::{BackendView, ItemKind};
+use proxy_script::LogLine;
+use proxy_search::{IndexCache, SharedIndex, Tool};
+use proxy_wire::Revision;
+
+/// Items by their names or URIs, which every call looks up several times: hence the faster hash.
+type Entries = IndexMap<String, Arc<PublishedItem>, foldhash::fast::RandomState>;
+
+/// The published items of one kind, in the script's order.
+#[derive(Debug)]
+pub(super) struct Items {
+    pub(super) entries: Entries,
+    pub(super) listed: Listing,
+    /// The listing for each revision, if it differs from `listed`. Made on the first request of a client of that
+    /// revision.
+    listed_for: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
+    /// The backends of the listed items; `None` stands for items that the script defines.
+    origins: HashSet<Option<Arc<str>>>,
+}
+
+impl Items {
+    /// Items of a failed server are not listed, but can still be called: a call reconnects the server.
+    fn new(kind: ItemKind, published: Vec<Published>, failed_servers: &[&str]) -> Self {
+        let entries: Entries = published
+            .into_iter()
+            .map(|item| (item.definition.key().to_owned(), Arc::new(PublishedItem::new(kind, item))))
+            .collect();
+        let is_listed = |entry: &PublishedItem| {
+            entry.origin.as_ref().is_none_or(|origin| !failed_servers.contains(&origin.backend.as_ref()))
+        };
+        Self::of(entries, is_listed)
+    }
+
+    /// The items, of which those are listed that the function accepts.
+    pub(super) fn of(entries: Entries, is_listed: impl Fn(&PublishedItem) -> bool) -> Self {
+        let backend = |entry: &PublishedItem| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
+        let listed = || entries.values().enumerate().filter(|(_, entry)| is_listed(entry));
+        let origins = listed().map(|(_, entry)| backend(entry)).collect();
+        let listed = Listing::new(listed().map(|(index, entry)| (index, entry.definition.raw().get())));
+        Items { entries, listed, listed_for: Default::default(), origins }
+    }
+
+    /// The keys of the listed items.
+    pub(super) fn listed_keys(&self) -> HashSet<&str> {
+        let key = |(index, _)| self.entries.get_index(index).map(|(key, _)| key.as_str());
+        self.listed.items().filter_map(key).collect()
+    }
+}
+
+/// Removes `execution` from a tool that cannot run as a task although it says so: a script's handler, or a tool of a server
+/// without tasks.
+fn without_tasks(mut item: Published, snapshot: &Snapshot) -> Published {
+    let has_tasks = |name: &str| snapshot.backend(name).is_some_and(|backend| backend.info.has_session_tasks());
+    let allows_tasks = || {
+        let execution = item.definition.member("execution").unwrap_or_default();
+        execution["taskSupport"] != "forbidden"
+    };
+    if item.definition.raw().get().contains("\"execution\"")
+        && allows_tasks()
+        && !matches!(&item.handler, Handler::Backend(target) if has_tasks(&target.backend))
+        && let Ok(plain) = item.definition.with(ItemKind::Tool, &[("execution", None)])
+    {
+        item.definition = Arc::new(plain);
+    }
+    item
+}
+
+/// Everything that the session script publishes, and its listings.
+#[derive(Debug)]
+pub struct Surface {
+    /// Whether a tool may require `Mcp-Param-*` headers.
+    has_param_headers: bool,
+    tools: Items,
+    resources: Items,
+    resource_templates: Items,
+    prompts: Items,
+    skipped: SkippedItems,
+    /// The version of the snapshot that the script ran on.
+    pub snapshot: u64,
+    /// The namespace of the script's values in the store.
+    pub namespace: Arc<str>,
+    instructions: String,
+    /// Whether the script has set the instructions. Otherwise they are those of the servers.
+    has_own_instructions: bool,
+    /// The only server, if the surface publishes it unchanged.
+    mirrors: Option<Arc<BackendView>>,
+    apps: Apps,
+    indexes: Vec<Arc<SharedIndex>>,
+    /// The script's function that runs before every call of an item.
+    on_request: Option<Hook>,
+    /// The script's function that runs before requests that are not for an item.
+    on_other_request: Option<OtherHook>,
+    /// What is needed to build the surface for other clients.
+    origin: Origin,
+    /// Whether the script read the principal or the client.
+    is_personal: bool,
+    pub warnings: Vec<Diagnostic>,
+    /// What the script logged while it ran.
+    pub log: Vec<LogLine>,
+    version: SurfaceVersion,
+    /// Names of the items of servers, for policies. Made when policies first ask.
+    pub(super) server_items: OnceLock<ServerItems>,
+    /// Set if the surface has only what policies allow somebody.
+    pub(super) permitted: Option<PermittedView>,
+    digests: OnceLock<ListDigests>,
+    /// The memory that was taken to build it and not given back, without its lists.
+    bytes: usize,
+}
+
+impl Surface {
+    pub(crate) fn new(plan: Plan, snapshot: &Snapshot, namespace: Arc<str>, origin: Origin) -> Self {
+        let mirrors = mirrored(&plan, snapshot);
+        let (apps, conflicts) = Apps::of(&plan);
+        let schema_faults = schema_faults::warnings(&plan);
+        for warning in conflicts.iter().chain(&schema_faults) {
+            if logged_warnings::is_new(&warning.message) {
+                tracing::warn!("{warning}");
+            }
+        }
+        let server_instructions = || match &mirrors {
+            Some(only) => only.info.instructions.clone(),
+            None => joined_instructions(snapshot, |_| true),
+        };
+        let failed = snapshot.backends.iter().filter(|backend| backend.status.is_down());
+        let failed: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
+        let annotation = memchr::memmem::Finder::new("x-mcp-header");
+        let has_param_headers = plan.tools.iter().any(|tool| {
+            let text = tool.definition.raw().get().as_bytes();
+            // The key may contain `\u` escapes.
+            annotation.find(text).is_some() || memchr::memmem::find(text, b"\\u").is_some()
+        });
+        // A client of a mirrored server sees that server's capabilities, and reads its tools by them. A stateless server
+        // has no tasks of this kind.
+        let mirrors_tasks = mirrors.as_ref().is_some_and(|only| {
+            Revision::parse(&only.info.protocol_version).is_some_and(|revision| !revision.is_stateless())
+        });
+        let as_declared = |item| if mirrors_tasks { item } else { without_tasks(item, snapshot) };
+        let tools = plan.tools.into_iter().map(as_declared).collect();
+        Surface {
+            has_param_headers,
+            tools: Items::new(ItemKind::Tool, tools, &failed),
+            resources: Items::new(ItemKind::Resource, plan.resources, &failed),
+            resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &failed),
+            prompts: Items::new(ItemKind::Prompt, plan.prompts, &failed),
+            skipped: plan.skipped.into(),
+            snapshot: snapshot.version,
+            namespace,
+            has_own_instructions: plan.instructions.is_some(),
+            instructions: plan.instructions.unwrap_or_else(server_instructions),
+            mirrors,
+            apps,
+            indexes: plan.indexes,
+            on_request: plan.on_request,
+            on_other_request: plan.on_other_request,
+            origin,
+            is_personal: plan.personal,
+            warnings: plan.warnings.into_iter().chain(conflicts).chain(schema_faults).collect(),
+            log: plan.log,
+            version: SurfaceVersion::new(&plan.digest, snapshot),
+            server_items: OnceLock::new(),
+            permitted: None,
+            digests: OnceLock::new(),
+            bytes: 0,
+        }
+    }
+
+    /// A copy that has other items.
+    pub(super) fn with_items(
+        &self,
+        [tools, resources, resource_templates, prompts]: [Items; ItemKind::ALL.len()],
+        skipped: Vec<SkippedItem>,
+        permitted: PermittedView,
+    ) -> Self {
+        let apps = self.apps.only(|name| tools.entries.contains_key(name), |uri| resources.entries.contains_key(uri));
+        Surface {
+            has_param_headers: self.has_param_headers,
+            tools,
+            resources,
+            resource_templates,
+            prompts,
+            skipped: if skipped.is_empty() { self.skipped.clone() } else { skipped.into() },
+            snapshot: self.snapshot,
+            namespace: Arc::clone(&self.namespace),
+            instructions: self.instructions.clone(),
+            has_own_instructions: self.has_own_instructions,
+            mirrors: self.mirrors.clone(),
+            apps,
+            indexes: self.indexes.clone(),
+            on_request: self.on_request.clone(),
+            on_other_request: self.on_other_request.clone(),
+            origin: self.origin.clone(),
+            is_personal: self.is_personal,
+            warnings: Vec::new(),
+            log: Vec::new(),
+            version: self.version.clone(),
+            server_items: OnceLock::new(),
+            permitted: Some(permitted),
+            digests: OnceLock::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Leaves out the instructions of other servers, unless the script has set its own.
+    pub(super) fn keep_instructions_of(&mut self, servers: &HashSet<Arc<str>>) {
+        if self.has_own_instructions {
+            return;
+        }
+        match &self.mirrors {
+            Some(only) if servers.contains(&only.name) => {}
+            Some(_) => self.instructions.clear(),
+            None => self.instructions = joined_instructions(self.origin.snapshot(), |name| servers.contains(name)),
+        }
+    }
+
+    pub(super) fn indexes(&self) -> &[Arc<SharedIndex>] {
+        &self.indexes
+    }
+
+    /// Sets how much memory was taken to build it. That of lists is counted by those who share them.
+    pub(super) fn set_bytes(&mut self, taken: usize) {
+        let unshared = ItemKind::ALL.iter().map(|kind| &self.items(*kind).listed.text);
+        let unshared = unshared.filter(|text| text.share() == text.len());
+        self.bytes = taken.saturating_sub(unshared.map(|text| text.len()).sum());
+    }
+
+    /// The memory that the surface takes: what was measured when it was built, and its part of the lists.
+    pub fn bytes(&self) -> usize {
+        let texts = ItemKind::ALL.iter().flat_map(|kind| {
+            let items = self.items(*kind);
+            let converted = items.listed_for.iter().filter_map(|listing| listing.get()?.as_ref());
+            converted.chain([&items.listed]).map(|listing| listing.text.share())
+        });
+        // A surface that was made for one user alone is kept by what policies leave of it.
+        let base = self.permitted.as_ref().filter(|_| self.is_personal).map_or(0, |permitted| permitted.base.bytes());
+        base + self.bytes + texts.sum::<usize>()
+    }
+
+    /// What distinguishes the lists of this surface from those of others.
+    pub fn list_digests(&self) -> ListDigests {
+        *self.digests.get_or_init(|| ListDigests::of(|kind| self.list(kind)))
+    }
+
+    /// The digest of the script, its loaded modules and its settings.
+    pub fn policy(&self) -> &Arc<str> {
+        &self.version.policy
+    }
+
+    /// The digest of everything that the servers listed when the surface was built.
+    pub fn catalog(&self) -> &str {
+        self.version.catalog()
+    }
+
+    /// What is needed to build the surface for other clients. `None` if the script did not read the principal or the
+    /// client, so that all clients share this surface.
+    pub fn personal(&self) -> Option<&Origin> {
+        self.is_personal.then_some(&self.origin)
+    }
+
+    /// What is needed to build the surface for clients that see something else of the servers.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// The script's function that runs before every call of an item.
+    pub(crate) fn on_request(&self) -> Option<&Hook> {
+        self.on_request.as_ref()
+    }
+
+    /// The script's function that runs before requests that are not for an item.
+    pub(crate) fn on_other_request(&self) -> Option<&OtherHook> {
+        self.on_other_request.as_ref()
+    }
+
+    pub(super) fn items(&self, kind: ItemKind) -> &Items {
+        match kind {
+            ItemKind::Tool => &self.tools,
+            ItemKind::Resource => &self.resources,
+            ItemKind::ResourceTemplate => &self.resource_templates,
+            ItemKind::Prompt => &self.prompts,
+        }
+    }
+
+    /// Whether any tool may require `Mcp-Param-*` headers.
+    pub fn has_param_headers(&self) -> bool {
+        self.has_param_headers
+    }
+
+    /// The published name or URI of an item for which a user interface uses another one; otherwise the key itself.
+    pub fn published_key<'a>(&'a self, kind: ItemKind, key: &'a str) -> &'a str {
+        if self.items(kind).entries.contains_key(key) { key } else { self.alias(kind, key).unwrap_or(key) }
+    }
+
+    /// The published name or URI of what a user interface knows by this one.
+    fn alias(&self, kind: ItemKind, key: &str) -> Option<&str> {
+        match kind {
+            ItemKind::Tool => self.apps.tool(key),
+            ItemKind::Resource => self.apps.resource(key),
+            ItemKind::ResourceTemplate | ItemKind::Prompt => None,
+        }
+    }
+
+    /// The item published under this name or URI, or the one that a user interface knows by it.
+    fn exact(&self, kind: ItemKind, key: &str) -> Option<&PublishedItem> {
+        let entries = &self.items(kind).entries;
+        let found = entries.get(key).or_else(|| entries.get(self.alias(kind, key)?));
+        found.map(Arc::as_ref)
+    }
+
+    /// The tool published under this name, or the tool that a user interface calls by this name.
+    pub fn tool(&self, name: &str) -> Option<&PublishedItem> {
+        self.exact(ItemKind::Tool, name)
+    }
+
+    pub fn tools(&self) -> impl Iterator<Item = &PublishedItem> {
+        self.entries(ItemKind::Tool)
+    }
+
+    /// The published items of one kind, in the script's order.
+    pub fn entries(&self, kind: ItemKind) -> impl Iterator<Item = &PublishedItem> {
+        self.items(kind).entries.values().map(Arc::as_ref)
+    }
+
+    /// The items of servers of which it is known why they are not published.
+    pub fn skipped(&self) -> &[SkippedItem] {
+        &self.skipped
+    }
+
+    /// The item that a request names. For a resource this is the item with that URI, or else the first template that the
+    /// URI matches.
+    pub fn find(&self, kind: ItemKind, key: &str) -> Option<&PublishedItem> {
+        let exact = self.exact(kind, key);
+        if exact.is_some() || kind != ItemKind::Resource || self.hides(kind, key) {
+            return exact;
+        }
+        // Policies decide about each URI of a template, whether the template is listed or not.
+        let all = self.permitted.as_ref().map_or(self, |permitted| &permitted.base);
+        all.resource_templates.entries.values().map(Arc::as_ref).find(|entry| entry.variables(key).is_some())
+    }
+
+    /// The JSON array of the listed items.
+    pub fn list(&self, kind: ItemKind) -> &str {
+        &self.items(kind).listed.text
+    }
+
+    /// A page of the listed items for clients of one revision, after the item with the key `after` or from the start.
+    /// Returns `None` if that key is no longer published.
+    pub fn page(&self, kind: ItemKind, revision: Revision, after: Option<&str>, size: usize) -> Option<Page<'_>> {
+        let items = self.items(kind);
+        let converted = match kind {
+            ItemKind::Tool => {
+                let converted = &items.listed_for[revision as usize];
+                converted.get_or_init(|| definitions::tools_for(revision, &items.listed)).as_ref()
+            }
+            _ => None,
+        };
+        let after = match after {
+            Some(key) => Some(items.entries.get_index_of(key)?),
+            None => None,
+        };
+        Some(converted.unwrap_or(&items.listed).page(after, size))
+    }
+
+    /// The key of the published item with this index.
+    pub fn key_at(&self, kind: ItemKind, index: usize) -> Option<&str> {
+        self.items(kind).entries.get_index(index).map(|(key, _)| key.as_str())
+    }
+
+    /// The backends of the listed items; `None` stands for items that the script defines.
+    pub fn origins(&self, kind: ItemKind) -> impl Iterator<Item = Option<&Arc<str>>> {
+        self.items(kind).origins.iter().map(Option::as_ref)
+    }
+
+    /// The only server, if the surface publishes all of its items unchanged and nothing else.
+    pub fn mirrors(&self) -> Option<&BackendView> {
+        self.mirrors.as_deref()
+    }
+
+    /// The server of a resource that is not published: the only server, or the server whose tool has this resource as
+    /// its user interface.
+    pub fn owner_of_unlisted(&self, uri: &str) -> Option<&Arc<str>> {
+        if self.hides(ItemKind::Resource, uri) {
+            return None;
+        }
+        self.mirrors.as_ref().map(|only| &only.name).or_else(|| self.apps.owner(uri))
+    }
+
+    /// The number of listed items of one kind.
+    pub fn listed(&self, kind: ItemKind) -> usize {
+        self.items(kind).listed.len()
+    }
+
+    /// The search index: the first index that the script created, or else an index of all published tools.
+    pub fn search_index(&self) -> Arc<SharedIndex> {
+        if let Some(first) = self.indexes.first() {
+            return match self.listed_of(first) {
+                Some(listed) => {
+                    let tools = first.tools().zip(listed.iter()).filter(|(_, listed)| **listed);
+                    IndexCache::shared().index(tools.map(|(tool, _)| tool.clone()).collect(), first.embedder().cloned())
+                }
+                None => Arc::clone(first),
+            };
+        }
+        let tools = self.tools().map(|entry| Tool {
+            server: entry.origin.as_ref().map_or_else(|| "".into(), |origin| Arc::clone(&origin.backend)),
+            original_name: entry.origin.as_ref().map_or_else(|| "".into(), |origin| Arc::clone(&origin.name)),
+            definition: Arc::clone(&entry.definition),
+        });
+        IndexCache::shared().index(tools.collect(), self.origin.embedder().cloned())
+    }
+
+    /// The tools that a client can find by search, published or not.
+    pub fn searchable(&self) -> impl Iterator<Item = &Tool> {
+        self.indexes.iter().flat_map(|index| {
+            let listed = self.listed_of(index);
+            let is_listed = move |position: usize| {
+                listed.as_ref().is_none_or(|listed| listed.get(position).copied().unwrap_or(false))
+            };
+            index.tools().enumerate().filter(move |(position, _)| is_listed(*position)).map(|(_, tool)| tool)
+        })
+    }
+
+    pub fn instructions(&self) -> &str {
+        &self.instructions
+    }
+}
+
+/// The instructions of all servers, each under its name.
+fn joined_instructions(snapshot: &Snapshot, is_told: impl Fn(&Arc<str>) -> bool) -> String {
+    let parts: Vec<String> = snapshot
+        .backends
+        .iter()
+        .filter(|backend| !backend.status.is_down() && !backend.info.instructions.trim().is_empty())
+        .filter(|backend| is_told(&backend.name))
+        .map(|backend| format!("# {}\n\n{}", backend.name, backend.info.instructions.trim()))
+        .collect();
+    parts.join("\n\n")
+}

@@ -1,0 +1,113 @@
+//! Compares what the servers offer with what a surface publishes.
+
+use std::collections::{HashMap, HashSet};
+
+use super::edits::{changed_members, edits_of};
+use super::{Became, ItemHistory};
+use crate::surface::{PublishedItem, Surface};
+use proxy_builtins::{Handler, SkippedItem};
+use proxy_model::{Definition, ItemKind, ItemRef, Snapshot};
+
+/// The items of all servers in their order, and then those that the script made; one kind after the other. Blocks until the
+/// search indexes of the script are built.
+pub fn histories(surface: &Surface, snapshot: &Snapshot) -> Vec<ItemHistory> {
+    let skipped: HashMap<&ItemRef, &SkippedItem> =
+        surface.skipped().iter().map(|skipped| (&skipped.item, skipped)).collect();
+    let all = ItemKind::ALL.into_iter().flat_map(|kind| histories_of(kind, surface, snapshot, &skipped));
+    all.map(|history| {
+        let (backend, name) = (history.server.as_str().into(), history.name.as_str().into());
+        let policies = surface.policy_reason(&ItemRef { kind: history.kind, backend, name });
+        ItemHistory { policies, ..history }
+    })
+    .collect()
+}
+
+fn histories_of(
+    kind: ItemKind,
+    surface: &Surface,
+    snapshot: &Snapshot,
+    skipped: &HashMap<&ItemRef, &SkippedItem>,
+) -> Vec<ItemHistory> {
+    let mut by_source: HashMap<(&str, &str), Vec<&PublishedItem>> = HashMap::new();
+    let mut made = Vec::new();
+    for entry in surface.entries(kind) {
+        match entry.source() {
+            Some(item) => by_source.entry((&item.backend, &item.name)).or_default().push(entry),
+            None => made.push(made_by_script(entry)),
+        }
+    }
+    let found: HashSet<(&str, &str)> = match kind {
+        ItemKind::Tool => surface.searchable().map(|tool| (&*tool.server, &*tool.original_name)).collect(),
+        _ => HashSet::new(),
+    };
+    let mut all = Vec::new();
+    for backend in &snapshot.backends {
+        for offered in backend.lists.of(kind) {
+            let source = (&*backend.name, offered.key());
+            if let Some(entries) = by_source.get(&source) {
+                all.extend(entries.iter().map(|entry| published(&backend.name, offered, entry)));
+                continue;
+            }
+            let became = if found.contains(&source) { Became::Searchable } else { Became::Hidden };
+            let item = ItemRef { kind, backend: backend.name.clone(), name: offered.key().into() };
+            let reason = skipped.get(&item);
+            all.push(ItemHistory {
+                why: reason.map(|reason| reason.why.to_string()),
+                skipped_at: reason.and_then(|reason| reason.site.clone()),
+                ..plain(kind, &backend.name, offered.key(), became)
+            });
+        }
+    }
+    all.extend(made);
+    all
+}
+
+fn plain(kind: ItemKind, server: &str, name: &str, became: Became) -> ItemHistory {
+    ItemHistory {
+        kind,
+        server: server.to_owned(),
+        name: name.to_owned(),
+        became,
+        published_as: None,
+        changed: Vec::new(),
+        published_at: None,
+        edits: Vec::new(),
+        handler: None,
+        why: None,
+        skipped_at: None,
+        policies: None,
+    }
+}
+
+fn published(server: &str, offered: &Definition, entry: &PublishedItem) -> ItemHistory {
+    let (kind, key) = (entry.kind, entry.definition.key());
+    let changed = changed_members(kind, offered, &entry.definition);
+    let renamed = (key != offered.key()).then(|| kind.key_member().to_owned());
+    let members: Vec<String> = renamed.into_iter().chain(changed.iter().cloned()).collect();
+    let (became, handler) = match &entry.handler {
+        Handler::Backend(_) => (Became::Forwarded, None),
+        Handler::Script(function) => (Became::Wrapped, Some(function.name())),
+    };
+    ItemHistory {
+        published_as: Some(key.to_owned()),
+        edits: edits_of(&members, entry),
+        changed,
+        published_at: entry.site.clone(),
+        handler,
+        ..plain(kind, server, offered.key(), became)
+    }
+}
+
+fn made_by_script(entry: &PublishedItem) -> ItemHistory {
+    let key = entry.definition.key();
+    let handler = match &entry.handler {
+        Handler::Backend(_) => None,
+        Handler::Script(function) => Some(function.name()),
+    };
+    ItemHistory {
+        published_as: Some(key.to_owned()),
+        published_at: entry.site.clone(),
+        handler,
+        ..plain(entry.kind, "", key, Became::Made)
+    }
+}

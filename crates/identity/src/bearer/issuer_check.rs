@@ -1,0 +1,17 @@
+//! Asks the issuers of a config for their keys once, to tell whether tokens could be checked.
+
+use futures::future::join_all;
+
+use super::keys::fetch;
+use proxy_config::Authentication;
+use proxy_wire::http::Fetcher;
+
+/// What is wrong with each issuer whose metadata or keys cannot be had.
+pub async fn unreachable_issuers(authentication: &Authentication) -> Vec<String> {
+    let fetcher = Fetcher::default();
+    let problems = authentication.issuers.iter().map(async |issuer| {
+        let keys = fetch(&fetcher, &issuer.issuer, issuer.jwks_url.as_deref()).await;
+        keys.err().map(|reason| format!("issuer `{}`: {reason}", issuer.issuer))
+    });
+    join_all(problems).await.into_iter().flatten().collect()
+}

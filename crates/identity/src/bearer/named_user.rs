@@ -1,0 +1,133 @@
+//! A user whom an operator names, as if that user had shown a token.
+
+use serde_json::Value;
+
+use super::claim_values::Claims;
+use super::notices::Notices;
+use super::user::user;
+use proxy_config::{Authentication, IssuerConfig, Token};
+use proxy_json::canonical;
+use proxy_model::{NamedUser, Principal};
+
+/// Claims of which a [`Principal`] has a field of its own, or that tell of the token and not of its user.
+const OWN_FIELDS: [&str; 10] = ["sub", "iss", "aud", "exp", "nbf", "iat", "groups", "email", "name", "scope"];
+
+/// The user of a token in the config, a user of an issuer, or else one of whom nothing but the name is known. Scopes that
+/// every token must have are taken for granted unless the claims tell the scopes. The error says what to write instead.
+pub fn named_user(authentication: &Authentication, named: &NamedUser) -> Result<Principal, String> {
+    let NamedUser { sub, claims } = named;
+    if let Some(token) = authentication.tokens.iter().find(|token| token.sub == *sub) {
+        return match claims.is_empty() {
+            true => Ok(Token::principal(token)),
+            false => Err(format!(
+                "`{sub}` is the user of a token in the config, which says their claims: leave out --claims"
+            )),
+        };
+    }
+    let Some(issuer) = issuer_of(authentication, named)? else {
+        if !authentication.issuers.is_empty() && !claims.is_empty() {
+            return Err(format!("no issuer has a user `{sub}`: say which by its prefix, or as `iss` in the claims"));
+        }
+        return Ok(without_issuer(sub, claims));
+    };
+    let mut claims = claims.clone();
+    claims.insert("sub".to_owned(), sub.strip_prefix(&*issuer.prefix).unwrap_or(sub).into());
+    let required = &authentication.required_scopes;
+    if !claims.contains_key("scope") && !claims.contains_key("scp") {
+        claims.insert("scope".to_owned(), required.join(" ").into());
+    }
+    let principal = user(&claims, issuer, &Notices::default());
+    match required.iter().find(|scope| !principal.scopes.contains(scope)) {
+        Some(scope) => Err(format!("a token without the scope `{scope}` is refused (`auth.requiredScopes`)")),
+        None => Ok(principal),
+    }
+}
+
+/// The issuer whom the claims or the prefix name, or the one without a prefix.
+fn issuer_of<'a>(
+    authentication: &'a Authentication,
+    NamedUser { sub, claims }: &NamedUser,
+) -> Result<Option<&'a IssuerConfig>, String> {
+    let issuers = &authentication.issuers;
+    if let Some(named) = claims.get("iss") {
+        let found = issuers.iter().find(|issuer| *named == issuer.issuer);
+        return found.map(Some).ok_or_else(|| {
+            let known: Vec<String> = issuers.iter().map(|issuer| format!("`{}`", issuer.issuer)).collect();
+            match known.is_empty() {
+                true => format!("the config has no issuer {named} (`auth.issuers`)"),
+                false => format!("the config has no issuer {named}, only {}", known.join(", ")),
+            }
+        });
+    }
+    let prefixed = issuers.iter().find(|issuer| !issuer.prefix.is_empty() && sub.starts_with(&*issuer.prefix));
+    Ok(prefixed.or_else(|| issuers.iter().find(|issuer| issuer.prefix.is_empty())))
+}
+
+/// A user where the config has no issuer: claims are read as most issuers write them.
+fn without_issuer(sub: &str, claims: &Claims) -> Principal {
+    let mut with_sub = claims.clone();
+    with_sub.insert("sub".to_owned(), sub.into());
+    let read = user(&with_sub, &IssuerConfig::new(""), &Notices::default());
+    let rest: Claims = claims
+        .iter()
+        .filter(|(name, _)| !OWN_FIELDS.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    read.with(|user| {
+        user.who = Principal::named(sub).who.clone();
+        user.claims = canonical(&Value::Object(rest)).into();
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn named(config: &str, sub: &str, claims: Value) -> Result<Principal, String> {
+        let (config, _) = proxy_config::load_text(std::path::Path::new("proxy.yaml"), config, &|_| None).unwrap();
+        let Value::Object(claims) = claims else { panic!("no object") };
+        named_user(&config.auth, &NamedUser { sub: sub.to_owned(), claims })
+    }
+
+    const ISSUERS: &str = "{serve: {publicUrl: 'https://h/mcp'}, auth: {requiredScopes: [mcp],
+        tokens: [{token: a-token-of-24-characters, sub: ci, groups: [bots]}],
+        issuers: [{issuer: 'https://a', prefix: 'a:', claims: [team]}, {issuer: 'https://b', prefix: 'b:'}]}}";
+
+    #[test]
+    fn a_user_of_an_issuer_has_what_a_token_with_these_claims_would_give() {
+        let claims = json!({"groups": ["ops"], "email": "x@y", "team": "red", "other": 1});
+        let ann = named(ISSUERS, "a:ann", claims).unwrap();
+        assert_eq!((ann.sub(), ann.issuer(), &*ann.email), ("a:ann", "https://a", "x@y"));
+        assert_eq!((&*ann.groups, &*ann.scopes), (&["ops".to_owned()][..], &["mcp".to_owned()][..]));
+        assert_eq!(&*ann.claims, r#"{"team":"red"}"#);
+        let by_issuer = named(ISSUERS, "ann", json!({"iss": "https://b"})).unwrap();
+        assert_eq!((by_issuer.sub(), by_issuer.issuer()), ("b:ann", "https://b"));
+    }
+
+    #[test]
+    fn a_user_of_a_token_is_the_one_of_the_config() {
+        assert_eq!(*named(ISSUERS, "ci", json!({})).unwrap().groups, ["bots".to_owned()]);
+        let error = named(ISSUERS, "ci", json!({"groups": ["ops"]})).unwrap_err();
+        assert!(error.contains("leave out --claims"), "{error}");
+    }
+
+    #[test]
+    fn what_no_token_could_say_is_an_error() {
+        let error = named(ISSUERS, "ann", json!({"groups": ["ops"]})).unwrap_err();
+        assert!(error.contains("no issuer has a user `ann`"), "{error}");
+        let error = named(ISSUERS, "a:ann", json!({"scope": "other"})).unwrap_err();
+        assert!(error.contains("without the scope `mcp`"), "{error}");
+        let error = named(ISSUERS, "ann", json!({"iss": "https://c"})).unwrap_err();
+        assert!(error.contains("only `https://a`, `https://b`"), "{error}");
+    }
+
+    #[test]
+    fn without_issuers_claims_are_read_as_most_issuers_write_them() {
+        let ann = named("{}", "ann", json!({"groups": ["ops"], "scope": "a b", "team": "red"})).unwrap();
+        assert_eq!((ann.sub(), ann.issuer(), ann.scopes.len()), ("ann", "", 2));
+        assert_eq!((&*ann.groups, &*ann.claims), (&["ops".to_owned()][..], r#"{"team":"red"}"#));
+        assert_eq!(named("{}", "zoe", json!({})).unwrap(), Principal::named("zoe"));
+    }
+}

@@ -1,0 +1,17 @@
+//! What a server asks for, which authorization server it trusts, and what that one says about itself.
+//!
+//! rmcp has a resolver too. It does not tell the `resource` that it found, which every later request has to repeat byte
+//! for byte; it asks at places that must not be asked (the root document of an issuer with a path, the server itself); it
+//! guesses endpoints; and one candidate with an error of its own ends the search.
+
+mod challenge;
+mod discover;
+mod documents;
+mod probe;
+mod resource_metadata;
+#[cfg(test)]
+mod tests;
+
+pub use challenge::Challenge;
+pub(super) use discover::{Discovered, Discovery};
+pub use probe::Probe;

@@ -1,0 +1,265 @@
+//! A log-in with a browser, from the authorization URL to the saved record.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::transport::auth::AuthorizationManager;
+use tokio::time::Instant;
+use url::Url;
+
+use super::expected_redirect::ExpectedRedirect;
+use super::scope_selection::ScopeSelection;
+use crate::oauth::discovery::{Challenge, Discovered, Discovery};
+use crate::oauth::exchange::{OAuthExchange, Rewrite};
+use crate::oauth::person::PersonLogIn;
+use crate::oauth::registration::ClientChoice;
+use crate::oauth::storage::{LogInRecord, Tokens};
+use crate::oauth::subject::{self, Subject};
+use crate::oauth::terms::Registration;
+use crate::oauth::unix_time::{now, time_of};
+use crate::oauth::{LogInError, LogInReport, scopes};
+use proxy_base::foreign_text::quoted;
+use proxy_wire::http::is_same_issuer;
+
+/// How long a person has for the visit at the authorization server.
+const LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// How many log-ins are made for scopes that the server keeps asking for.
+const MAX_STEP_UPS: u32 = 3;
+
+/// What a person wants to log in with.
+#[derive(Clone, Debug)]
+pub struct LogInRequest {
+    /// What the server has asked for, if it was asked.
+    pub challenge: Option<Challenge>,
+    /// Where the browser comes back to.
+    pub redirect_uri: String,
+    /// Scopes to ask for in addition to those that the server or the config name.
+    pub scopes: Vec<String>,
+}
+
+/// A log-in that waits for a person.
+pub struct PendingLogIn {
+    log_in: Arc<PersonLogIn>,
+    subject: Subject,
+    authorization_url: String,
+    state: String,
+    manager: AuthorizationManager,
+    exchange: Arc<OAuthExchange>,
+    registration: Registration,
+    requested: Vec<String>,
+    /// The record that is saved, without tokens.
+    record: LogInRecord,
+    created: Instant,
+    used: bool,
+}
+
+impl fmt::Debug for PendingLogIn {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("PendingLogIn").field("server", &self.subject.name).finish_non_exhaustive()
+    }
+}
+
+impl PendingLogIn {
+    pub(crate) async fn begin(
+        log_in: Arc<PersonLogIn>,
+        subject: Subject,
+        request: LogInRequest,
+    ) -> Result<Self, LogInError> {
+        log_in.storage.check()?;
+        let reach = subject::reach(&subject.parsed, subject.config.issuer.as_deref()).await;
+        let discovery = Discovery {
+            fetcher: &log_in.fetcher,
+            reach,
+            server: &subject.parsed,
+            issuer: subject.config.issuer.as_deref(),
+        };
+        let discovered = discovery.run(request.challenge.as_ref()).await?;
+        check_authorization(&subject, &discovered)?;
+        let last = log_in.stored().await?;
+        let of_issuer = |last: &&LogInRecord| {
+            is_same_issuer(&last.authorization_server.issuer, &discovered.authorization_server.issuer)
+        };
+        let of_issuer = last.as_ref().filter(of_issuer);
+        let requested = ScopeSelection {
+            named: &request.scopes,
+            configured: &subject.config.scopes,
+            challenge: request.challenge.as_ref(),
+            resource: &discovered.scopes,
+            supported: &discovered.authorization_server.scopes_supported,
+            last: of_issuer,
+        }
+        .select();
+        check_step_ups(&subject, of_issuer)?;
+        let choice = ClientChoice {
+            subject: &subject,
+            server: &discovered.authorization_server,
+            redirect_uri: &request.redirect_uri,
+            scopes: &requested,
+            last: of_issuer,
+        };
+        let chosen = choice.choose(&log_in.fetcher, reach).await?;
+        let record = new_record(&subject, discovered, of_issuer);
+        if chosen.new && last.as_ref().is_none_or(|last| last.tokens.is_none()) {
+            // A log-in that is in use is not touched: its refresh token belongs to its own client.
+            let registered = LogInRecord {
+                registration: Some(chosen.registration.clone()),
+                requested_scopes: of_issuer.map(|last| last.requested_scopes.clone()).unwrap_or_default(),
+                wanted_scopes: of_issuer.map(|last| last.wanted_scopes.clone()).unwrap_or_default(),
+                step_ups: of_issuer.map_or(0, |last| last.step_ups),
+                ..record.clone()
+            };
+            log_in.save(registered).await?;
+        }
+        let registration = chosen.registration;
+        let rewrite = Rewrite { resource: record.resource.clone(), ..Rewrite::default() };
+        let exchange = OAuthExchange::new(&log_in.fetcher, reach, rewrite);
+        let manager = exchange.manager(&subject.url, &record.authorization_server, &registration).await?;
+        let (authorization_url, state) = authorization_url(&manager, &exchange, &requested).await?;
+        Ok(PendingLogIn {
+            log_in,
+            subject,
+            authorization_url,
+            state,
+            manager,
+            exchange,
+            registration,
+            requested,
+            record,
+            created: Instant::now(),
+            used: false,
+        })
+    }
+
+    /// What the person opens in a browser.
+    pub fn authorization_url(&self) -> &str {
+        &self.authorization_url
+    }
+
+    pub fn redirect_uri(&self) -> &str {
+        &self.registration.redirect_uri
+    }
+
+    /// Checks the URL that the browser was redirected to, exchanges its code, and saves the log-in. After
+    /// [`LogInError::Callback`] another redirect may be tried.
+    pub async fn finish(&mut self, callback: &str) -> Result<LogInReport, LogInError> {
+        if self.used {
+            return Err(LogInError::Refused("this log-in has had its redirect already".to_owned()));
+        }
+        if self.created.elapsed() > LIFETIME {
+            let minutes = LIFETIME.as_secs() / 60;
+            return Err(LogInError::Refused(format!("the log-in took longer than {minutes} minutes: begin again")));
+        }
+        let server = &self.record.authorization_server;
+        let expected = ExpectedRedirect {
+            redirect_uri: &self.registration.redirect_uri,
+            state: &self.state,
+            issuer: &server.issuer,
+            names_itself: server.names_itself,
+        };
+        let code = match expected.code(callback) {
+            Err(LogInError::Callback(reason)) => return Err(LogInError::Callback(reason)),
+            other => {
+                // A code, and a refusal, are good for one use.
+                self.used = true;
+                other?
+            }
+        };
+        self.exchange.rewrite(|rewrite| {
+            rewrite.secrets =
+                [Some(code.clone()), self.registration.client_secret.clone()].into_iter().flatten().collect();
+            rewrite.code = Some(code);
+        });
+        let exchanged =
+            self.manager.exchange_code_for_token_with_issuer("stand-in", &self.state, Some(&server.issuer)).await;
+        let grant = self.exchange.granted(&server.issuer, exchanged)?;
+        let granted_scopes = grant.scopes.clone().unwrap_or_else(|| self.requested.clone());
+        let tokens = Tokens {
+            log_in: uuid::Uuid::new_v4().simple().to_string(),
+            obtained_at: now(),
+            expires_at: grant.expires_at(),
+            access_token: grant.access_token,
+            refresh_token: grant.refresh_token,
+            refused: false,
+        };
+        let report = LogInReport {
+            issuer: server.issuer.clone(),
+            denied_scopes: self.requested.iter().filter(|scope| !granted_scopes.contains(scope)).cloned().collect(),
+            scopes: granted_scopes.clone(),
+            expires_at: tokens.expires_at.map(time_of),
+            refreshable: tokens.refresh_token.is_some(),
+        };
+        let record = LogInRecord {
+            registration: Some(self.registration.clone()),
+            tokens: Some(tokens),
+            requested_scopes: self.requested.clone(),
+            granted_scopes,
+            ..self.record.clone()
+        };
+        self.log_in.save(record).await?;
+        Ok(report)
+    }
+}
+
+/// The record of the log-in that begins now.
+fn new_record(subject: &Subject, discovered: Discovered, last: Option<&LogInRecord>) -> LogInRecord {
+    let resource = subject::resource(&subject.config.resource, discovered.resource.as_deref(), &subject.url);
+    let stepped_up = last.filter(|last| !last.wanted_scopes.is_empty()).map_or(0, |last| last.step_ups + 1);
+    LogInRecord {
+        step_ups: stepped_up,
+        ..LogInRecord::new(&subject.name, &subject.url, discovered.authorization_server, resource)
+    }
+}
+
+/// Whether a person can be sent to this authorization server at all.
+fn check_authorization(subject: &Subject, discovered: &Discovered) -> Result<(), LogInError> {
+    let server = &discovered.authorization_server;
+    let issuer = quoted(&server.issuer);
+    if server.authorization_endpoint.is_none() {
+        return Err(LogInError::Metadata(format!("{issuer} has no authorization endpoint: nobody can log in there")));
+    }
+    match &server.pkce_methods {
+        Some(methods) if methods.iter().any(|method| method == "S256") => Ok(()),
+        None if !subject.config.require_pkce_metadata => Ok(()),
+        None => Err(LogInError::Metadata(format!(
+            "{issuer} does not declare PKCE (`code_challenge_methods_supported`), without which a code can be stolen: if \
+             you know that it supports S256, set `requirePkceMetadata: false` in `mcpServers.{}.auth`",
+            subject.name
+        ))),
+        Some(_) => Err(LogInError::Metadata(format!("{issuer} does not support PKCE with S256"))),
+    }
+}
+
+/// Refuses one more log-in for scopes that the last one has asked for already, and others before it.
+fn check_step_ups(subject: &Subject, last: Option<&LogInRecord>) -> Result<(), LogInError> {
+    let Some(last) = last.filter(|last| last.step_ups >= MAX_STEP_UPS && !last.wanted_scopes.is_empty()) else {
+        return Ok(());
+    };
+    if !scopes::has_all(&last.requested_scopes, &last.wanted_scopes) {
+        return Ok(());
+    }
+    Err(LogInError::StepUp(format!(
+        "server `{}` keeps asking for {} although {} log-ins have asked for it: the account may lack the permission \
+         (`proxy logout {}` starts over)",
+        subject.name,
+        scopes::shown(&last.wanted_scopes),
+        last.step_ups,
+        subject.name
+    )))
+}
+
+/// The URL that rmcp makes, with the right `resource`, and its `state`.
+async fn authorization_url(
+    manager: &AuthorizationManager,
+    exchange: &OAuthExchange,
+    scopes: &[String],
+) -> Result<(String, String), LogInError> {
+    let unusable = |error: String| LogInError::Metadata(format!("the authorization server cannot be used: {error}"));
+    let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let url = manager.get_authorization_url(&scopes).await.map_err(|error| unusable(error.to_string()))?;
+    let mut url = Url::parse(&url).map_err(|error| unusable(error.to_string()))?;
+    exchange.rewrite(|rewrite| rewrite.authorization_url(&mut url));
+    let state = url.query_pairs().filter(|(name, _)| name == "state").last().map(|(_, value)| value.into_owned());
+    let state = state.filter(|state| !state.is_empty()).ok_or_else(|| unusable("its URL has no `state`".to_owned()))?;
+    Ok((url.into(), state))
+}

@@ -1,0 +1,32 @@
+//! Logging in to servers: OAuth as a client. A person logs in once with a browser (`LogIns::begin`), or the proxy logs in
+//! as itself, and from then on the transports of `backend` ask [`proxy_model::Credentials`] what to show.
+//!
+//! The protocol is that of rmcp's `auth`. What its version does otherwise than MCP demands is done here, before or after
+//! the call, and listed in docs/architecture.md.
+
+mod discovery;
+mod error;
+mod exchange;
+mod failures;
+mod log_in;
+mod log_ins;
+mod machine;
+mod person;
+mod registration;
+mod report;
+mod scopes;
+mod storage;
+mod subject;
+mod terms;
+mod token_exchange;
+#[cfg(test)]
+mod tests;
+mod unix_time;
+
+pub use discovery::{Challenge, Probe};
+pub use error::LogInError;
+pub use log_in::{LogInRequest, PendingLogIn};
+pub use log_ins::LogIns;
+pub use report::{ClientKind, LogInDescription, LogInKind, LogInReport, LogInState, LogOutReport};
+pub use storage::CredentialStorage;
+pub use token_exchange::SubjectTokens;

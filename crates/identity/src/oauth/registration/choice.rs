@@ -1,0 +1,121 @@
+//! The client that logs in: the one of the config, the URL of a document, the one that is registered, or a new one.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::oauth::exchange::{OAuthExchange, Rewrite};
+use crate::oauth::storage::LogInRecord;
+use crate::oauth::subject::Subject;
+use crate::oauth::terms::AuthorizationServer;
+use crate::oauth::terms::{AuthMethod, Registration};
+use crate::oauth::{ClientKind, LogInError};
+use proxy_base::foreign_text::quoted;
+use proxy_config::RegisteredClient;
+use proxy_model::Secret;
+use proxy_wire::http::{Fetcher, Reach};
+
+const CLIENT_NAME: &str = "starlark-mcp-proxy";
+
+/// A client, and whether it was made just now.
+pub(crate) struct ChosenClient {
+    pub(crate) registration: Registration,
+    pub(crate) new: bool,
+}
+
+pub(crate) struct ClientChoice<'a> {
+    pub(crate) subject: &'a Subject,
+    pub(crate) server: &'a AuthorizationServer,
+    pub(crate) redirect_uri: &'a str,
+    pub(crate) scopes: &'a [String],
+    /// The last log-in at this authorization server: a client ID is shown to no other.
+    pub(crate) last: Option<&'a LogInRecord>,
+}
+
+impl ClientChoice<'_> {
+    pub(crate) async fn choose(&self, fetcher: &Arc<Fetcher>, reach: Reach) -> Result<ChosenClient, LogInError> {
+        if let Some(known) = self.known() {
+            return Ok(ChosenClient { registration: known, new: false });
+        }
+        if self.server.registration_endpoint.is_none() || !self.subject.config.register {
+            let why = if self.subject.config.register { "cannot" } else { "must not (`auth.register: false`)" };
+            return Err(LogInError::Registration(format!(
+                "the proxy {why} register itself at {}: register a client there by hand, and set `issuer` and `clientId` \
+                 in `mcpServers.{}.auth`",
+                quoted(&self.server.issuer),
+                self.subject.name
+            )));
+        }
+        self.register(fetcher, reach).await.map(|registration| ChosenClient { registration, new: true })
+    }
+
+    /// The client that needs no registration.
+    fn known(&self) -> Option<Registration> {
+        let config = &self.subject.config;
+        if let Some(client) = &config.client {
+            return Some(configured(client, self.server, self.redirect_uri));
+        }
+        if let Some(url) = config.client_metadata_url.as_ref().filter(|_| self.server.takes_documents) {
+            let client = RegisteredClient { id: url.clone(), secret: None };
+            return Some(Registration {
+                kind: ClientKind::Document,
+                ..configured(&client, self.server, self.redirect_uri)
+            });
+        }
+        let registration = self.last?.registration.as_ref()?;
+        let usable = registration.kind == ClientKind::Registered
+            && registration.redirect_uri == self.redirect_uri
+            && !registration.is_expired();
+        usable.then(|| registration.clone())
+    }
+
+    async fn register(&self, fetcher: &Arc<Fetcher>, reach: Reach) -> Result<Registration, LogInError> {
+        let method = self.server.registration_method();
+        let exchange = OAuthExchange::new(fetcher, reach, Rewrite { method: Some(method), ..Rewrite::default() });
+        let mut manager = exchange.bare_manager(&self.subject.url, self.server, method).await?;
+        let scopes: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
+        let issuer = &self.server.issuer;
+        // Its error holds the body of the response.
+        let registered = manager.register_client(CLIENT_NAME, self.redirect_uri, &scopes).await.map_err(|_| {
+            LogInError::Registration(format!(
+                "the registration of the proxy failed: {}; a client that was registered by hand is named by `issuer` and \
+                 `clientId` in `mcpServers.{}.auth`",
+                exchange.problem(issuer).text(),
+                self.subject.name
+            ))
+        })?;
+        // It does not tell these.
+        let answer = exchange.document().unwrap_or_default();
+        let said = answer.get("token_endpoint_auth_method").and_then(Value::as_str).and_then(AuthMethod::parse);
+        let client_secret = registered.client_secret.map(Secret::new);
+        let method = match (&client_secret, said) {
+            (None, _) => AuthMethod::None,
+            (Some(_), Some(said)) => said,
+            (Some(_), None) if self.server.auth_methods.is_some() => method,
+            // A secret that was given although none was asked for is there to be used.
+            (Some(_), None) => self.server.secret_method(),
+        };
+        let client_secret = client_secret.filter(|_| method != AuthMethod::None);
+        Ok(Registration {
+            kind: ClientKind::Registered,
+            client_id: registered.client_id,
+            client_secret,
+            method,
+            redirect_uri: self.redirect_uri.to_owned(),
+            // 0 means never (RFC 7591, 3.2.1).
+            secret_expires_at: answer.get("client_secret_expires_at").and_then(Value::as_u64).filter(|end| *end > 0),
+        })
+    }
+}
+
+/// The client of the config at an authorization server.
+fn configured(client: &RegisteredClient, server: &AuthorizationServer, redirect_uri: &str) -> Registration {
+    Registration {
+        kind: ClientKind::Configured,
+        client_id: client.id.clone(),
+        method: client.secret.as_ref().map_or(AuthMethod::None, |_| server.secret_method()),
+        client_secret: client.secret.clone(),
+        redirect_uri: redirect_uri.to_owned(),
+        secret_expires_at: None,
+    }
+}

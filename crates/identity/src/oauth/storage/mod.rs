@@ -1,0 +1,191 @@
+//! The records of log-ins, and where they are kept.
+
+mod files;
+mod record;
+mod sealed;
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::LogInError;
+use files::RecordFiles;
+use proxy_config::{Config, StoreAddress};
+use record::FORM;
+#[cfg(test)]
+pub(super) use record::tests::record;
+pub(super) use record::{LogInRecord, Tokens};
+use sealed::SealedRecords;
+
+/// Files that only the user can read, or sealed records in the Redis that several proxies share.
+#[derive(Clone, Debug)]
+pub struct CredentialStorage {
+    place: StoragePlace,
+}
+
+#[derive(Clone, Debug)]
+enum StoragePlace {
+    Files(RecordFiles),
+    Sealed(SealedRecords),
+    /// Nowhere, and why.
+    Nowhere(String),
+}
+
+/// Held while a record is read, renewed and written, by one task of one process.
+#[derive(Debug)]
+pub(crate) enum RecordLock {
+    /// None could be made, such as in a folder that is read-only.
+    Unlocked,
+    File {
+        _locked: std::fs::File,
+    },
+    Store {
+        _held: sealed::HeldLock,
+    },
+}
+
+/// The name of a record. One for each entry of the config, its URL and issuer, and each person: two entries of one URL are
+/// two accounts. There is one person as yet, for everybody.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RecordKey(String);
+
+impl RecordKey {
+    pub(crate) fn new(entry: &str, url: &str, issuer: Option<&str>) -> Self {
+        let (realm, sub) = ("", "");
+        let digest = Sha256::digest([entry, url, issuer.unwrap_or_default(), realm, sub].join("\0"));
+        RecordKey(proxy_json::hex(&digest))
+    }
+}
+
+impl CredentialStorage {
+    /// The storage that the config asks for. Nothing is opened yet: what is wrong is said when it is used.
+    /// `state_folder` is `$XDG_STATE_HOME/starlark-mcp-proxy`.
+    pub fn for_config(config: &Config, state_folder: Option<&Path>) -> Self {
+        let place = match (&config.store, state_folder) {
+            (StoreAddress::Redis(address), _) => match SealedRecords::open(address, &config.serve.state_keys) {
+                Ok(sealed) => StoragePlace::Sealed(sealed),
+                Err(problem) => StoragePlace::Nowhere(problem),
+            },
+            (StoreAddress::Memory, Some(folder)) => StoragePlace::Files(RecordFiles::new(folder.join("credentials"))),
+            (StoreAddress::Memory, None) => {
+                StoragePlace::Nowhere("log-ins cannot be kept: neither `XDG_STATE_HOME` nor `HOME` is set".to_owned())
+            }
+        };
+        CredentialStorage { place }
+    }
+
+    /// Files in this folder.
+    pub fn files(folder: PathBuf) -> Self {
+        CredentialStorage { place: StoragePlace::Files(RecordFiles::new(folder)) }
+    }
+
+    /// Says why nothing can be kept, before somebody logs in for nothing.
+    pub(crate) fn check(&self) -> Result<(), LogInError> {
+        match &self.place {
+            StoragePlace::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
+            StoragePlace::Files(files) => files.check(),
+            StoragePlace::Sealed(_) => Ok(()),
+        }
+    }
+
+    /// The folder to watch; `None` if there are no files.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match &self.place {
+            StoragePlace::Files(files) => Some(files.folder()),
+            _ => None,
+        }
+    }
+
+    /// Whether others can change records without a file that could be watched.
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self.place, StoragePlace::Sealed(_))
+    }
+
+    /// How many log-ins an earlier version has left in the folder, by URL alone. They are not used: nobody knows whose entry
+    /// they belong to.
+    pub fn earlier_records(&self) -> usize {
+        let StoragePlace::Files(files) = &self.place else { return 0 };
+        files.all().iter().filter(|bytes| form(bytes) == Some(1)).count()
+    }
+
+    pub(crate) async fn read(&self, key: &RecordKey) -> Result<Option<LogInRecord>, LogInError> {
+        let bytes = match &self.place {
+            StoragePlace::Files(files) => blocking(files, key, RecordFiles::read).await?,
+            StoragePlace::Sealed(sealed) => sealed.read(key).await?,
+            StoragePlace::Nowhere(_) => None,
+        };
+        let Some(bytes) = bytes else { return Ok(None) };
+        parse(&bytes).map(Some).map_err(|problem| match &self.place {
+            StoragePlace::Files(files) => LogInError::Storage(format!("`{}` {problem}", files.path(key).display())),
+            _ => LogInError::Storage(format!("the record of a log-in {problem}")),
+        })
+    }
+
+    /// Completes when no lock is still being given back: a process that ends before would keep it from others for a while.
+    pub(crate) async fn unlocked(&self) {
+        if let StoragePlace::Sealed(sealed) = &self.place {
+            sealed.unlocked().await;
+        }
+    }
+
+    /// Locks a record over all tasks and processes that share it.
+    pub(crate) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
+        match &self.place {
+            StoragePlace::Files(files) => files.lock(key).await,
+            StoragePlace::Sealed(sealed) => sealed.lock(key).await,
+            StoragePlace::Nowhere(_) => Ok(RecordLock::Unlocked),
+        }
+    }
+
+    /// Writes a record so that it survives a crash of the machine. The lock shows that nobody else does.
+    pub(crate) async fn write(
+        &self,
+        _lock: &RecordLock,
+        key: &RecordKey,
+        record: &LogInRecord,
+    ) -> Result<(), LogInError> {
+        let bytes = serde_json::to_vec(record).map_err(|error| LogInError::Storage(error.to_string()))?;
+        match &self.place {
+            StoragePlace::Files(files) => {
+                blocking(files, key, move |files: &RecordFiles, key: &RecordKey| files.write(key, &bytes)).await
+            }
+            StoragePlace::Sealed(sealed) => sealed.write(key, &bytes).await,
+            StoragePlace::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
+        }
+    }
+
+    pub(crate) async fn delete(&self, _lock: &RecordLock, key: &RecordKey) -> Result<(), LogInError> {
+        match &self.place {
+            StoragePlace::Files(files) => blocking(files, key, RecordFiles::delete).await,
+            StoragePlace::Sealed(sealed) => sealed.delete(key).await,
+            StoragePlace::Nowhere(_) => Ok(()),
+        }
+    }
+}
+
+/// Runs an operation on files, which may wait for the disk, where waiting is harmless.
+async fn blocking<T: Send + 'static>(
+    files: &RecordFiles,
+    key: &RecordKey,
+    operation: impl FnOnce(&RecordFiles, &RecordKey) -> Result<T, LogInError> + Send + 'static,
+) -> Result<T, LogInError> {
+    let (files, key) = (files.clone(), key.clone());
+    let done = tokio::task::spawn_blocking(move || operation(&files, &key)).await;
+    done.unwrap_or_else(|error| Err(LogInError::Storage(error.to_string())))
+}
+
+/// The error says nothing of the content.
+fn form(bytes: &[u8]) -> Option<u32> {
+    #[derive(serde::Deserialize)]
+    struct Form {
+        form: u32,
+    }
+    serde_json::from_slice::<Form>(bytes).ok().map(|found| found.form)
+}
+
+fn parse(bytes: &[u8]) -> Result<LogInRecord, &'static str> {
+    if form(bytes).ok_or("is not the record of a log-in: delete it")? > FORM {
+        return Err("was written by a newer version of the proxy");
+    }
+    serde_json::from_slice(bytes).map_err(|_| "is not the record of a log-in: delete it")
+}

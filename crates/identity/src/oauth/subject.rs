@@ -1,0 +1,133 @@
+//! The server that somebody logs in to, as the config describes it.
+
+use url::Url;
+
+use super::LogInError;
+use super::storage::RecordKey;
+use proxy_config::{AuthConfig, OAuthConfig, ResourceChoice, ServerConfig, TransportConfig};
+use proxy_wire::http::Reach;
+
+/// A server at which a person logs in.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(super) name: String,
+    /// As it is written in the config.
+    pub(super) url: String,
+    pub(super) parsed: Url,
+    pub(super) config: OAuthConfig,
+    /// Whether the config says that somebody has to log in.
+    pub(super) declared: bool,
+    pub(super) key: RecordKey,
+}
+
+impl Subject {
+    pub(super) fn of(name: &str, server: &ServerConfig) -> Result<Self, LogInError> {
+        let not = |why: &str| LogInError::NotApplicable(format!("nobody logs in to server `{name}`: {why}"));
+        let Some(url) = url_of(server) else {
+            return Err(not(match server.transport {
+                TransportConfig::Stdio { .. } => "it has a `command`",
+                TransportConfig::Http { .. } => "the config has its header `Authorization`",
+            }));
+        };
+        let (config, declared) = match &server.auth {
+            None => (OAuthConfig::default(), false),
+            Some(AuthConfig::OAuth(config)) => (config.clone(), true),
+            Some(AuthConfig::ClientCredentials(_)) => return Err(not("its `auth.type` is `clientCredentials`")),
+            Some(AuthConfig::Enterprise(_)) => return Err(not("its `auth.type` is `enterprise`")),
+            Some(AuthConfig::TokenExchange(_)) => return Err(not("its `auth.type` is `tokenExchange`")),
+        };
+        let parsed = Url::parse(url).map_err(|_| not("its `url` is invalid"))?;
+        let key = RecordKey::new(name, url, config.issuer.as_deref());
+        Ok(Subject { name: name.to_owned(), url: url.to_owned(), parsed, config, declared, key })
+    }
+
+    /// The command that helps.
+    pub(super) fn command(&self) -> String {
+        command(&self.name)
+    }
+}
+
+/// The command to log in to a server.
+pub(super) fn command(server: &str) -> String {
+    if server.chars().all(|character| character.is_ascii_alphanumeric() || "-_.".contains(character)) {
+        format!("`proxy login {server}`")
+    } else {
+        format!("`proxy login '{}'`", server.replace('\'', r"'\''"))
+    }
+}
+
+/// The URL of a server that the proxy has to log in to by itself; `None` if it is no HTTP server, or has its credentials
+/// in the config.
+pub(super) fn url_of(server: &ServerConfig) -> Option<&str> {
+    match &server.transport {
+        TransportConfig::Stdio { .. } => None,
+        TransportConfig::Http { headers, .. }
+            if headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) =>
+        {
+            None
+        }
+        TransportConfig::Http { url, .. } => Some(url),
+    }
+}
+
+/// The `resource` of requests to the authorization server, byte for byte as the server's metadata write it (RFC 8707).
+/// Without metadata it is the URL of the server.
+pub(super) fn resource(choice: &ResourceChoice, discovered: Option<&str>, url: &str) -> Option<String> {
+    match choice {
+        ResourceChoice::None => None,
+        ResourceChoice::Uri(uri) => Some(uri.clone()),
+        ResourceChoice::Auto => {
+            let own = || url.split('#').next().unwrap_or_default();
+            Some(discovered.unwrap_or_else(own).to_owned())
+        }
+    }
+}
+
+/// How far requests may go: as far as the server itself, or the authorization server that the config names.
+pub(super) async fn reach(server: &Url, issuer: Option<&str>) -> Reach {
+    match (Reach::of(server).await, issuer.and_then(|issuer| Url::parse(issuer).ok())) {
+        (Reach::Public, Some(issuer)) => Reach::of(&issuer).await,
+        (reach, _) => reach,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proxy_model::Secret;
+
+    fn http(headers: &[(&str, &str)]) -> ServerConfig {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(*value))).collect();
+        ServerConfig::new(TransportConfig::Http { url: "https://h/mcp".into(), headers, sse: false })
+    }
+
+    #[test]
+    fn somebody_logs_in_where_the_config_has_no_credentials() {
+        let subject = Subject::of("a", &http(&[("X-Other", "1")])).unwrap();
+        assert!(!subject.declared && subject.url == "https://h/mcp");
+        let error = Subject::of("a", &http(&[("AUTHORIZATION", "s3cret")])).unwrap_err();
+        assert_eq!(error.to_string(), "nobody logs in to server `a`: the config has its header `Authorization`");
+    }
+
+    #[test]
+    fn two_entries_of_one_url_are_two_accounts() {
+        let key = |name: &str| Subject::of(name, &http(&[])).unwrap().key;
+        assert_ne!(key("work"), key("home"));
+        assert_eq!(key("work"), key("work"));
+    }
+
+    #[test]
+    fn a_command_is_written_as_a_shell_reads_it() {
+        assert_eq!(command("linear"), "`proxy login linear`");
+        assert_eq!(command("it's"), r"`proxy login 'it'\''s'`");
+    }
+
+    #[test]
+    fn the_resource_is_repeated_byte_for_byte() {
+        let of = |choice, found| resource(&choice, found, "https://h/mcp#x");
+        assert_eq!(of(ResourceChoice::Auto, Some("https://h")).as_deref(), Some("https://h"));
+        assert_eq!(of(ResourceChoice::Auto, None).as_deref(), Some("https://h/mcp"));
+        assert_eq!(of(ResourceChoice::Uri("urn:x".into()), Some("https://h")).as_deref(), Some("urn:x"));
+        assert_eq!(of(ResourceChoice::None, Some("https://h")), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! A client at an authorization server.
+
+use serde::{Deserialize, Serialize};
+
+use crate::oauth::ClientKind;
+use crate::oauth::terms::secret_fields::optional_secret;
+use crate::oauth::unix_time::now;
+use proxy_model::Secret;
+
+/// A client at the authorization server of its record, and at no other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Registration {
+    pub(crate) kind: ClientKind,
+    pub(crate) client_id: String,
+    #[serde(with = "optional_secret")]
+    pub(crate) client_secret: Option<Secret>,
+    pub(crate) method: AuthMethod,
+    pub(crate) redirect_uri: String,
+    /// In seconds since 1970.
+    pub(crate) secret_expires_at: Option<u64>,
+}
+
+impl Registration {
+    pub(crate) fn is_expired(&self) -> bool {
+        self.secret_expires_at.is_some_and(|end| end <= now())
+    }
+}
+
+/// How a client authenticates at the token endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum AuthMethod {
+    #[serde(rename = "none")]
+    None,
+    #[serde(rename = "client_secret_basic")]
+    Basic,
+    #[serde(rename = "client_secret_post")]
+    Post,
+}
+
+impl AuthMethod {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            AuthMethod::None => "none",
+            AuthMethod::Basic => "client_secret_basic",
+            AuthMethod::Post => "client_secret_post",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        [AuthMethod::None, AuthMethod::Basic, AuthMethod::Post].into_iter().find(|method| method.as_str() == text)
+    }
+}

@@ -1,0 +1,56 @@
+//! The request that a backend is called with, independent of the revision and transport the backend speaks.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::cancellation::Cancellation;
+use super::peer::Peer;
+use proxy_json::Raw;
+
+/// The extension by which stateless revisions declare support for tasks.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// A request to a backend. `params` hold the backend's own names and no reserved `_meta` keys.
+pub struct BackendCall {
+    /// Borrowed for methods that MCP defines, owned for methods that only the client knows.
+    pub method: Cow<'static, str>,
+    pub params: Raw,
+    /// The caller's own timeout. The backend's limits apply as well.
+    pub timeout: Option<Duration>,
+    pub cancel: Cancellation,
+    /// The client the call is made for. Without one, progress and log messages are dropped and questions fail.
+    pub peer: Option<Arc<dyn Peer>>,
+    /// Whether `input_required` results are returned to the caller instead of being answered here.
+    pub forwards_input_requests: bool,
+    /// Whether the caller accepts a task as the result. For other callers the proxy waits until the task has ended.
+    pub accepts_tasks: bool,
+    /// Whether [`TASKS_EXTENSION`] is declared to a stateless server even if the client did not declare it.
+    pub declares_tasks: bool,
+    /// What the call runs as a part of, for backends in this process, which know its type.
+    pub host: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl BackendCall {
+    /// A call that nobody can be asked for, and that ends when the backend says so.
+    pub fn new(method: impl Into<Cow<'static, str>>, params: Raw) -> Self {
+        BackendCall {
+            method: method.into(),
+            params,
+            timeout: None,
+            cancel: Cancellation::default(),
+            peer: None,
+            forwards_input_requests: false,
+            accepts_tasks: false,
+            declares_tasks: false,
+            host: None,
+        }
+    }
+}
+
+/// The final result of a call, as the backend sent it.
+#[derive(Debug)]
+pub struct Answer {
+    pub result: Raw,
+}

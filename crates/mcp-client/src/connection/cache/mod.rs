@@ -1,0 +1,172 @@
+//! What is known of every server, in the user's cache folder: the eras it speaks and its last known lists, for each kind
+//! of client that saw others. The lists are published while a server is down, and `check` uses them without starting any
+//! server.
+
+mod cached_server;
+mod file;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+
+pub(crate) use cached_server::CachedServer;
+use file::CacheFile;
+use proxy_base::process::atomic_file;
+use proxy_config::{ServerConfig, TransportConfig};
+use proxy_model::ViewVariant;
+
+/// What the file of a server may have beside one list of the maximum size.
+const MAX_BESIDE_LIST: u64 = 1 << 20;
+/// What of it is kept for names and brackets.
+const MAX_FRAME: u64 = 64 << 10;
+
+/// The maximum size of a server's file.
+fn max_file_bytes(server: &ServerConfig) -> u64 {
+    server.max_list_bytes.saturating_add(MAX_BESIDE_LIST)
+}
+
+/// The cache folder. Without one nothing is cached.
+#[derive(Clone, Debug, Default)]
+pub struct Cache {
+    folder: Option<PathBuf>,
+    /// Held while a file is changed, so that no change of this process is lost. Of two processes that change a file at once,
+    /// the later one wins.
+    writing: Arc<Mutex<()>>,
+}
+
+impl Cache {
+    pub fn at(folder: Option<PathBuf>) -> Self {
+        Cache { folder, writing: Arc::default() }
+    }
+
+    /// What is known of a server, if there is a readable entry that is not larger than the config allows.
+    pub fn load(&self, name: &str, server: &ServerConfig) -> Option<CachedServer> {
+        let path = self.path(name, server)?;
+        if std::fs::metadata(&path).ok()?.len() > max_file_bytes(server) {
+            return None;
+        }
+        let text = std::fs::read_to_string(path).ok()?;
+        let file: CacheFile = serde_json::from_str(&text).ok()?;
+        Some(file.into())
+    }
+
+    /// Whether a server was last seen with the variables or headers that it has now.
+    pub fn is_current(&self, name: &str, server: &ServerConfig) -> bool {
+        self.load(name, server).is_some_and(|known| known.environment == server.environment_digest())
+    }
+
+    /// Records what clients of a profile see.
+    pub fn save(&self, name: &str, server: &ServerConfig, seen: ViewVariant) -> io::Result<()> {
+        self.change(name, server, |known| known.record(seen))
+    }
+
+    /// Makes a change without blocking the runtime. Completes when it is on disk; a failure is only logged.
+    pub async fn write(
+        &self,
+        name: &Arc<str>,
+        server: &ServerConfig,
+        change: impl FnOnce(&Cache, &str, &ServerConfig) -> io::Result<()> + Send + 'static,
+    ) {
+        let (cache, name, server) = (self.clone(), Arc::clone(name), server.clone());
+        let saving = tokio::task::spawn_blocking(move || {
+            if let Err(error) = change(&cache, &name, &server) {
+                tracing::debug!(server = %name, %error, "cannot save the lists to the cache");
+            }
+        });
+        let _ = saving.await;
+    }
+
+    /// Marks what is known of a server as seen with another account, so that commands do not take it for what the server
+    /// offers now.
+    pub fn outdate(&self, name: &str, server: &ServerConfig) -> io::Result<()> {
+        self.change_file(name, server, |known| {
+            known.last.failure = None;
+            known.environment = String::new();
+        })
+    }
+
+    /// Replaces the entry of a server atomically. Only the user can read it.
+    pub fn change(&self, name: &str, server: &ServerConfig, change: impl FnOnce(&mut CachedServer)) -> io::Result<()> {
+        self.change_file(name, server, |known| {
+            change(known);
+            known.environment = server.environment_digest();
+        })
+    }
+
+    fn change_file(&self, name: &str, server: &ServerConfig, change: impl FnOnce(&mut CachedServer)) -> io::Result<()> {
+        let Some(path) = self.path(name, server) else { return Ok(()) };
+        let _writing = self.writing.lock();
+        let known = self.load(name, server).unwrap_or_default();
+        let mut changed = known.clone();
+        change(&mut changed);
+        if changed.shrink_to(max_file_bytes(server) - MAX_FRAME) && changed.entries.is_empty() {
+            tracing::warn!(
+                server = %name,
+                "its lists are not kept for the next start: together they are larger than {} bytes \
+                 (`mcpServers.{name}.maxListBytes`)",
+                server.max_list_bytes
+            );
+        }
+        if changed == known {
+            return Ok(());
+        }
+        let file = CacheFile::from(changed);
+        atomic_file::replace(&path, serde_json::to_string(&file)?.as_bytes())
+    }
+
+    /// One file per name and command or URL: another command under the same name is another server.
+    fn path(&self, name: &str, server: &ServerConfig) -> Option<PathBuf> {
+        let identity = match &server.transport {
+            TransportConfig::Stdio { command, args, cwd, .. } => format!("{command}\0{}\0{cwd:?}", args.join("\0")),
+            TransportConfig::Http { url, .. } => url.clone(),
+        };
+        let digest = Sha256::digest(format!("{name}\0{identity}"));
+        let short = proxy_json::hex(&digest[..12]);
+        Some(self.folder.as_ref()?.join(format!("{short}.json")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proxy_model::{Abilities, ClientProfile, Era};
+
+    fn seen(era: Era, abilities: Abilities) -> ViewVariant {
+        ViewVariant { profile: ClientProfile { era, abilities }, info: Arc::default(), lists: Arc::default() }
+    }
+
+    #[test]
+    fn lists_of_another_account_are_known_and_not_current() {
+        let folder = std::env::temp_dir().join(format!("outdated-{}", std::process::id()));
+        let cache = Cache::at(Some(folder.clone()));
+        let transport = TransportConfig::Http { url: "http://h/".to_owned(), headers: Default::default(), sse: false };
+        let server = ServerConfig::new(transport);
+        cache.outdate("a", &server).unwrap();
+        assert!(cache.load("a", &server).is_none(), "nothing is known");
+        cache.save("a", &server, seen(Era::Session, Abilities::NONE)).unwrap();
+        assert!(cache.is_current("a", &server));
+        cache.outdate("a", &server).unwrap();
+        assert!(!cache.is_current("a", &server));
+        assert_eq!(cache.load("a", &server).unwrap().entries.len(), 1);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_larger_than_the_config_allows_is_not_read() {
+        let folder = std::env::temp_dir().join(format!("lists-{}", std::process::id()));
+        let cache = Cache::at(Some(folder.clone()));
+        let transport = TransportConfig::Http { url: "http://h/".to_owned(), headers: Default::default(), sse: false };
+        let server = ServerConfig::new(transport);
+        cache.save("a", &server, seen(Era::Session, Abilities::NONE)).unwrap();
+        assert!(cache.load("a", &server).is_some());
+        let path = cache.path("a", &server).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text + &" ".repeat(MAX_BESIDE_LIST as usize)).unwrap();
+        assert!(cache.load("a", &server).is_some(), "white space is fine");
+        assert!(cache.load("a", &ServerConfig { max_list_bytes: 1, ..server }).is_none());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

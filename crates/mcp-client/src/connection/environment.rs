@@ -1,0 +1,60 @@
+//! What all servers share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::audience::Audience;
+use super::cache::Cache;
+use super::credentials_source::CredentialsSource;
+use super::start_slots::StartSlots;
+use crate::call::Attribution;
+use proxy_model::ClientProfile;
+use proxy_wire::http::HttpPool;
+
+#[derive(Clone, Debug)]
+pub struct Environment {
+    pub pool: HttpPool,
+    pub credentials: CredentialsSource,
+    pub cache: Cache,
+    /// The program that `command: proxy` runs.
+    pub executable: PathBuf,
+    /// The environment variables of the proxy.
+    pub variables: Vec<(String, String)>,
+    /// The slots for processes that are starting.
+    pub start_slots: StartSlots,
+    /// Held while a server is asked what it lists for clients with other abilities.
+    pub comparing: Arc<tokio::sync::Mutex<()>>,
+    /// Cancelled when the first lists are answered, whether all servers are up or not.
+    pub lists_answered: CancellationToken,
+    /// Notified when the view of a server changes.
+    pub changes: Arc<Notify>,
+    /// Notified when the view changes that one person has of a server.
+    pub person_changes: Arc<Notify>,
+    /// Who uses the servers. If it is one client, the main connections are made for it.
+    pub audience: Audience,
+    pub start: StartPolicy,
+    /// Whether questions name the server that asks.
+    pub attribution: Attribution,
+}
+
+/// Which servers are started before anybody calls them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartPolicy {
+    All,
+    /// Those whose lists are not in the cache. The others rest until a call needs them.
+    Unknown,
+}
+
+impl Environment {
+    /// The profile of the clients that main connections are made for. `None` if it is that of an only client who has not
+    /// said anything yet.
+    pub fn main_profile(&self) -> Option<ClientProfile> {
+        match self.audience.is_one() {
+            true => self.audience.profile(),
+            false => Some(ClientProfile::SESSION),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The MCP servers behind the proxy. Each has a supervisor that keeps it connected and a [`Handle`] through which it is
+//! called. Calls look the same whichever protocol revision and transport the server speaks. It knows no script and no policy.
+//!
+//! The modules, lowest layer first; each uses only those before it.
+
+mod call;
+mod transport;
+mod connection;
+mod supervision;
+mod handle;
+mod per_person;
+#[cfg(test)]
+mod log_in_tests;
+
+pub use call::{
+    Answer, Attribution, Backend, BackendCall, CacheHint, CallError, Cancellation, ConnectedBackend, LocalBackend,
+    MissingLists, Peer, PerPersonBackend, PersonBackend, Question, Subscriber, Subscription, TASKS_EXTENSION,
+    TimeLimit, UpdateListener,
+};
+pub use connection::{Audience, Cache, CredentialsSource, Environment, SoleClient, StartPolicy, StartSlots};
+pub use handle::{Handle, ServerLoad, StopOnDrop, forbidden_input_request, start, wants_more};
+pub use per_person::PerPersonServer;
+pub use supervision::{ROOTS_CHANGED, RestartOutcome, idle_view};
+pub use transport::RunningProcess;

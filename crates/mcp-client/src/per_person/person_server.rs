@@ -1,0 +1,156 @@
+//! A server as one person uses it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::call::{Backend, ConnectedBackend, PersonBackend};
+use crate::connection::{Audience, Cache, CredentialsSource, Environment, StartPolicy};
+use crate::handle::{Handle, StopOnDrop, start};
+use proxy_config::ServerConfig;
+use proxy_model::{BackendView, ClientProfile, Credentials, ItemKind, Owner, Status};
+
+/// Maximum time that the first client of a profile waits.
+const PREPARATION_TIMEOUT: Duration = Duration::from_secs(2);
+/// The shortest time between two attempts to connect in spite of a refusal.
+const MIN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The connections of one person to a server, and what the server lists on them. What it lists is in memory only.
+#[derive(Debug)]
+pub(super) struct PersonServer {
+    server: StopOnDrop,
+    started: Instant,
+    last_used: Mutex<Instant>,
+    /// Changes with the view.
+    version: watch::Receiver<u64>,
+    follower: JoinHandle<()>,
+    /// The profiles of clients for which the server was asked what it lists.
+    prepared: Mutex<Vec<ClientProfile>>,
+    /// When it was last tried to connect in spite of a refusal. Held meanwhile.
+    tried: tokio::sync::Mutex<Instant>,
+}
+
+impl PersonServer {
+    pub(super) fn start(
+        name: &str,
+        config: &ServerConfig,
+        environment: &Environment,
+        credentials: Arc<dyn Credentials>,
+    ) -> Self {
+        let changes = Arc::new(Notify::new());
+        let own = Environment {
+            credentials: CredentialsSource::new(move |_, _| Some(Arc::clone(&credentials))),
+            // What one person sees is shown to nobody else, also not after a restart.
+            cache: Cache::default(),
+            changes: Arc::clone(&changes),
+            audience: Audience::new(false),
+            start: StartPolicy::All,
+            comparing: Arc::default(),
+            lists_answered: Default::default(),
+            ..environment.clone()
+        };
+        let (sender, version) = watch::channel(0);
+        let all = Arc::clone(&environment.person_changes);
+        let follower = tokio::spawn(async move {
+            loop {
+                changes.notified().await;
+                sender.send_modify(|version| *version += 1);
+                all.notify_one();
+            }
+        });
+        let started = Instant::now();
+        PersonServer {
+            server: StopOnDrop::new(start(name, config, &own)),
+            started,
+            last_used: Mutex::new(started),
+            version,
+            follower,
+            prepared: Mutex::default(),
+            tried: tokio::sync::Mutex::new(started),
+        }
+    }
+
+    pub(super) fn handle(&self) -> &Handle {
+        self.server.handle()
+    }
+
+    pub(super) fn touch(&self) {
+        *self.last_used.lock() = Instant::now();
+    }
+
+    pub(super) fn idle_time(&self) -> Duration {
+        if self.handle().load().running > 0 { Duration::ZERO } else { self.last_used.lock().elapsed() }
+    }
+}
+
+impl PersonBackend for PersonServer {
+    fn view(&self) -> Arc<BackendView> {
+        self.server.view()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.server.view().status != Status::Starting
+    }
+
+    fn settled(&self, at_most: Duration) -> BoxFuture<'_, ()> {
+        let settled = async move {
+            let mut version = self.version.clone();
+            let known = version.wait_for(|_| self.is_settled());
+            let _ = tokio::time::timeout_at(self.started + at_most, known).await;
+        };
+        if self.is_settled() { std::future::ready(()).boxed() } else { settled.boxed() }
+    }
+
+    fn prepare<'a>(&'a self, profile: ClientProfile, person: &'a Owner) -> BoxFuture<'a, ()> {
+        let profile = profile.prepared();
+        if profile == ClientProfile::SESSION || self.prepared.lock().contains(&profile) {
+            return std::future::ready(()).boxed();
+        }
+        let prepared = async move {
+            // What is found out later is published then.
+            let _ = tokio::time::timeout(PREPARATION_TIMEOUT, self.handle().prepare(profile, person)).await;
+            let mut prepared = self.prepared.lock();
+            if !prepared.contains(&profile) {
+                prepared.push(profile);
+            }
+        };
+        prepared.boxed()
+    }
+
+    fn refresh(&self, kind: ItemKind, profile: ClientProfile) -> BoxFuture<'_, ()> {
+        self.handle().refresh(kind, profile)
+    }
+
+    fn retry_refused(&self) -> BoxFuture<'_, ()> {
+        if self.server.view().status != Status::Login {
+            return std::future::ready(()).boxed();
+        }
+        let retry = async move {
+            let mut tried = self.tried.lock().await;
+            // The first attempt is that of this very request.
+            if *tried == self.started && tried.elapsed() < MIN_RETRY_INTERVAL {
+                *tried = Instant::now();
+                return;
+            }
+            tokio::time::sleep_until(*tried + MIN_RETRY_INTERVAL).await;
+            // Somebody else may have tried meanwhile.
+            if self.server.view().status == Status::Login {
+                *tried = Instant::now();
+                self.handle().restart().await;
+            }
+        };
+        retry.boxed()
+    }
+}
+
+impl Drop for PersonServer {
+    fn drop(&mut self) {
+        self.follower.abort();
+    }
+}

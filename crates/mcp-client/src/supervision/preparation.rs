@@ -1,0 +1,155 @@
+//! What clients see that are of another era or have other abilities than the main connection is found out when the first of
+//! them comes.
+
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::lists::variants::LegState;
+use super::side_connections::SideClient;
+use super::side_key::SideKey;
+use super::supervised::SupervisedServer;
+use crate::call::MissingLists;
+use crate::connection::Connection;
+use proxy_model::{Abilities, ClientProfile, Era, Owner, Status};
+
+impl SupervisedServer {
+    /// Finds out what clients of this profile see. If an earlier process has found out, completes at once and checks it in
+    /// the background.
+    pub(crate) async fn prepare(self: &Arc<Self>, profile: ClientProfile, person: &Owner) {
+        if self.rests() {
+            return;
+        }
+        let is_awaited = match profile.era {
+            Era::Session => self.variants.varies(),
+            Era::Stateless => !self.knows_lists_for(profile),
+        };
+        let preparation = self.spawn_preparation(profile, person);
+        if is_awaited && self.is_awaited() {
+            let _ = preparation.await;
+        }
+    }
+
+    /// Completes when it is known what clients of this profile see, or that it cannot be known now.
+    pub(crate) async fn list_for(self: &Arc<Self>, profile: ClientProfile, person: &Owner) {
+        let _ = self.spawn_preparation(profile, person).await;
+    }
+
+    /// Goes on if the client stops waiting: others need the lists as well.
+    fn spawn_preparation(self: &Arc<Self>, profile: ClientProfile, person: &Owner) -> JoinHandle<()> {
+        let (server, person) = (Arc::clone(self), person.clone());
+        tokio::spawn(async move {
+            match profile.era {
+                Era::Session => server.prepare_abilities(profile.abilities.shared(), &person).await,
+                Era::Stateless => server.prepare_stateless(profile.abilities, &person).await,
+            }
+        })
+    }
+
+    /// What is shown to clients of this profile although it may not be what they see. `None` if that is known, if only from
+    /// the cache, or if the server has nothing to show.
+    pub(crate) fn missing_lists(&self, profile: ClientProfile) -> Option<MissingLists> {
+        let status = self.view.load().status;
+        if self.rests() || status.is_down() || status == Status::Starting || self.knows_lists_for(profile) {
+            return None;
+        }
+        Some(if self.variants.varies() { MissingLists::Differing } else { MissingLists::Unknown })
+    }
+
+    fn knows_lists_for(&self, profile: ClientProfile) -> bool {
+        match profile.era {
+            Era::Session if self.shares_capabilities() => true,
+            Era::Session => {
+                let abilities = profile.abilities.shared();
+                let is_main = |main: Arc<Connection>| main.is_stateless() || main.declared().shared() == abilities;
+                let is_shown =
+                    self.view.load().status == Status::Ready && self.live_connection(None).is_some_and(is_main);
+                is_shown || self.variants.knows(ClientProfile { era: Era::Session, abilities: abilities.listed() })
+            }
+            Era::Stateless => {
+                self.variants.stateless_leg() != LegState::Unknown && self.variants.knows_set(profile.abilities)
+            }
+        }
+    }
+
+    /// Lists what clients with these abilities see if that is known to depend on abilities, and else finds out whether it
+    /// does.
+    pub(super) async fn prepare_abilities(self: &Arc<Self>, abilities: Abilities, person: &Owner) {
+        if self.shares_capabilities() {
+            return;
+        }
+        match self.variants.varies() {
+            true => self.show_abilities(abilities, person).await,
+            false => self.compare_and_show(abilities, person).await,
+        }
+    }
+
+    /// Lists what clients with these abilities see on the connection that their calls will use. With `scope: session` that
+    /// connection belongs to one client; what is listed is that of a shared one.
+    pub(super) async fn show_abilities(&self, abilities: Abilities, person: &Owner) {
+        let Some(main) = self.listed_main().await else { return };
+        let profile = ClientProfile { era: Era::Session, abilities: abilities.listed() };
+        if main.is_stateless() {
+            return self.prepare_set(abilities.listed()).await;
+        }
+        if main.declared().shared() == abilities || self.variants.shows(profile) {
+            return;
+        }
+        let key = SideKey { owner: None, abilities, era: Era::Session };
+        let client = SideClient { person: Some(person.clone()), ..SideClient::default() };
+        if let Ok(connection) = self.side_connections.get(&key, &client, main.signals()).await {
+            tokio::select! {
+                () = self.variants.published(connection.profile()) => {}
+                _ = connection.closed() => {}
+                () = self.stop.cancelled() => {}
+            }
+        }
+    }
+
+    /// Whether clients wait for the server: it is there, or nothing is known of it yet.
+    fn is_awaited(&self) -> bool {
+        matches!(self.view.load().status, Status::Ready | Status::Starting)
+    }
+
+    /// Finds out what stateless clients with these abilities see.
+    async fn prepare_stateless(self: &Arc<Self>, abilities: Abilities, person: &Owner) {
+        Arc::clone(self).look_for_stateless_leg().await;
+        match self.uses_stateless_connection().await {
+            true => self.prepare_set(abilities).await,
+            false => self.prepare_abilities(abilities.shared(), person).await,
+        }
+    }
+
+    /// Whether requests of stateless clients are stateless behind the proxy as well.
+    async fn uses_stateless_connection(&self) -> bool {
+        let main = self.connection(&CancellationToken::new(), self.call_limits(None), None).await;
+        self.view.load().stateless_leg().is_some() || main.is_ok_and(|main| main.is_stateless())
+    }
+
+    /// Lists for clients with these abilities on the stateless connection of the server, and waits for the lists.
+    pub(super) async fn prepare_set(&self, abilities: Abilities) {
+        if abilities == Abilities::NONE {
+            return;
+        }
+        let Ok(main) = self.connection(&CancellationToken::new(), self.call_limits(None), None).await else { return };
+        let connection = match main.is_stateless() {
+            true => main,
+            false => match self.open_side_connection(&SideKey::STATELESS, main.signals()).await {
+                Ok(leg) => leg,
+                Err(_) => return,
+            },
+        };
+        let profile = ClientProfile { era: Era::Stateless, abilities };
+        let is_settled = !self.variants.varies() && self.variants.is_compared(profile, &connection.info().version);
+        if is_settled || !self.variants.want_set(abilities) {
+            return;
+        }
+        connection.signals().mark_all();
+        tokio::select! {
+            () = self.variants.published(profile) => {}
+            _ = connection.closed() => {}
+            () = self.stop.cancelled() => {}
+        }
+    }
+}

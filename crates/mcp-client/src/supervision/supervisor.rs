@@ -1,0 +1,338 @@
+//! The task that owns a server's main connection: connects, follows its lists, and reconnects with backoff.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::lists::current_lists::ListError;
+use super::lists::variants::LegState;
+use super::log_in_changes::{LogInChanges, relist_on_change};
+use super::publisher::{Publisher, RESTARTING, first_view};
+use super::relist::{self, ConnectionEnd};
+use super::restart::RestartOutcome;
+use super::resubscribe::Resubscriber;
+use super::supervised::{ConnectionState, SupervisedServer};
+use crate::connection::{
+    ConnectError, Connection, ConnectionPurpose, Connector, Environment, Leg, ServerMemory, SoleClient, StartPolicy,
+};
+use crate::transport::{Signals, Transport};
+use proxy_base::backoff::Backoff;
+use proxy_config::ServerConfig;
+use proxy_model::{Abilities, BackendKind, Era, LoginNeeded, Status};
+
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+/// The shortest time between two attempts if calls demand a reconnect.
+const MIN_ATTEMPT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Completes when a process that nobody talks to yet has ended, with the reason.
+async fn closed(launched: Option<&Transport>) -> String {
+    match launched {
+        Some(transport) => transport.closed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Starts the supervision of a server. Returns at once.
+pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environment) -> Arc<SupervisedServer> {
+    let name: Arc<str> = name.into();
+    let mut view = first_view(&name, config, environment);
+    if environment.start == StartPolicy::Unknown && !environment.cache.is_current(&name, config) {
+        // What is known was seen with other variables, such as those of another account: it does not rest.
+        view.status = Status::Starting;
+    }
+    let (state, receiver) = watch::channel(ConnectionState::default());
+    let connector = Arc::new(Connector::new(&name, config, environment));
+    let server = Arc::new(SupervisedServer::new(&name, config, view, receiver, &connector, environment));
+    let publisher = Publisher::new(&name, config, environment, &server.view, &connector.last_words);
+    let supervisor = Supervisor {
+        max_backoff: config.max_backoff,
+        environment: environment.clone(),
+        server: Arc::clone(&server),
+        state,
+        memory: ServerMemory::default(),
+        connector,
+        publisher,
+        log_in_changes: LogInChanges::default(),
+        announced_login: None,
+    };
+    tokio::spawn(supervisor.run());
+    server
+}
+
+struct Supervisor {
+    max_backoff: Duration,
+    environment: Environment,
+    server: Arc<SupervisedServer>,
+    state: watch::Sender<ConnectionState>,
+    memory: ServerMemory,
+    connector: Arc<Connector>,
+    publisher: Publisher,
+    log_in_changes: LogInChanges,
+    /// The log-in that the log has asked for last.
+    announced_login: Option<LoginNeeded>,
+}
+
+impl Supervisor {
+    async fn run(mut self) {
+        let stop = self.server.stop.clone();
+        // Cancelled even if this task panics, so that `Handle::stop` does not wait forever.
+        let _stopped = self.server.stopped.clone().drop_guard();
+        let mut backoff = Backoff::new(FIRST_DELAY, self.max_backoff);
+        tokio::select! {
+            () = self.server.needed() => self.publisher.start_grace(),
+            () = stop.cancelled() => return,
+        }
+        let (log_in, server) = (Arc::clone(&self.connector.log_in), Arc::clone(&self.server));
+        let changed = log_in.changed();
+        if let Some(needed) = self.publisher.known_login(&log_in).await {
+            tokio::select! {
+                () = self.wait_for_log_in(&needed, changed) => {}
+                () = server.restart_wanted.notified() => self.restarting(&mut backoff).await,
+                () = stop.cancelled() => return,
+            }
+        }
+        tracing::debug!(target: "server_state", server = %self.server.name, "starting");
+        // Until a server may start, it is not missed.
+        tokio::select! {
+            slot = self.connector.start_slot() => self.publisher.begin_start(slot),
+            () = stop.cancelled() => return,
+        }
+        loop {
+            let changed = log_in.changed().shared();
+            log_in.forget_need();
+            let withdrawal = self.publisher.withdraw_lists_after_grace(&self.connector);
+            let unfinished = self.publisher.note_unfinished_start();
+            let slow = self.publisher.note_slow_start();
+            let following = async {
+                changed.clone().await;
+                std::future::pending().await
+            };
+            let attempt = tokio::select! {
+                biased;
+                () = server.restart_wanted.notified() => None,
+                outcome = self.connect() => Some(outcome),
+                // Followed from the beginning of the attempt, so that a log-in during it is not missed.
+                never = following => match never {},
+                never = withdrawal => match never {},
+                never = unfinished => match never {},
+                never = slow => match never {},
+                () = stop.cancelled() => return,
+            };
+            let Some(attempt) = attempt else {
+                self.restarting(&mut backoff).await;
+                continue;
+            };
+            let login_needed = match attempt {
+                Ok(connection) => {
+                    self.announced_login = None;
+                    let end = self.serve(connection, &stop).await;
+                    if stop.is_cancelled() {
+                        return;
+                    }
+                    let Some(end) = end else {
+                        self.restarting(&mut backoff).await;
+                        continue;
+                    };
+                    // A server that completes the handshake and then fails has not worked.
+                    if end.was_listed {
+                        backoff.reset();
+                    }
+                    match end.cause {
+                        ListError::LoginNeeded(needed) => Some(needed),
+                        ListError::Failed(reason) => {
+                            self.lost(&reason, end.was_listed);
+                            None
+                        }
+                    }
+                }
+                Err(ConnectError::LoginNeeded(needed)) => Some(needed),
+                Err(error) => {
+                    let reason = error.to_string();
+                    self.publisher.save_failure(&reason).await;
+                    self.failed(&reason);
+                    None
+                }
+            };
+            match login_needed {
+                Some(needed) => tokio::select! {
+                    () = async {
+                        self.publisher.save_login(&needed).await;
+                        self.wait_for_log_in(&needed, changed).await;
+                    } => backoff.reset(),
+                    () = server.restart_wanted.notified() => self.restarting(&mut backoff).await,
+                    () = stop.cancelled() => return,
+                },
+                None => tokio::select! {
+                    () = self.pause(backoff.next_delay()) => {}
+                    () = server.restart_wanted.notified() => self.restarting(&mut backoff).await,
+                    never = self.publisher.withdraw_lists_after_grace(&self.connector) => match never {},
+                    () = stop.cancelled() => return,
+                },
+            }
+        }
+    }
+
+    /// Waits until there is another log-in. Nothing is tried until then, and calls are told what to do.
+    async fn wait_for_log_in(&mut self, needed: &LoginNeeded, changed: impl Future<Output = ()>) {
+        self.publisher.publish_login(needed);
+        self.state.send_modify(|state| {
+            state.login_needed = Some(needed.clone());
+            state.settle(RestartOutcome::LoginNeeded);
+        });
+        if self.announced_login.as_ref() != Some(needed) {
+            tracing::warn!(server = %self.server.name, "{needed}");
+            self.announced_login = Some(needed.clone());
+        }
+        // Their requests would be refused as well.
+        let side_connections = Arc::clone(&self.server.side_connections);
+        tokio::spawn(async move { side_connections.close_all().await });
+        self.log_in_changes.take_up(changed).await;
+        tracing::debug!(target: "server_state", server = %self.server.name, "there is another log-in");
+        // Calls wait for the outcome of the next attempt.
+        self.state.send_modify(|state| state.login_needed = None);
+    }
+
+    /// Makes a connection. A process waits for its slot among those that are starting; `startTimeout` begins afterwards.
+    async fn connect(&mut self) -> Result<Arc<Connection>, ConnectError> {
+        if self.publisher.start_slot.is_none() {
+            self.publisher.start_slot = self.connector.start_slot().await;
+        }
+        self.publisher.last_attempt = Some(Instant::now());
+        let signals = Arc::new(Signals::new(&self.server.subscriptions));
+        let launched = self.connector.launch(&signals, self.publisher.start_slot.as_ref(), false)?;
+        let known = self.publisher.known().await;
+        let client = tokio::select! {
+            client = self.environment.audience.sole_client() => client,
+            reason = closed(launched.as_ref()) => return Err(reason.into()),
+        };
+        let era = Publisher::main_era(&known, client.as_ref().map(|client| client.profile.era));
+        self.publisher.asked = Some(era);
+        let purpose = self.purpose(client, Leg::Either(era), signals);
+        self.connector.connect(launched, &mut self.memory, purpose).await
+    }
+
+    /// What the main connection is made for: the only client, or else clients with sessions that cannot be asked anything.
+    fn purpose(&self, client: Option<SoleClient>, leg: Leg, signals: Arc<Signals>) -> ConnectionPurpose {
+        // With `scope: session` the main connection belongs to no client.
+        let own = client.as_ref().filter(|_| !self.server.session_scoped);
+        let reachable = own.filter(|client| client.profile.era == Era::Session && client.peer.is_some());
+        ConnectionPurpose {
+            declared: match (own, reachable) {
+                _ if self.server.shares_capabilities() => Abilities::DECLARED_FOR_ALL,
+                (_, Some(client)) => client.profile.abilities,
+                (Some(client), None) => client.profile.abilities.shared(),
+                (None, _) => Abilities::NONE,
+            },
+            leg,
+            signals,
+            sole_client: reachable.and_then(|client| client.peer.clone()),
+            is_trial: false,
+        }
+    }
+
+    /// Uses a connection until it ends. Returns `None` if somebody restarts the server.
+    async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> Option<ConnectionEnd> {
+        let server = Arc::clone(&self.server);
+        server.breaker.connected();
+        // One client uses a process in one way for everything.
+        let is_process = server.view.load().kind == BackendKind::Stdio;
+        if connection.is_stateless() || (is_process && self.environment.audience.is_one()) {
+            server.variants.main_serves_all();
+        }
+        let has_leg = matches!(server.variants.stateless_leg(), LegState::Cached(true) | LegState::Known(true));
+        if !connection.is_stateless() && !has_leg {
+            server.variants.forget_sets();
+        }
+        self.state.send_modify(|state| {
+            state.connection = Some(Arc::clone(&connection));
+            state.connections += 1;
+        });
+        let listener = tokio::spawn(Arc::clone(&connection).listen());
+        let resubscriber = Resubscriber::new(&server.name, server.limits.idle, &server.subscriptions, &connection);
+        let resubscriber = tokio::spawn(resubscriber.run());
+        let (log_in, signals) = (Arc::clone(&self.connector.log_in), Arc::clone(connection.signals()));
+        let log_in_follower = log_in.has_credentials().then(|| tokio::spawn(relist_on_change(log_in, signals)));
+        let end = tokio::select! {
+            end = relist::follow_lists(&server, &mut self.publisher, &connection, &self.state, stop) => Some(end),
+            () = server.restart_wanted.notified() => None,
+        };
+        for task in [Some(listener), Some(resubscriber), log_in_follower].into_iter().flatten() {
+            task.abort();
+            let _ = task.await;
+        }
+        self.state.send_modify(|state| state.connection = None);
+        match end {
+            Some(_) => connection.stop().await,
+            None => connection.stop_for_restart().await,
+        }
+        end
+    }
+
+    /// Waits before the next attempt. A call that needs the server cuts the delay short.
+    async fn pause(&self, delay: Duration) {
+        let last_attempt = self.publisher.last_attempt.unwrap_or_else(Instant::now);
+        let earliest = last_attempt + MIN_ATTEMPT_INTERVAL.min(delay);
+        let next = Instant::now() + delay;
+        let demanded = async {
+            self.server.reconnect_now.notified().await;
+            tokio::time::sleep_until(earliest).await;
+        };
+        tokio::select! {
+            () = tokio::time::sleep_until(next) => {}
+            () = demanded => {}
+        }
+    }
+
+    /// Somebody restarts the server, which is not a failure. Calls wait for the next connection.
+    async fn restarting(&mut self, backoff: &mut Backoff) {
+        tracing::info!(target: "server_state", server = %self.server.name, "restarting");
+        backoff.reset();
+        self.server.breaker.restarted();
+        self.publisher.publish_restarting();
+        self.state.send_modify(|state| {
+            state.error = RESTARTING.to_owned();
+            state.login_needed = None;
+            (state.restarts, state.restart_outcome) = (state.restarts + 1, None);
+        });
+        self.server.side_connections.restart().await;
+    }
+
+    /// The connection was lost. This does not count as a failed attempt, so calls keep waiting for the next connection.
+    fn lost(&mut self, reason: &str, was_listed: bool) {
+        if was_listed {
+            self.publisher.start_grace();
+        }
+        self.publisher.publish_down(reason);
+        self.state.send_modify(|state| {
+            state.error = reason.to_owned();
+            state.settle(RestartOutcome::Failed);
+        });
+        tracing::warn!(server = %self.server.name, said = self.last_words(reason), "connection lost: {reason}");
+    }
+
+    /// An attempt to connect failed.
+    fn failed(&mut self, reason: &str) {
+        self.publisher.publish_down(reason);
+        self.state.send_modify(|state| {
+            state.failures += 1;
+            state.error = reason.to_owned();
+            state.settle(RestartOutcome::Failed);
+        });
+        // What the HTTP client says begins so, too.
+        let what = reason.strip_prefix("cannot connect: ").unwrap_or(reason);
+        tracing::warn!(server = %self.server.name, said = self.last_words(reason), "cannot connect: {what}");
+    }
+
+    /// What the published error has beyond the reason: what the server wrote last. On one line.
+    fn last_words(&self, reason: &str) -> Option<String> {
+        const MAX_CHARACTERS: usize = 400;
+        let view = self.server.view.load();
+        let said = view.error.strip_prefix(reason)?.trim_start_matches("; ");
+        let said = said.lines().map(str::trim).collect::<Vec<_>>().join(" | ");
+        (!said.is_empty()).then(|| said.chars().take(MAX_CHARACTERS).collect())
+    }
+}

@@ -1,0 +1,58 @@
+//! Whose token is exchanged for one of a server.
+
+use std::sync::Arc;
+
+use crate::Principal;
+use crate::Realm;
+use crate::Who;
+
+/// A person as an issuer knows them, with everything that is known of the rights of their token. A token is shown for
+/// requests of the same key only, and a connection to a server, and what the server lists on it, belongs to one key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PersonKey(Arc<Principal>);
+
+impl PersonKey {
+    /// For a principal whose token was verified. `None` for callers who have shown no token of an issuer: nothing can be
+    /// exchanged for them.
+    pub fn of(principal: &Principal) -> Option<Self> {
+        match principal.who.realm {
+            Realm::Issuer(_) => Some(PersonKey(Arc::new(principal.clone()))),
+            Realm::Anonymous | Realm::Local | Realm::Static => None,
+        }
+    }
+
+    /// The issuer of the person's token.
+    pub fn issuer(&self) -> &str {
+        self.0.issuer()
+    }
+
+    pub fn who(&self) -> &Who {
+        &self.0.who
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_token_of_an_issuer_makes_a_person() {
+        for nobody in [Principal::anonymous(), Principal::local("ann"), Principal::named("ann")] {
+            assert_eq!(PersonKey::of(&nobody), None);
+        }
+        let ann = Principal::of(Realm::Issuer("https://a".into()), "ann");
+        assert_eq!(PersonKey::of(&ann).map(|key| key.issuer().to_owned()).as_deref(), Some("https://a"));
+    }
+
+    #[test]
+    fn another_issuer_client_scope_group_or_right_is_another_key() {
+        let ann = Principal::of(Realm::Issuer("https://a".into()), "ann");
+        let key = |principal: &Principal| PersonKey::of(principal).unwrap();
+        assert_ne!(key(&ann), key(&Principal::of(Realm::Issuer("https://b".into()), "ann")));
+        assert_ne!(key(&ann), key(&ann.clone().with(|user| user.client_id = "cli".into())));
+        assert_ne!(key(&ann), key(&ann.clone().with(|user| user.scopes = Arc::new(["read".to_owned()]))));
+        assert_ne!(key(&ann), key(&ann.clone().with(|user| user.groups = Arc::new(["ops".to_owned()]))));
+        assert_ne!(key(&ann), key(&ann.clone().with(|user| user.rights = "0a".into())));
+        assert_eq!(key(&ann), key(&ann.clone()));
+    }
+}

@@ -1,0 +1,48 @@
+//! Plain data that all layers share: definitions, servers, clients, users and what is recorded of a request. No I/O, no
+//! Starlark, no HTTP.
+
+mod app;
+mod catalog;
+mod backend;
+mod call_record;
+mod caller;
+mod completion;
+mod content;
+mod credentials;
+mod definition;
+mod form;
+pub mod journal;
+mod method;
+mod result;
+mod secret;
+mod template;
+mod tool_checks;
+mod tool_schema;
+mod withheld;
+
+pub use app::{interface_fault, interface_of, link_interface};
+pub use backend::{
+    BackendKind, BackendView, ItemRef, LastKnown, Lists, NEEDS_PERSON, ServerInfo, StartFailure, Status, ViewVariant,
+    error_line, problem,
+};
+pub use call_record::{
+    AnsweredQuestion, CallOutcome, CallPeer, CallReader, CallRecord, CallRefusal, CallSource, HandledCall,
+    HandlerRecord, NOT_PUBLISHED, REPL, RecordedEvent, RecordedEventKind, RecordedItem, RefusalReason, ReplayFacts,
+    RequestTrace, ServerAddress, ServerCallRecord, SpanId, TraceContext, TraceId,
+};
+pub use caller::{
+    Abilities, ClientInfo, ClientProfile, Era, NamedUser, Owner, PersonKey, Principal, PrincipalData, Realm,
+    RequestInfo, ScopeRule, ScopeRules, SurfaceCacheKey, SurfaceKey, Who,
+};
+pub use catalog::{Snapshot, SnapshotVariant};
+pub use completion::{MAX_COMPLETIONS, no_completion, shaped_completion};
+pub use credentials::{AuthorizationRefusal, CallerCredentials, Credentials, LoginNeeded, Remedy};
+pub use definition::{Definition, DefinitionError, ItemKind};
+pub use form::{checked_answer, checked_form};
+pub use journal::{JournalSnapshot, Question, QuestionKind};
+pub use method::{MethodPattern, capability_of, is_protocol_method};
+pub use result::{error_result, error_result_with, error_text, payload, shaped, shaped_contents, shaped_messages};
+pub use secret::Secret;
+pub use template::UriTemplate;
+pub use tool_checks::{ToolChecks, checked_output};
+pub use tool_schema::ToolSchema;

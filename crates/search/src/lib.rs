@@ -1,0 +1,20 @@
+//! Search over tools: by their words (`words`) and by their meaning (`semantic`). `docs/search.md` describes the method and its
+//! measured quality. It knows definitions, and not who asks.
+
+pub mod semantic;
+mod index;
+mod index_cache;
+mod names;
+mod tokens;
+mod tool;
+mod weights;
+mod words;
+
+pub use index::{Hit, Index};
+pub use index_cache::{IndexCache, SharedIndex};
+pub use semantic::{EmbedError, Embedder};
+pub use tokens::estimate_tokens;
+pub use tool::Tool;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! The connected clients, for `proxy status`.
+
+use std::sync::Weak;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::Server;
+use crate::client::state::Client;
+
+/// The clients with sessions, and when they connected. The session owns the client.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectedClients(Mutex<Vec<(Weak<Client>, Instant)>>);
+
+impl ConnectedClients {
+    pub(crate) fn add(&self, client: Weak<Client>) {
+        let mut all = self.0.lock();
+        // Removes ended sessions only when the vector would grow, which is cheap and bounds its size.
+        if all.len() == all.capacity() {
+            all.retain(|(client, _)| client.strong_count() > 0);
+        }
+        all.push((client, Instant::now()));
+    }
+
+    /// Replaces the client of a session.
+    pub(crate) fn replace(&self, client: &Weak<Client>, by: Weak<Client>) {
+        if let Some(entry) = self.0.lock().iter_mut().find(|(known, _)| known.ptr_eq(client)) {
+            entry.0 = by;
+        }
+    }
+}
+
+impl Server {
+    /// The clients with a session, oldest first. Stateless clients are not connected between their requests.
+    pub fn clients(&self) -> Vec<Value> {
+        let all = self.clients.0.lock();
+        let connected = all.iter().filter_map(|(client, since)| Some((client.upgrade()?, since)));
+        let described = connected.map(|(client, since)| {
+            json!({
+                "name": client.info.name(),
+                "version": client.info.version(),
+                "protocolVersion": client.revision.as_str(),
+                "user": client.principal.sub(),
+                "connectedSeconds": since.elapsed().as_secs(),
+            })
+        });
+        described.collect()
+    }
+}

@@ -1,0 +1,213 @@
+//! The HTTP front: session-based and stateless requests on one path.
+
+mod admission;
+mod batches;
+mod challenges;
+mod delete;
+mod refused_tokens;
+mod get;
+mod negotiate;
+mod post;
+mod post_session;
+mod post_stateless;
+mod request_headers;
+mod scope_check;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::header::ALLOW;
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use futures::future::join_all;
+use tokio::sync::watch;
+
+use refused_tokens::RefusedTokens;
+use request_headers::RequestHeaders;
+
+use super::authenticator::{Authenticator, Caller};
+use super::session::Session;
+use super::sessions::Sessions;
+use crate::Server;
+use crate::client::list_changes::SurfaceChanges;
+use crate::client::replay_budget::ReplayBudget;
+use proxy_config::Serve;
+use proxy_fiber::CommonDelay;
+use proxy_identity::bearer::Resource;
+use proxy_model::{CallSource, Owner};
+use proxy_wire::http::{Admission, Body, HttpReply, HttpRequest, HttpService};
+use proxy_wire::{Sender, headers, trace_client};
+
+/// How long the response is awaited before an event stream is opened. A response that arrives earlier, with nothing said
+/// before it, is one JSON body; for a stateless request it also determines the HTTP status.
+const STREAM_DELAY: Duration = Duration::from_millis(300);
+/// How often idle sessions are removed.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Answers HTTP requests.
+pub struct HttpFront {
+    server: Server,
+    sessions: Sessions,
+    /// Who is admitted. A config reload replaces it.
+    authenticator: watch::Sender<Authenticator>,
+    /// What tokens are for.
+    resource: Resource,
+    request_headers: RequestHeaders,
+    replay_budget: Arc<ReplayBudget>,
+    stream_delay: CommonDelay,
+    refused_tokens: RefusedTokens,
+}
+
+impl HttpFront {
+    /// Creates the front and its background tasks, which run until the front is dropped.
+    pub fn new(server: Server, serve: &Serve, resource: Resource) -> Arc<Self> {
+        let server = Server { source: CallSource::Http, ..server };
+        let mut authentication = server.gateway.authentication();
+        let authenticator =
+            Authenticator::new(&authentication.borrow_and_update(), &resource, server.gateway.subject_tokens(), None);
+        server.verifier.store(authenticator.verifier.clone());
+        let sessions = Sessions::new(serve.max_sessions, serve.session_idle_timeout);
+        let refused_tokens = RefusedTokens::new(&server.telemetry);
+        let is_traced = server.telemetry.tracer().is_some();
+        let front = Arc::new(HttpFront {
+            server,
+            sessions,
+            authenticator: watch::channel(authenticator).0,
+            resource,
+            request_headers: RequestHeaders::new(&serve.request_headers, is_traced),
+            replay_budget: Arc::default(),
+            stream_delay: CommonDelay::new(STREAM_DELAY),
+            refused_tokens,
+        });
+        let weak = Arc::downgrade(&front);
+        tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
+            loop {
+                ticks.tick().await;
+                let Some(front) = weak.upgrade() else { return };
+                front.end(front.sessions.sweep());
+                front.refused_tokens.report();
+            }
+        });
+        let weak = Arc::downgrade(&front);
+        tokio::spawn(async move {
+            while authentication.changed().await.is_ok() {
+                let Some(front) = weak.upgrade() else { return };
+                let now = authentication.borrow_and_update().clone();
+                let subject_tokens = front.server.gateway.subject_tokens();
+                let authenticator =
+                    Authenticator::new(&now, &front.resource, subject_tokens, Some(&front.authenticator.borrow()));
+                front.set_authenticator(authenticator);
+            }
+        });
+        let weak = Arc::downgrade(&front);
+        let mut changes = SurfaceChanges::of(&front.server.gateway);
+        tokio::spawn(async move {
+            while changes.next().await {
+                let Some(front) = weak.upgrade() else { return };
+                front.notify_list_changes();
+            }
+        });
+        front
+    }
+
+    /// Replaces who is admitted, and ends the sessions of users who no longer are.
+    fn set_authenticator(&self, authenticator: Authenticator) {
+        self.server.verifier.store(authenticator.verifier.clone());
+        let removed = self.sessions.remove_where(|session| !authenticator.accepts(&session.client().principal.who));
+        let subject_tokens = Arc::clone(&authenticator.subject_tokens);
+        self.authenticator.send_replace(authenticator);
+        // Until now, tokens were kept by the former rules.
+        subject_tokens.forget_all();
+        self.end(removed);
+    }
+
+    /// Ends sessions that were removed from the table, and deletes their stored values.
+    fn end(&self, sessions: impl IntoIterator<Item = Arc<Session>>) {
+        for session in sessions {
+            session.end();
+            self.server.forget_session(&session.client());
+        }
+    }
+
+    /// Sends each session a notification for every list that has changed for it.
+    fn notify_list_changes(&self) {
+        for session in self.sessions.all() {
+            let client = session.client();
+            let now = self.server.gateway.lists_now(&client.surface_handle);
+            let (Some(seen_lists), Some(now)) = (&client.seen_lists, now) else { continue };
+            let changed = seen_lists.replace(now);
+            if changed.is_empty() {
+                continue;
+            }
+            // One task per session, so that a slow client does not delay the others.
+            tokio::spawn(async move {
+                for method in changed {
+                    session.notify(method).await;
+                }
+            });
+        }
+    }
+
+    /// Begins the shutdown: ends the streams that have no end of their own, and lets running calls finish.
+    pub fn begin_shutdown(&self) {
+        self.server.gateway.begin_stop();
+        for session in self.sessions.all() {
+            session.end_listening();
+        }
+    }
+
+    /// Answers the requests that are still running: there is no time left for them.
+    pub fn end_requests(&self) {
+        self.server.gateway.end_time();
+        for session in self.sessions.all() {
+            session.in_flight.cancel_all();
+        }
+    }
+
+    /// Ends every session: finishes its streams, cancels its calls and deletes its stored values.
+    pub async fn end_sessions(&self) {
+        let sessions = self.sessions.remove_where(|_| true);
+        sessions.iter().for_each(|session| session.end());
+        let clients: Vec<_> = sessions.iter().map(|session| session.client()).collect();
+        join_all(clients.iter().map(|client| self.server.forget_values_of(&client.principal, &client.owner))).await;
+    }
+}
+
+impl HttpService for HttpFront {
+    type Caller = Caller;
+
+    fn admit(self: Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Caller> {
+        self.admission(headers, peer)
+    }
+
+    async fn handle(self: Arc<Self>, request: HttpRequest, caller: Caller) -> HttpReply {
+        let outlet = request.connection.outlet(Owner::of_handles(&caller.principal));
+        let reply = match request.method {
+            Method::POST => self.post(request, caller, &outlet).await,
+            Method::GET => Box::pin(self.get(&request.headers, &caller, &outlet)).await,
+            Method::DELETE => self.delete(&request.headers, &caller.principal),
+            _ => method_not_allowed(),
+        };
+        if let Body::Json(message) = &reply.body {
+            trace_client(Sender::Proxy, message.as_ref());
+        }
+        reply.within(&outlet).await
+    }
+
+    fn document(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpReply> {
+        self.metadata(method, path, headers)
+    }
+}
+
+/// The session id of a request.
+fn session_id(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(&headers::SESSION_ID).iter();
+    let first = values.next()?;
+    // Intermediaries may read another one of several values. The empty id, which no session has, leads to a 404.
+    if values.next().is_some() { Some("") } else { first.to_str().ok() }
+}
+
+fn method_not_allowed() -> HttpReply {
+    HttpReply::empty(StatusCode::METHOD_NOT_ALLOWED).with_header(ALLOW, HeaderValue::from_static("POST"))
+}

@@ -1,0 +1,195 @@
+//! HTTP POST with a session-based request.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use ::http::{HeaderMap, HeaderValue, StatusCode};
+use tokio::runtime::Handle;
+
+use super::HttpFront;
+use super::negotiate::Accepts;
+use crate::client::session_stream::SessionStream;
+use crate::client::sink::MessageSink;
+use crate::client::state::Client;
+use crate::front::session::Session;
+use crate::front::session_id::SessionId;
+use crate::front::sessions::AddedSession;
+use crate::methods::{self, initialize};
+use proxy_fiber::{CommonDelay, boxed_in_place};
+use proxy_model::{Principal, is_protocol_method};
+use proxy_wire::http::HttpReply;
+use proxy_wire::outbound::Outlet;
+use proxy_wire::{Request, RpcError, encode, headers};
+
+impl HttpFront {
+    /// Opens a session. A session id in the request is ignored.
+    pub(super) async fn initialize(&self, request: &Request, principal: Principal, outlet: &Outlet) -> HttpReply {
+        let handshake = match initialize::negotiate(request) {
+            Ok(agreed) => agreed,
+            Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
+        };
+        let client = handshake.client(principal).timed(self.server.telemetry.proxy());
+        let client = Client { peer: outlet.peer(), ..client };
+        let Ok(id) = SessionId::random() else {
+            let error = RpcError::internal("cannot open a session: the random number generator failed");
+            return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error));
+        };
+        let session = Arc::new(Session::new(id, client, &self.replay_budget));
+        self.server.clients.add(Arc::downgrade(&session.client()));
+        let Some(AddedSession { id, removed }) = self.sessions.add(Arc::clone(&session)) else {
+            let error =
+                RpcError::internal("too many sessions, and all of yours are in use; end one or try again later");
+            return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
+        };
+        self.end(removed);
+        let body = encode::result(&request.id, &initialize::result(&self.server, &session.client()).await);
+        match HeaderValue::from_str(&id) {
+            Ok(id) => HttpReply::json(StatusCode::OK, body).with_header(headers::SESSION_ID.clone(), id),
+            Err(_) => HttpReply::empty(StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
+
+    pub(super) async fn post_session(
+        &self,
+        session: Arc<Session>,
+        principal: &Principal,
+        request: Request,
+        headers: &HeaderMap,
+        accepts: Accepts,
+        outlet: &Outlet,
+    ) -> HttpReply {
+        let client = self.request_headers.added_to(&session.client_of(principal), headers, outlet.peer());
+        if let Some(refusal) = self.scope_refusal(&client, std::iter::once(&request), Some(&request.id), headers) {
+            return refusal;
+        }
+        let running = match session.in_flight.begin(&request.id) {
+            Ok(running) => running,
+            Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
+        };
+        let server = self.server.clone();
+        let may_stream =
+            matches!(request.method.as_str(), "tools/call" | "resources/read" | "prompts/get" | "tasks/result")
+                || !is_protocol_method(&request.method);
+        let stream = (may_stream && accepts.events).then(|| session.new_stream());
+        let (its_session, its_stream) = (Arc::clone(&session), stream.clone());
+        let future = boxed_in_place(move || async move {
+            let sink = its_stream.map_or(MessageSink::Discard, MessageSink::SessionStream);
+            let cancel = running.cancel.clone();
+            let outcome = methods::answer(&server, &client, &sink, &request, cancel, None).await;
+            its_session.touch();
+            // Before the response is sent: from then on the client may reuse the id.
+            drop(running);
+            outcome.map(|outcome| encode::outcome(&request.id, &outcome))
+        });
+        let answering = Answering { future: Some(Box::into_pin(future)), stream: stream.clone() };
+        match stream {
+            None => single(answering.finished().await),
+            Some(stream) if !accepts.json => {
+                answering.detach();
+                HttpReply::events(session.open(&stream, outlet))
+            }
+            Some(stream) => json_or_events(&session, &stream, answering, &self.stream_delay, outlet).await,
+        }
+    }
+}
+
+/// The response to a request, encoded; `None` if the client cancelled it.
+type Answer = Option<String>;
+
+/// A request that is being answered. In session-based revisions a closed connection does not cancel it: dropped, it goes on
+/// in a task of its own, and its response goes to its stream.
+struct Answering {
+    /// `None` once there is an answer.
+    future: Option<Pin<Box<dyn Future<Output = Answer> + Send>>>,
+    stream: Option<Arc<SessionStream>>,
+}
+
+impl Answering {
+    /// Not polled again once there is an answer.
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
+        // One that panics is not polled again when this is dropped.
+        let Some(mut future) = self.future.take() else { return Poll::Pending };
+        let answer = future.as_mut().poll(context);
+        if answer.is_pending() {
+            self.future = Some(future);
+        }
+        answer
+    }
+
+    async fn finished(mut self) -> Answer {
+        poll_fn(|context| self.poll_answer(context)).await
+    }
+
+    /// Goes on in a task.
+    fn detach(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let (future, stream) = (self.future.take(), self.stream.take());
+        // Without a runtime the proxy has ended.
+        if let (Some(future), Ok(runtime)) = (future, Handle::try_current()) {
+            runtime.spawn(async move {
+                let stream = stream.map(FinishedOnDrop);
+                let answer = future.await;
+                if let Some(stream) = stream {
+                    end_with(stream, answer).await;
+                }
+            });
+        }
+    }
+}
+
+/// Finishes its stream, whatever happens to the task that has it.
+struct FinishedOnDrop(Arc<SessionStream>);
+
+impl Drop for FinishedOnDrop {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
+/// Ends a stream with the response.
+async fn end_with(stream: FinishedOnDrop, answer: Answer) {
+    if let Some(response) = answer {
+        stream.0.push(&response).await;
+    }
+}
+
+fn single(answer: Answer) -> HttpReply {
+    match answer {
+        Some(text) => HttpReply::json(StatusCode::OK, text),
+        None => HttpReply::empty(StatusCode::ACCEPTED),
+    }
+}
+
+/// One JSON body if the response comes soon and nothing is said before it: an event stream costs both sides several
+/// more packets. Otherwise the stream is opened.
+async fn json_or_events(
+    session: &Session,
+    stream: &Arc<SessionStream>,
+    mut answering: Answering,
+    delay: &CommonDelay,
+    outlet: &Outlet,
+) -> HttpReply {
+    tokio::select! {
+        // An answer that is there comes first; the other two need not even be looked at.
+        biased;
+        answer = poll_fn(|context| answering.poll_answer(context)) => {
+            if stream.is_silent() {
+                stream.finish();
+                return single(answer);
+            }
+            // What was said before must reach the client before the response.
+            tokio::spawn(end_with(FinishedOnDrop(Arc::clone(stream)), answer));
+        }
+        () = stream.wanted() => {}
+        () = delay.elapsed() => {}
+    }
+    answering.detach();
+    HttpReply::events(session.open(stream, outlet))
+}

@@ -1,0 +1,113 @@
+//! The scopes that a request needs beyond those of every request, checked before its answer begins: from then on there is no
+//! HTTP status to say it with.
+
+use crate::client::state::Client;
+use crate::front::http::HttpFront;
+use crate::front::http::challenges::Challenges;
+use crate::methods;
+use ::http::HeaderMap;
+use proxy_engine::surface::Surface;
+use proxy_json::{Object, RawRef};
+use proxy_model::{ItemKind, Principal, RecordedItem, RefusalReason, ScopeRules};
+use proxy_wire::http::HttpReply;
+use proxy_wire::{Id, Request, RpcError};
+
+impl HttpFront {
+    /// The refusal of requests that together need scopes which the caller lacks.
+    pub(super) fn scope_refusal<'a>(
+        &self,
+        client: &Client,
+        requests: impl Iterator<Item = &'a Request>,
+        id: Option<&Id>,
+        headers: &HeaderMap,
+    ) -> Option<HttpReply> {
+        let rules = self.server.gateway.scope_rules();
+        if rules.is_empty() {
+            return None;
+        }
+        let surface = self.server.gateway.surface_now(&client.surface_handle);
+        let mut needed: Vec<String> = Vec::new();
+        for request in requests {
+            let lacking = lacking(&rules, &client.principal, surface.as_deref(), request);
+            // Whoever is anonymous is asked to log in, which is no refusal.
+            if !lacking.is_empty() && !client.principal.is_anonymous() {
+                self.record_refusal(client, request, surface.as_deref(), &lacking);
+            }
+            for scope in lacking {
+                if !needed.contains(&scope) {
+                    needed.push(scope);
+                }
+            }
+        }
+        if needed.is_empty() {
+            return None;
+        }
+        let challenges = Challenges::new(&self.authenticator.borrow().authentication, &self.resource, headers);
+        Some(match client.principal.is_anonymous() {
+            true => challenges.anonymous(id, &needed),
+            false => challenges.lacking_scopes(id, &needed),
+        })
+    }
+
+    /// Records a request that is refused before its answer begins.
+    fn record_refusal(&self, client: &Client, request: &Request, surface: Option<&Surface>, needed: &[String]) {
+        let recorded = methods::record(&self.server, client, request);
+        let why = ScopeRules::refusal(needed);
+        recorded.recording().refused(RefusalReason::Scope, || None, &why);
+        recorded.recording().note(|noted| {
+            let item = used_items(request, surface).into_iter().next();
+            noted.item = item.map(|(kind, name)| RecordedItem { kind, name, origin: None, definition: None });
+        });
+        recorded.end(Some(&Err(RpcError::invalid_request(&why))));
+    }
+}
+
+/// All scopes that a request needs, if the user lacks one of them.
+fn lacking(rules: &ScopeRules, user: &Principal, surface: Option<&Surface>, request: &Request) -> Vec<String> {
+    let used = used_items(request, surface);
+    let lacks = |(kind, name): &(ItemKind, String)| rules.lacking(user, *kind, name).is_some();
+    if !used.iter().any(lacks) {
+        return Vec::new();
+    }
+    used.iter().flat_map(|(kind, name)| rules.needed(*kind, name)).collect()
+}
+
+/// The published items that a request uses.
+fn used_items(request: &Request, surface: Option<&Surface>) -> Vec<(ItemKind, String)> {
+    let Some(Ok(params)) = request.params.as_deref().map(Object::of) else { return Vec::new() };
+    let named = |kind: ItemKind, params: &Object<'_>, member: &str| {
+        let key = params.string(member)?;
+        // Whether there is such an item does not matter: the rules are about names.
+        let published = surface.map(|surface| surface.published_key(kind, &key).to_owned());
+        Some((kind, published.unwrap_or(key)))
+    };
+    let found = match request.method.as_str() {
+        "tools/call" => named(ItemKind::Tool, &params, "name"),
+        "prompts/get" => named(ItemKind::Prompt, &params, "name"),
+        "resources/read" | "resources/subscribe" => named(ItemKind::Resource, &params, "uri"),
+        "completion/complete" => {
+            let reference = params.get("ref").and_then(|reference| Object::of(reference).ok());
+            reference.and_then(|reference| match reference.string("type").as_deref() {
+                Some("ref/prompt") => named(ItemKind::Prompt, &reference, "name"),
+                Some("ref/resource") => named(ItemKind::Resource, &reference, "uri"),
+                _ => None,
+            })
+        }
+        _ => None,
+    };
+    let carried = match (&found, surface) {
+        (Some((ItemKind::Tool, name)), Some(surface)) => carried(surface, name, params.get("arguments")),
+        _ => None,
+    };
+    found.into_iter().chain(carried).collect()
+}
+
+/// The tool that a carrier is told to call, as `call_tool` is. Models sometimes put the name among the tool's own arguments.
+/// Whether there is such a tool decides the script, and the scopes are checked there again.
+fn carried(surface: &Surface, name: &str, arguments: Option<&RawRef>) -> Option<(ItemKind, String)> {
+    let (carrier, _) = surface.find(ItemKind::Tool, name)?.carrier.as_ref()?;
+    let argument = carrier.name_argument.as_deref()?;
+    let arguments = Object::of(arguments?).ok()?;
+    let inner = || Object::of(arguments.get("parameters")?).ok()?.string(argument);
+    arguments.string(argument).or_else(inner).map(|carried| (ItemKind::Tool, carried))
+}

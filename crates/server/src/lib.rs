@@ -1,0 +1,96 @@
+//! The MCP server that clients connect to: HTTP and stdio, sessions, identity, the MCP methods, and the translation of results
+//! into the client's protocol revision. It decides nothing about items: the engine does.
+
+mod front;
+mod era;
+mod methods;
+mod client;
+mod input_required;
+mod first_lists;
+mod unlisted;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use serde_json::Value;
+
+pub use front::authenticator::Authenticator;
+pub use front::http::HttpFront;
+pub use front::stdio::serve_stdio;
+
+use client::links::LinkTable;
+use client::state::Client;
+use front::connected_clients::ConnectedClients;
+use input_required::conversation::Conversations;
+use input_required::journals::SuspendedSurfaces;
+use input_required::ticket::Tickets;
+use proxy_base::seal::Sealer;
+use proxy_engine::calls::PolicyNow;
+use proxy_engine::gateway::Gateway;
+use proxy_engine::surface::Surface;
+use proxy_identity::bearer::TokenVerifier;
+use proxy_model::{CallSource, Secret};
+use proxy_telemetry::Telemetry;
+use proxy_wire::RpcError;
+
+/// The state that the HTTP and stdio fronts share. Cloning is cheap.
+#[derive(Clone)]
+pub struct Server {
+    gateway: Arc<Gateway>,
+    sealer: Sealer,
+    tickets: Arc<Tickets>,
+    conversations: Arc<Conversations>,
+    links: Arc<LinkTable>,
+    suspended: Arc<SuspendedSurfaces>,
+    policy: PolicyNow,
+    clients: Arc<ConnectedClients>,
+    telemetry: Arc<Telemetry>,
+    /// What checks the tokens of HTTP clients, if they are those of issuers.
+    verifier: Arc<ArcSwapOption<TokenVerifier>>,
+    /// Where requests come from.
+    source: CallSource,
+}
+
+impl Server {
+    /// `keys` encrypt the state that is handed to clients, newest first. Without keys, a random key is generated that
+    /// is valid until the process ends.
+    ///
+    /// # Errors
+    /// Fails if the operating system's random number generator fails.
+    pub fn new(gateway: Arc<Gateway>, keys: &[Secret]) -> Result<Self, getrandom::Error> {
+        let sealer = Sealer::with_keys(keys.iter().map(Secret::reveal))?;
+        let tickets = Arc::new(Tickets::new(sealer.clone()));
+        let current = gateway.watch();
+        let policy = PolicyNow::new(move || current.borrow().surface.as_ref().map(|now| Arc::clone(now.policy())));
+        Ok(Server {
+            telemetry: Arc::clone(gateway.calls().dispatcher.telemetry()),
+            source: CallSource::Stdio,
+            gateway,
+            sealer,
+            tickets,
+            conversations: Arc::default(),
+            links: Arc::default(),
+            suspended: Arc::default(),
+            policy,
+            clients: Arc::default(),
+            verifier: Arc::default(),
+        })
+    }
+
+    /// The state of each issuer whose tokens are accepted, for `proxy status`.
+    pub fn issuers(&self) -> Vec<Value> {
+        self.verifier.load().as_ref().map(|verifier| verifier.report()).unwrap_or_default()
+    }
+
+    /// The surface that a client sees now.
+    async fn surface(&self, client: &Client) -> Result<Arc<Surface>, RpcError> {
+        let surface = self.gateway.surface(&client.surface_handle).await.map_err(|error| {
+            tracing::error!("{error}");
+            RpcError::internal("the proxy's session script failed; see the proxy's log for the reason")
+        })?;
+        if let Some(seen_lists) = &client.seen_lists {
+            seen_lists.set_if_none(|| surface.list_digests());
+        }
+        Ok(surface)
+    }
+}

@@ -1,0 +1,20 @@
+//! `logging/setLevel`: the minimum severity of the log messages that a session receives.
+
+use serde_json::json;
+
+use crate::client::log_level::ClientLogLevel;
+use crate::client::state::Client;
+use proxy_json::{Object, Raw, RawRef};
+use proxy_wire::{LoggingLevel, Request, RpcError};
+
+pub(super) fn set_level(client: &Client, message: &Request) -> Result<Raw, RpcError> {
+    let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
+    let requested = Object::of(body).ok().and_then(|params| params.string("level"));
+    let severity = requested.as_deref().and_then(LoggingLevel::parse);
+    let (Some(severity), ClientLogLevel::Session(level)) = (severity, &client.level) else {
+        let known: Vec<&str> = LoggingLevel::ALL.into_iter().map(LoggingLevel::as_str).collect();
+        return Err(RpcError::invalid_params(&format!("`level` must be one of {}", known.join(", "))));
+    };
+    level.set(severity);
+    Ok(proxy_json::raw(&json!({})))
+}

@@ -1,0 +1,196 @@
+//! The MCP methods: one file per method, or per group of methods with the same shape. Every request, session-based or
+//! stateless, arrives at [`answer`].
+
+pub(super) mod capabilities;
+mod completion_complete;
+pub(super) mod initialize;
+mod item;
+mod list;
+mod logging_set_level;
+mod prompts_get;
+mod resources_read;
+mod resources_subscribe;
+mod server_discover;
+mod subscriptions_listen;
+mod tasks;
+mod tools_call;
+pub(super) mod vendor;
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::Server;
+use super::client::peer::{AskBy, ClientPeer};
+use super::client::sink::MessageSink;
+use super::client::state::Client;
+use proxy_engine::calls::{RecordedRequest, RequestContext, RequestOrigin};
+use proxy_engine::gateway::STOPPED;
+use proxy_engine::surface::Surface;
+use proxy_json::Raw;
+use proxy_mcp_client::{Cancellation, Peer};
+use proxy_model::{CallPeer, ItemKind, is_protocol_method};
+use proxy_telemetry::CallRecording;
+use proxy_wire::{Request, Revision, RpcError};
+
+/// The outcome of a request; `None` if the request was cancelled, because it then gets no response.
+pub(super) type MethodOutcome = Option<Result<Raw, RpcError>>;
+
+/// A method that is answered from the client's surface.
+#[derive(Clone, Copy)]
+pub(super) enum Method {
+    List(ItemKind),
+    ToolsCall,
+    ResourcesRead,
+    PromptsGet,
+    CompletionComplete,
+    LoggingSetLevel,
+    ResourcesSubscribe,
+    ResourcesUnsubscribe,
+    Tasks,
+    /// A method that MCP does not define.
+    Vendor,
+}
+
+impl Method {
+    pub(super) fn parse(name: &str, revision: Revision) -> Option<Self> {
+        let session = !revision.is_stateless();
+        Some(match name {
+            "tools/list" => Method::List(ItemKind::Tool),
+            "resources/list" => Method::List(ItemKind::Resource),
+            "resources/templates/list" => Method::List(ItemKind::ResourceTemplate),
+            "prompts/list" => Method::List(ItemKind::Prompt),
+            "tools/call" => Method::ToolsCall,
+            "resources/read" => Method::ResourcesRead,
+            "prompts/get" => Method::PromptsGet,
+            "completion/complete" => Method::CompletionComplete,
+            "logging/setLevel" if session => Method::LoggingSetLevel,
+            "resources/subscribe" if session => Method::ResourcesSubscribe,
+            "resources/unsubscribe" if session => Method::ResourcesUnsubscribe,
+            _ if tasks::is_task_method(name, revision) => Method::Tasks,
+            _ if is_protocol_method(name) => return None,
+            _ => Method::Vendor,
+        })
+    }
+}
+
+/// Answers a request. `surface` is the client's surface if the front has taken it already.
+pub(super) async fn answer(
+    server: &Server,
+    client: &Arc<Client>,
+    sink: &MessageSink,
+    message: &Request,
+    cancel: Cancellation,
+    surface: Option<Arc<Surface>>,
+) -> MethodOutcome {
+    let recorded = record(server, client, message);
+    let mut outcome = respond(server, client, sink, message, cancel, surface, recorded.recording()).await;
+    if outcome.is_none() && server.gateway.is_out_of_time() {
+        outcome = Some(Err(stopped()));
+    }
+    recorded.end(outcome.as_ref());
+    outcome
+}
+
+/// The error of a request that was still running when the proxy had to stop.
+pub(super) fn stopped() -> RpcError {
+    RpcError::internal(STOPPED)
+}
+
+/// Begins the record of a request.
+pub(super) fn record<'a>(server: &Server, client: &'a Client, message: &'a Request) -> RecordedRequest<'a> {
+    let origin = RequestOrigin {
+        method: &message.method,
+        id: Some(&message.id),
+        revision: Some(client.revision),
+        params: message.params.as_ref(),
+        principal: &client.principal,
+        client: &client.info,
+        source: server.source,
+        session: client.session.as_ref(),
+        peer: client.peer.map(CallPeer::Address),
+        ambient: client.trace_context,
+    };
+    RecordedRequest::begin(&server.telemetry, origin)
+}
+
+async fn respond(
+    server: &Server,
+    client: &Arc<Client>,
+    sink: &MessageSink,
+    message: &Request,
+    cancel: Cancellation,
+    surface: Option<Arc<Surface>>,
+    recording: &Arc<CallRecording>,
+) -> MethodOutcome {
+    // These methods do not need the surface.
+    match (message.method.as_str(), client.revision.is_stateless()) {
+        ("ping", false) => return Some(Ok(proxy_json::raw(&json!({})))),
+        ("server/discover", true) => return Some(Box::pin(server_discover::discover(server, client)).await),
+        ("subscriptions/listen", true) => {
+            return Box::pin(subscriptions_listen::listen(server, client, sink, message, cancel)).await;
+        }
+        _ => {}
+    }
+    let Some(method) = Method::parse(&message.method, client.revision) else {
+        return Some(Err(RpcError::method_not_found(&message.method)));
+    };
+    if let Method::List(kind) = method {
+        if !server.first_lists(client, &cancel).await {
+            return None;
+        }
+        // Fetches expired lists again before the surface is taken.
+        Box::pin(list::refresh(server, client, kind, message)).await;
+    }
+    let surface = match surface {
+        Some(surface) => surface,
+        None => match server.surface_for(client, message, &cancel).await? {
+            Ok(surface) => surface,
+            Err(error) => return Some(Err(error)),
+        },
+    };
+    if capabilities::lacks(&surface, &message.method) {
+        return Some(Err(RpcError::method_not_found(&message.method)));
+    }
+    let ask_by = if client.revision.is_stateless() { AskBy::Nothing } else { AskBy::Request };
+    let peer = ClientPeer::new(client, sink, ask_by, Some(recording));
+    let request = RequestContext {
+        recording: Some(Arc::clone(recording)),
+        ..context(server, client, surface, Arc::clone(&peer), cancel)
+    };
+    // A future is as large as its largest branch, and it is moved often. The rarer branches are boxed.
+    match method {
+        Method::ToolsCall => tools_call::call(server, &peer, &request, message).await,
+        Method::ResourcesRead => Box::pin(resources_read::read(server, &peer, &request, message)).await,
+        Method::PromptsGet => Box::pin(prompts_get::get(server, &peer, &request, message)).await,
+        Method::List(kind) => Some(list::list(server, client, &request, kind, message)),
+        Method::CompletionComplete => Box::pin(completion_complete::complete(server, &peer, &request, message)).await,
+        Method::LoggingSetLevel => Some(logging_set_level::set_level(client, message)),
+        Method::ResourcesSubscribe => Box::pin(resources_subscribe::subscribe(server, client, &request, message)).await,
+        Method::ResourcesUnsubscribe => Some(resources_subscribe::unsubscribe(client, message)),
+        Method::Tasks => Box::pin(tasks::task(server, &peer, &request, message)).await,
+        Method::Vendor => Box::pin(vendor::forward(server, &peer, &request, message)).await,
+    }
+}
+
+fn context(
+    server: &Server,
+    client: &Client,
+    surface: Arc<Surface>,
+    peer: Arc<ClientPeer>,
+    cancel: Cancellation,
+) -> RequestContext {
+    RequestContext {
+        principal: client.principal.clone(),
+        client: Arc::clone(&client.info),
+        revision: Some(client.revision),
+        retries_with_input: client.revision.is_stateless(),
+        headers: Arc::clone(&client.headers),
+        surface,
+        scope_rules: server.gateway.scope_rules(),
+        peer: Some(peer as Arc<dyn Peer>),
+        cancel,
+        policy: Some(server.policy.clone()),
+        recording: None,
+    }
+}

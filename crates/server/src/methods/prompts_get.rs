@@ -1,0 +1,24 @@
+//! `prompts/get`: gets a prompt.
+
+use std::sync::Arc;
+
+use super::{MethodOutcome, item};
+use crate::Server;
+use crate::client::peer::ClientPeer;
+use proxy_engine::calls::RequestContext;
+use proxy_model::ItemKind;
+use proxy_wire::Request;
+
+pub(super) async fn get(
+    server: &Server,
+    peer: &Arc<ClientPeer>,
+    request: &RequestContext,
+    message: &Request,
+) -> MethodOutcome {
+    let mut sent = match item::read(ItemKind::Prompt, message, request) {
+        Ok(sent) => sent,
+        Err(error) => return Some(Err(error)),
+    };
+    sent.call.params = super::tasks::without_task_if(sent.task, sent.call.params);
+    item::answer(server, peer, request, sent).await
+}

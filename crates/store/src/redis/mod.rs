@@ -1,0 +1,286 @@
+//! The store in Redis, shared by all proxies with its address. Every operation is one Lua script, so it is atomic. The
+//! scripts use the time of the Redis server, so all proxies agree on it.
+
+mod connection;
+
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt};
+use redis::{Cmd, FromRedisValue, Script, ScriptInvocation};
+
+use super::driver::{Outcome, StoreDriver};
+use super::space::ENTRY_OVERHEAD;
+use super::{Limit, MAX_OWNER, Space, StoreError, TokenDecision};
+use connection::{RedisConnection, RetryPolicy};
+use proxy_model::Owner;
+
+/// Expiry of a session's values after their last use, for sessions whose end was not recorded.
+const SESSION_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Expiry of a request's values after their last use, for requests whose end was not recorded.
+const REQUEST_TTL: Duration = Duration::from_secs(3600);
+
+pub(super) struct RedisStore {
+    connection: RedisConnection,
+    prefix: &'static str,
+    /// Distinguishes the sessions of this process from those of others.
+    process_id: String,
+    scripts: Scripts,
+}
+
+struct Scripts {
+    take_tokens: Script,
+    take_journal: Script,
+    unlock: Script,
+    get: Script,
+    set: Script,
+    incr: Script,
+    delete: Script,
+}
+
+impl Scripts {
+    fn new() -> Self {
+        let with_value_functions = |text: &str| Script::new(&format!("{}\n{text}", include_str!("values.lua")));
+        Scripts {
+            take_tokens: Script::new(include_str!("take_tokens.lua")),
+            take_journal: Script::new(include_str!("take_journal.lua")),
+            unlock: Script::new(include_str!("unlock.lua")),
+            get: with_value_functions(include_str!("get.lua")),
+            set: with_value_functions(include_str!("set.lua")),
+            incr: with_value_functions(include_str!("incr.lua")),
+            delete: with_value_functions(include_str!("delete.lua")),
+        }
+    }
+}
+
+impl RedisStore {
+    pub(super) fn new(address: &str) -> Outcome<Self> {
+        let process_id = uuid::Uuid::new_v4().simple().to_string();
+        Ok(RedisStore {
+            connection: RedisConnection::new(address)?,
+            prefix: "mcp-proxy",
+            process_id,
+            scripts: Scripts::new(),
+        })
+    }
+
+    fn keys_of(&self, owner: &Owner) -> [String; 3] {
+        let owner = owner.text(&self.process_id);
+        ["values", "ends", "used"].map(|part| format!("{}:{part}:{owner}", self.prefix))
+    }
+
+    /// The invocation of a script about one value, with the arguments that all of them have in common.
+    fn value_script<'a>(&self, script: &'a Script, space: &Space, key: &str) -> ScriptInvocation<'a> {
+        let lease = match &space.owner {
+            Owner::Everybody | Owner::Person(_) => Duration::ZERO,
+            Owner::Session(_) | Owner::Process => SESSION_TTL,
+            Owner::Request(_) => REQUEST_TTL,
+        };
+        let mut invocation = script.prepare_invoke();
+        for key in self.keys_of(&space.owner) {
+            invocation.key(key);
+        }
+        invocation.arg(millis(lease)).arg(ENTRY_OVERHEAD).arg(space.field(key));
+        invocation
+    }
+
+    async fn run<T: FromRedisValue>(&self, invocation: ScriptInvocation<'_>, retry: RetryPolicy) -> Outcome<T> {
+        self.connection
+            .run(retry, |mut connection| {
+                let invocation = &invocation;
+                async move { invocation.invoke_async(&mut connection).await }
+            })
+            .await
+    }
+
+    async fn command<T: FromRedisValue>(&self, command: &Cmd, retry: RetryPolicy) -> Outcome<T> {
+        self.connection.run(retry, |mut connection| async move { command.query_async(&mut connection).await }).await
+    }
+
+    /// Runs a script about one value, which returns a status and possibly a value.
+    async fn value(&self, invocation: ScriptInvocation<'_>, key: &str, retry: RetryPolicy) -> Outcome<Option<Vec<u8>>> {
+        let (status, value): (String, Option<Vec<u8>>) = self.run(invocation, retry).await?;
+        let key = || key.to_owned();
+        match status.as_str() {
+            "full" => Err(StoreError::OwnerFull { key: key() }),
+            "out of range" => Err(StoreError::OutOfRange { key: key() }),
+            "not a whole number" => Err(StoreError::NotAWholeNumber { key: key() }),
+            "absent" => Ok(None),
+            _ => Ok(Some(value.unwrap_or_default())),
+        }
+    }
+}
+
+impl StoreDriver for RedisStore {
+    fn name(&self) -> &str {
+        self.connection.name()
+    }
+
+    fn errors(&self) -> u64 {
+        self.connection.errors()
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn take_tokens<'a>(&'a self, limits: &'a [&'a Limit]) -> BoxFuture<'a, Outcome<TokenDecision>> {
+        async move {
+            let mut invocation = self.scripts.take_tokens.prepare_invoke();
+            for limit in limits {
+                invocation.key(format!("{}:bucket:{limit}", self.prefix));
+                invocation.arg(limit.tokens()).arg(limit.window());
+            }
+            let wait: u64 = self.run(invocation, RetryPolicy::Always).await?;
+            Ok(if wait == 0 { TokenDecision::ALLOWED } else { TokenDecision::refused(wait) })
+        }
+        .boxed()
+    }
+
+    fn put_journal<'a>(&'a self, id: &'a str, content: Vec<u8>, ttl: Duration) -> BoxFuture<'a, Outcome<()>> {
+        async move {
+            let mut command = redis::cmd("SET");
+            command.arg(format!("{}:journal:{id}", self.prefix)).arg(content).arg("PX").arg(millis(ttl).max(1));
+            self.command(&command, RetryPolicy::Always).await
+        }
+        .boxed()
+    }
+
+    fn take_journal<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>> {
+        async move {
+            let mut invocation = self.scripts.take_journal.prepare_invoke();
+            invocation.key(format!("{}:journal:{id}", self.prefix));
+            // If the first attempt took the journal and its reply was lost, a retry would find nothing.
+            self.run(invocation, RetryPolicy::IfNotSent).await
+        }
+        .boxed()
+    }
+
+    fn claim<'a>(&'a self, name: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>> {
+        async move {
+            let mut command = redis::cmd("SET");
+            command.arg(format!("{}:claim:{name}", self.prefix)).arg(1).arg("NX").arg("PX").arg(millis(ttl).max(1));
+            // If the first attempt claimed the name and its reply was lost, a retry would find it claimed.
+            let set: Option<String> = self.command(&command, RetryPolicy::IfNotSent).await?;
+            Ok(set.is_some())
+        }
+        .boxed()
+    }
+
+    fn get_record<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>> {
+        async move {
+            let mut command = redis::cmd("GET");
+            command.arg(format!("{}:record:{name}", self.prefix));
+            self.command(&command, RetryPolicy::Always).await
+        }
+        .boxed()
+    }
+
+    fn put_record<'a>(&'a self, name: &'a str, content: Vec<u8>) -> BoxFuture<'a, Outcome<()>> {
+        async move {
+            let mut command = redis::cmd("SET");
+            command.arg(format!("{}:record:{name}", self.prefix)).arg(content);
+            self.command(&command, RetryPolicy::Always).await
+        }
+        .boxed()
+    }
+
+    fn delete_record<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Outcome<()>> {
+        async move {
+            let mut command = redis::cmd("DEL");
+            command.arg(format!("{}:record:{name}", self.prefix));
+            self.command(&command, RetryPolicy::Always).await
+        }
+        .boxed()
+    }
+
+    fn lock<'a>(&'a self, name: &'a str, holder: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>> {
+        async move {
+            let mut command = redis::cmd("SET");
+            command.arg(format!("{}:lock:{name}", self.prefix)).arg(holder);
+            command.arg("NX").arg("PX").arg(millis(ttl).max(1));
+            let set: Option<String> = self.command(&command, RetryPolicy::IfNotSent).await?;
+            Ok(set.is_some())
+        }
+        .boxed()
+    }
+
+    fn unlock<'a>(&'a self, name: &'a str, holder: &'a str) -> BoxFuture<'a, Outcome<()>> {
+        async move {
+            let mut invocation = self.scripts.unlock.prepare_invoke();
+            invocation.key(format!("{}:lock:{name}", self.prefix)).arg(holder);
+            self.run(invocation, RetryPolicy::Always).await
+        }
+        .boxed()
+    }
+
+    fn get<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>> {
+        async move {
+            let invocation = self.value_script(&self.scripts.get, space, key);
+            let (_, value): (String, Option<Vec<u8>>) = self.run(invocation, RetryPolicy::Always).await?;
+            Ok(value)
+        }
+        .boxed()
+    }
+
+    fn set<'a>(
+        &'a self,
+        space: &'a Space,
+        key: &'a str,
+        value: Vec<u8>,
+        ttl: Option<Duration>,
+    ) -> BoxFuture<'a, Outcome<()>> {
+        async move {
+            let mut invocation = self.value_script(&self.scripts.set, space, key);
+            invocation.arg(value).arg(optional(ttl)).arg(MAX_OWNER);
+            self.value(invocation, key, RetryPolicy::Always).await.map(|_| ())
+        }
+        .boxed()
+    }
+
+    fn incr<'a>(
+        &'a self,
+        space: &'a Space,
+        key: &'a str,
+        by: i64,
+        ttl: Option<Duration>,
+    ) -> BoxFuture<'a, Outcome<i64>> {
+        async move {
+            let mut invocation = self.value_script(&self.scripts.incr, space, key);
+            invocation.arg(by).arg(optional(ttl)).arg(MAX_OWNER);
+            // A retry could count twice.
+            let text = self.value(invocation, key, RetryPolicy::IfNotSent).await?.unwrap_or_default();
+            let number = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
+            number.ok_or_else(|| StoreError::NotAWholeNumber { key: key.to_owned() })
+        }
+        .boxed()
+    }
+
+    fn delete<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<bool>> {
+        async move {
+            let invocation = self.value_script(&self.scripts.delete, space, key);
+            Ok(self.value(invocation, key, RetryPolicy::Always).await?.is_some())
+        }
+        .boxed()
+    }
+
+    fn forget<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<()>> {
+        async move {
+            let mut command = redis::cmd("DEL");
+            self.keys_of(owner).iter().for_each(|key| {
+                command.arg(key);
+            });
+            self.command(&command, RetryPolicy::Always).await
+        }
+        .boxed()
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    // The maximum of a hundred years keeps sums in the scripts within the 53 bits of a Lua number.
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).min(100 * 366 * 24 * 3_600_000)
+}
+
+/// A time to live in milliseconds; 0 means none, so the minimum is 1.
+fn optional(ttl: Option<Duration>) -> u64 {
+    ttl.map_or(0, |ttl| millis(ttl).max(1))
+}

@@ -1,0 +1,301 @@
+//! The listener: reads requests, checks `Host` and `Origin`, and hands them to a service.
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::header::{self, HeaderName, HeaderValue};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::accept;
+use super::body::{self, BodyError};
+use super::guard::{Guard, GuardError};
+use super::reply_body::ReplyBody;
+use crate::RpcError;
+use crate::encode;
+use crate::outbound::{NoRoom, OutboundBudget, OutboundConnection, OutboundMessage, Outlet};
+use crate::oversized;
+
+/// How long the body of a request may take to arrive.
+pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+pub struct HttpRequest {
+    pub method: Method,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    /// The connection that takes the reply.
+    pub connection: Arc<OutboundConnection>,
+}
+
+/// Text frames of an event stream; dropping the sender ends the stream.
+pub type Frames = mpsc::Receiver<OutboundMessage>;
+
+#[derive(Debug)]
+pub enum Body {
+    Empty,
+    Json(OutboundMessage),
+    /// A sentence for a person with a browser.
+    Text(&'static str),
+    /// A file of a page.
+    File {
+        content_type: &'static str,
+        bytes: &'static [u8],
+    },
+    Events(Frames),
+}
+
+#[derive(Debug)]
+pub struct HttpReply {
+    pub status: StatusCode,
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    pub body: Body,
+}
+
+impl HttpReply {
+    pub fn empty(status: StatusCode) -> Self {
+        HttpReply { status, headers: Vec::new(), body: Body::Empty }
+    }
+
+    pub fn json(status: StatusCode, text: String) -> Self {
+        HttpReply { status, headers: Vec::new(), body: Body::Json(OutboundMessage::uncounted(text)) }
+    }
+
+    /// A JSON-RPC error without an id, for a request that was not read.
+    pub fn refusal(status: StatusCode, error: &RpcError) -> Self {
+        Self::json(status, encode::error(None, error))
+    }
+
+    pub fn events(frames: Frames) -> Self {
+        HttpReply { status: StatusCode::OK, headers: Vec::new(), body: Body::Events(frames) }
+    }
+
+    /// The reply once there is room for it. If there is none, an error takes its place.
+    pub async fn within(mut self, outlet: &Outlet) -> Self {
+        let Body::Json(message) = self.body else { return self };
+        let text = message.into_bytes();
+        self.body = match outlet.reserve(text.len()).await {
+            Ok(reservation) => Body::Json(OutboundMessage::new(text, reservation)),
+            Err(NoRoom) => {
+                let reason = format!(
+                    "the response of {} bytes was dropped: too much waits for this client already; read what was sent",
+                    text.len()
+                );
+                let id = oversized::message_id(&text, &text);
+                let error = encode::error(id.as_ref(), &RpcError::internal(&reason));
+                Body::Json(OutboundMessage::uncounted(error))
+            }
+        };
+        self
+    }
+
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+}
+
+/// Answers HTTP requests. The future of a reply is dropped when the client closes its connection.
+pub trait HttpService: Send + Sync + 'static {
+    /// Who sends a request.
+    type Caller: Send;
+
+    /// Checks a request before its body is read, so that an unauthorized one costs no memory. `peer` is the other end of the
+    /// connection, if it is still known.
+    fn admit(self: Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Self::Caller>;
+
+    fn handle(self: Arc<Self>, request: HttpRequest, caller: Self::Caller) -> impl Future<Output = HttpReply> + Send;
+
+    /// A document at another path, which everybody may read, from any page. `None` if there is none.
+    fn document(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpReply>;
+}
+
+/// Whether a request is admitted.
+pub enum Admission<T> {
+    Admitted(T),
+    /// It takes a while to find out, or to refuse it.
+    Later(BoxFuture<'static, Result<T, HttpReply>>),
+}
+
+/// A bound socket.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    path: String,
+    guard: Guard,
+    max_body: usize,
+}
+
+/// What the connections of a listener share.
+struct Endpoint<S> {
+    service: Arc<S>,
+    path: String,
+    guard: Guard,
+    max_body: usize,
+}
+
+impl Listener {
+    pub async fn bind(address: &str, path: &str, allowed_origins: &[String], max_body: usize) -> io::Result<Self> {
+        let socket = TcpListener::bind(address).await?;
+        let guard = Guard::new(socket.local_addr()?, allowed_origins);
+        Ok(Listener { socket, path: path.to_owned(), guard, max_body })
+    }
+
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Serves until `stop`, then lets running replies finish.
+    pub async fn serve<S: HttpService>(self, service: Arc<S>, stop: CancellationToken) {
+        let (path, guard, max_body) = (self.path, self.guard, self.max_body);
+        let endpoint = Arc::new(Endpoint { service, path, guard, max_body });
+        // There is one path, which `reply` compares: a router would only add to every request.
+        let respond = move |request, connection| Arc::clone(&endpoint).respond(request, connection);
+        accept::serve(self.socket, accept::ConnectionLimits::default(), OutboundBudget::default(), stop, respond).await;
+    }
+}
+
+impl<S: HttpService> Endpoint<S> {
+    async fn respond(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        connection: Arc<OutboundConnection>,
+    ) -> Response<ReplyBody> {
+        let (parts, body) = request.into_parts();
+        let origin = self.guard.allowed_origin(&parts.headers).cloned();
+        let reply = self.reply(parts, body, &connection).await;
+        into_response(reply, origin, connection)
+    }
+
+    async fn reply(&self, mut parts: Parts, body: Incoming, connection: &Arc<OutboundConnection>) -> HttpReply {
+        let refuse =
+            |error: &GuardError| HttpReply::refusal(error.status(), &RpcError::invalid_request(&error.to_string()));
+        if let Err(error) = self.guard.check_host(&parts.uri, &parts.headers) {
+            return refuse(&error);
+        }
+        if let (None, Some(authority)) = (parts.headers.get(header::HOST), parts.uri.authority())
+            && let Ok(host) = HeaderValue::from_str(authority.as_str())
+        {
+            // HTTP/2: from here on there is one place for it.
+            parts.headers.insert(header::HOST, host);
+        }
+        let is_endpoint = parts.uri.path().trim_end_matches('/') == self.path.trim_end_matches('/');
+        if !is_endpoint && let Some(document) = self.service.document(&parts.method, parts.uri.path(), &parts.headers) {
+            return document;
+        }
+        if let Err(error) = self.guard.check_origin(&parts.headers) {
+            return refuse(&error);
+        }
+        if !is_endpoint {
+            let is_root = parts.uri.path() == "/" && parts.method == Method::GET;
+            let body = if is_root && is_browser(&parts.headers) { Body::Text(ELSEWHERE) } else { Body::Empty };
+            return HttpReply { body, ..HttpReply::empty(StatusCode::NOT_FOUND) };
+        }
+        if parts.method == Method::OPTIONS {
+            return preflight(&parts.headers);
+        }
+        let caller = match Arc::clone(&self.service).admit(&parts.headers, connection.peer()) {
+            Admission::Admitted(caller) => caller,
+            Admission::Later(admission) => match admission.await {
+                Ok(caller) => caller,
+                Err(refusal) => return refusal,
+            },
+        };
+        let mut reading = pin!(body::read(body, self.max_body));
+        let body = match futures::poll!(&mut reading) {
+            // Most bodies arrive with their head and need no timer.
+            Poll::Ready(body) => body,
+            Poll::Pending => tokio::time::timeout(BODY_TIMEOUT, reading).await.unwrap_or(Err(BodyError::Broken)),
+        };
+        match body {
+            Ok(body) => {
+                let Parts { method, headers, .. } = parts;
+                let request = HttpRequest { method, headers, body, connection: Arc::clone(connection) };
+                Arc::clone(&self.service).handle(request, caller).await
+            }
+            Err(BodyError::TooLarge) => HttpReply::refusal(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                &RpcError::invalid_request(&format!("the request body is larger than {} bytes", self.max_body)),
+            ),
+            Err(BodyError::Broken) => HttpReply::empty(StatusCode::BAD_REQUEST),
+        }
+    }
+}
+
+/// What a person reads who opens the wrong page.
+const ELSEWHERE: &str = "This is an MCP proxy. Its address for MCP clients is the one that `proxy serve` printed when \
+                         it started; there is nothing to see in a browser.\n";
+
+/// Whether a request is of a browser that opens a page: MCP clients do not ask for HTML.
+pub fn is_browser(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted
+        .flat_map(|value| value.split(','))
+        .any(|range| range.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/html"))
+}
+
+/// Answers a CORS preflight. Every header that the browser asks for is allowed: none of them grants access by itself.
+fn preflight(headers: &HeaderMap) -> HttpReply {
+    let mut reply = HttpReply::empty(StatusCode::NO_CONTENT)
+        .with_header(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, DELETE, OPTIONS"));
+    if let Some(requested) = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+        reply = reply.with_header(header::ACCESS_CONTROL_ALLOW_HEADERS, requested.clone());
+    }
+    reply.with_header(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"))
+}
+
+pub(super) fn into_response(
+    reply: HttpReply,
+    origin: Option<HeaderValue>,
+    connection: Arc<OutboundConnection>,
+) -> Response<ReplyBody> {
+    let mut response = match reply.body {
+        Body::Empty => Response::new(ReplyBody::text(Bytes::new(), connection)),
+        Body::Text(text) => {
+            with_type(ReplyBody::text(Bytes::from_static(text.as_bytes()), connection), "text/plain; charset=utf-8")
+        }
+        Body::File { content_type, bytes } => {
+            with_type(ReplyBody::text(Bytes::from_static(bytes), connection), content_type)
+        }
+        Body::Json(text) => with_type(ReplyBody::text(text.into_bytes(), connection), "application/json"),
+        Body::Events(frames) => {
+            let mut response = with_type(ReplyBody::events(frames, connection), "text/event-stream");
+            let headers = response.headers_mut();
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+            // Keeps nginx from buffering the stream.
+            headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+            response
+        }
+    };
+    *response.status_mut() = reply.status;
+    for (name, value) in reply.headers {
+        response.headers_mut().append(name, value);
+    }
+    if let Some(origin) = origin {
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+        headers.insert(
+            header::ACCESS_CONTROL_EXPOSE_HEADERS,
+            HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate"),
+        );
+    }
+    response
+}
+
+fn with_type(body: ReplyBody, content_type: &'static str) -> Response<ReplyBody> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}

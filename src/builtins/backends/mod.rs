@@ -1,7 +1,0 @@
-//! `backends()`: the servers and extensions behind the proxy, and their items as callable functions.
-
-pub(super) mod backend;
-pub(super) mod handler;
-
-pub(super) use backend::offered;
-pub(super) use handler::BackendHandler;

@@ -1,8 +1,0 @@
-//! The global allocator, and what it knows: how much the current fiber has allocated, and the limit of a sandboxed
-//! process.
-
-mod allocator;
-mod count;
-
-pub use allocator::{Allocator, give_back, limit};
-pub use count::{balance, exchange, take};
