@@ -23,27 +23,28 @@ def made(name, schema = {"type": "object"}):
 
 number = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 secret = backends()["fake"].tools()
-tools = [made("scoped"), made("hooked"), made("typed", number), made("all_of_it", number), made("all_but_scopes", number)] + secret
+hidden = made("secret_and_scoped")
+tools = [hidden, made("scoped"), made("hooked"), made("typed", number), made("all_of_it", number), made("all_but_scopes", number)] + secret
 index = search_index(tools, meaning = False)
 
 for meta, handler in tools:
     publish(meta, handler)
 
 anything = {"type": "object"}
-code = "return attempt(call_tool, %r, {}).error"
+code = "return call_tool(%r, {})"
 publish(metadata("by_index", "", anything, {}), lambda args: index.call(args["tool"], {}))
 publish(metadata("by_code", "", anything, {}), lambda args: run_script(code % args["tool"], index))
 
 def composed(args):
     first = index.call(args["tool"], {})
-    return {"error": first["content"][0]["text"]} if first.get("isError") else {"result": [first, first]}
+    return first if first.get("isError") else {"result": [first, index.call(args["tool"], {})]}
 
 publish(metadata("composed", "", anything, {}), composed)
 "#;
 
 const POLICIES: &str = r#"
 permit(principal, action, resource);
-forbid(principal, action, resource == Tool::"secret");
+forbid(principal, action, resource) when { resource.name like "secret*" };
 forbid(principal, action, resource) when { resource.name like "all_*" } unless { context.arg_key == "k" };
 "#;
 
@@ -54,7 +55,7 @@ fn world() -> Proxy {
 fn world_with(audit: &str) -> Proxy {
     let config = Config::new()
         .server("fake", &fake_backend(["--only", "secret"]))
-        .section("auth: {tokens: [{token: secret-token-of-bob, sub: bob}], scopes: [{tools: scoped, scopes: [write]}, {tools: all_of_it, scopes: [write]}]}")
+        .section("auth: {tokens: [{token: secret-token-of-bob, sub: bob}], scopes: [{tools: scoped, scopes: [write]}, {tools: all_of_it, scopes: [write]}, {tools: secret_and_scoped, scopes: [write]}]}")
         .section("cedar: {policies: [a.cedar]}")
         .section(audit)
         .section("sessionInit: {scriptFile: s.star}");
@@ -170,8 +171,12 @@ async fn every_refusal_is_the_same_whichever_way_a_call_comes() {
         // then another way gives the same answer,
         for way in ["by_index", "by_code", "composed"] {
             let mut other = bob.call(way, &json!({"tool": tool})).await;
-            // A code-mode script reads which of its calls it was.
-            other.text = other.text.trim_start_matches(&format!("`{tool}`: ")).to_owned();
+            if way == "by_code" {
+                // A code-mode script is told in which line it was, and which of its calls.
+                let named = format!("`{tool}`: ");
+                let told = other.text.split_once(&named).unwrap_or_default().1;
+                other.text = told.trim_end_matches(" (line 1 of the script)").to_owned();
+            }
             assert_eq!((&other.by, &other.why, &other.at), (&direct.by, &direct.why, &direct.at), "{tool} {way}");
             match is_one_text {
                 true => assert_eq!(other.text, direct.text, "{tool} {way}"),
@@ -218,4 +223,43 @@ async fn a_call_that_cannot_be_audited_is_refused_whichever_way_it_goes() {
         let answer = client.modern_call(way, r#"{"tool": "typed"}"#).await;
         assert_eq!(text_of(&answer.value()), direct, "{way}");
     }
+}
+
+#[tokio::test]
+async fn what_is_hidden_reads_like_what_does_not_exist_also_without_its_scopes() {
+    let bob = Caller { proxy: world().http().await, calls: 0 };
+    let mut client = bob.proxy.client().with_header("Authorization", "Bearer secret-token-of-bob");
+    // Given a tool that the policies hide and whose scopes bob lacks, and one that does not exist,
+    for way in ["by_index", "by_code", "composed"] {
+        let mut told = Vec::new();
+        for tool in ["secret_and_scoped", "secret_and_nothing"] {
+            let answer = client.modern_call(way, &json!({ "tool": tool }).to_string()).await;
+            let text = text_of(&answer.value()).replace(tool, "NAME");
+            // What follows are names that bob may know and that are similar.
+            told.push(text.split(';').next().unwrap_or_default().to_owned());
+        }
+        // then a script that calls them for bob tells the same of both.
+        assert!(told[0].contains("there is no tool `NAME`"), "{way}: {told:?}");
+        assert_eq!(told[0], told[1], "{way}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_call_that_the_script_makes_up_for_is_no_refusal_of_the_request() {
+    let mut proxy = world().http().await;
+    let script = SCRIPT.replace(
+        "def composed(args):",
+        "def composed(args):\n    index.call(args[\"tool\"], {})\n    return \"fine\"\n\ndef unused(args):",
+    );
+    std::fs::write(proxy.world.directory.path().join("s.star"), script).expect("it is written");
+    let mut client = proxy.client().with_header("Authorization", "Bearer secret-token-of-bob");
+    let log = proxy.program.stderr.clone();
+    within("the new script", &log, async {
+        while text_of(&client.modern_call("composed", r#"{"tool": "typed"}"#).await.value()) != "fine" {}
+    })
+    .await;
+    proxy.program.terminate();
+    proxy.program.exit().await;
+    let line = logged(&proxy.world, 1).expect("a line");
+    assert_eq!((&line["outcome"], &line["policy"]["by"]), (&json!("success"), &Value::Null), "{line}");
 }

@@ -8,13 +8,12 @@ use serde_json::Value;
 
 use crate::support::config::Config;
 use crate::support::http_request::HttpRequest;
-use crate::support::message;
 use crate::support::patience::{LONG_PATIENCE, within};
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
-use crate::support::real_servers;
 use crate::support::temp_dir::TempDir;
+use crate::support::{message, real_servers};
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 

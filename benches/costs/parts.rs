@@ -1,10 +1,9 @@
 //! The parts of the measurement, and the table they print.
 
-use std::env;
-use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};

@@ -8,8 +8,10 @@ use std::time::Instant;
 
 use proxy_builtins::{Handler, Settings, run_session_script};
 use proxy_json::{Raw, RawRef, raw};
-use proxy_model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Status, SurfaceKey};
-use proxy_model::{JournalSnapshot, Question, Snapshot};
+use proxy_model::{
+    BackendKind, BackendView, Definition, ItemKind, ItemRef, JournalSnapshot, Lists, Question, Snapshot, Status,
+    SurfaceKey,
+};
 use proxy_script::{CallOptions, Effects, Function, Host, Journal, JournalCursor, Limits, Questions, Source, Stop};
 use serde_json::json;
 
@@ -93,7 +95,7 @@ pub fn cost() -> f64 {
         &Limits::SESSION_SCRIPT,
     )
     .unwrap();
-    let Handler::Script(function) = &plan.tools[0].handler else { panic!("it is a handler of the script") };
+    let Handler::Script(function) = &plan.items.tools[0].handler else { panic!("it is a handler of the script") };
     let (_, mut past) = run(function, JournalSnapshot::default());
     let key = past.questions()[0].0.clone();
     past.answer(&key, raw(&json!({"action": "accept", "content": {}})));

@@ -6,8 +6,7 @@ use std::time::Instant;
 use proxy_config::Config;
 use proxy_engine::gateway::script_source;
 use proxy_json as json;
-use proxy_model::Snapshot;
-use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status};
+use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, Snapshot, Status};
 
 /// Ten servers with a hundred tools each.
 pub fn servers() -> Vec<Arc<BackendView>> {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{HeaderName, Method, StatusCode};
-use serde::Deserialize;
+use http::{HeaderName, StatusCode};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
@@ -22,11 +22,13 @@ use super::operator::{Operator, UseError};
 use super::questions::OperatorQuestions;
 use super::recorded_calls::CallRecorder;
 use super::report::SurfaceReport;
+use super::routes::{Operation, routed};
 use proxy_base::control;
 use proxy_base::process::ANCESTORS_VARIABLE;
 use proxy_engine::gateway::{Gateway, STOPPED, SurfaceHandle};
 use proxy_identity::bearer::named_user;
 use proxy_json::{Raw, valid};
+use proxy_model::operator_api::{ProxyStatus, ServerLog};
 use proxy_model::{Abilities, CallSource, ClientProfile, Era, ItemKind, NamedUser, Owner, Principal, SurfaceKey};
 use proxy_server::Server;
 use proxy_wire::http::{HttpReply, SocketRequest, SocketService, serve_socket};
@@ -59,7 +61,7 @@ pub struct ControlApi {
 pub static SOURCE_HEADER: HeaderName = HeaderName::from_static("proxy-source");
 
 /// What a server wrote to stderr, or why there is nothing.
-pub type LogsProvider = Arc<dyn Fn(&str) -> Value + Send + Sync>;
+pub type LogsProvider = Arc<dyn Fn(&str) -> ServerLog + Send + Sync>;
 
 /// A reply that says what is wrong with the request.
 pub(super) type Refused = HttpReply;
@@ -89,12 +91,13 @@ impl ControlApi {
         serve_socket(listener, Arc::new(self), max_body, stop).await;
     }
 
-    fn status(&self) -> Value {
-        let mut status = self.gateway.status();
-        status["issuers"] = self.server.issuers().into();
-        status["clients"] = self.server.clients().into();
-        status["health"] = self.health.as_str().into();
-        status
+    fn status(&self) -> ProxyStatus {
+        ProxyStatus {
+            issuers: self.server.issuers(),
+            clients: self.server.clients(),
+            health: self.health.as_str().to_owned(),
+            ..self.gateway.status()
+        }
     }
 
     fn principal(&self, user: Option<&NamedUser>) -> Result<Principal, Refused> {
@@ -119,36 +122,25 @@ impl ControlApi {
 
     async fn reply(self: Arc<Self>, request: SocketRequest) -> Result<HttpReply, Refused> {
         let path: Vec<&str> = request.path.trim_matches('/').split('/').collect();
-        match (&request.method, path.as_slice()) {
-            (&Method::GET, ["status"]) => Ok(HttpReply::json(StatusCode::OK, self.status().to_string())),
-            (&Method::GET, ["surface"]) => self.surface(&request).await,
-            (&Method::GET, ["logs"]) => self.logs(&request),
-            (&Method::GET, ["find"]) => self.find(&request).await,
-            (&Method::GET, ["searchable"]) => self.searchable(&request).await,
-            (&Method::GET, ["operations"]) => Ok(self.operations(&request).await),
-            (&Method::GET, ["script"]) => self.script(&request).await,
-            (&Method::GET, ["events"]) => Ok(self.events()),
-            (&Method::GET, ["calls"]) => self.calls(&request).await,
-            (&Method::GET, ["calls", id]) => self.call_details(id, &request).await,
-            (&Method::GET, ["calls", id, "test"]) => self.call_as_test(id, &request).await,
-            (&Method::GET, ["recording"]) => Ok(self.recording()),
-            (&Method::POST, ["servers", name, "restart"]) => self.restart(name).await,
-            (&Method::POST, ["servers", "call"]) => self.call_server(&request).await,
-            (&Method::POST, ["call"]) => self.call(&request).await,
-            (&Method::POST, ["exec"]) => self.exec(&request).await,
-            (&Method::POST, ["questions", id]) => self.answer(id, &request),
-            (
-                _,
-                [
-                    "status" | "surface" | "logs" | "find" | "searchable" | "operations" | "script" | "call" | "exec"
-                    | "events" | "calls" | "recording",
-                ]
-                | ["questions" | "calls", _]
-                | ["calls", _, "test"]
-                | ["servers", "call"]
-                | ["servers", _, "restart"],
-            ) => Err(problem(StatusCode::METHOD_NOT_ALLOWED, "this path has another method")),
-            _ => Err(problem(StatusCode::NOT_FOUND, "unknown path")),
+        let (operation, name) = routed(&request.method, &path)?;
+        match operation {
+            Operation::Status => answer_json(&self.status()),
+            Operation::Surface => self.surface(&request).await,
+            Operation::Logs => self.logs(&request),
+            Operation::Find => self.find(&request).await,
+            Operation::Searchable => self.searchable(&request).await,
+            Operation::Operations => Ok(self.operations(&request).await),
+            Operation::Script => self.script(&request).await,
+            Operation::Events => Ok(self.events()),
+            Operation::Calls => self.calls(&request).await,
+            Operation::CallDetails => self.call_details(name, &request).await,
+            Operation::CallAsTest => self.call_as_test(name, &request).await,
+            Operation::Recording => Ok(self.recording()),
+            Operation::Restart => self.restart(name).await,
+            Operation::CallServer => self.call_server(&request).await,
+            Operation::Call => self.call(&request).await,
+            Operation::Exec => self.exec(&request).await,
+            Operation::Answer => self.answer(name, &request),
         }
     }
 
@@ -176,7 +168,7 @@ impl ControlApi {
         let Some(server) = request.parameter("server") else {
             return Err(problem(StatusCode::BAD_REQUEST, "`server` is missing"));
         };
-        Ok(HttpReply::json(StatusCode::OK, (self.logs)(server).to_string()))
+        answer_json(&(self.logs)(server))
     }
 
     async fn find(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
@@ -346,4 +338,10 @@ fn bad_request(error: &dyn std::error::Error) -> HttpReply {
 
 pub(super) fn problem(status: StatusCode, message: &str) -> HttpReply {
     HttpReply::json(status, json!({"error": message}).to_string())
+}
+
+/// A typed body.
+pub(super) fn answer_json(body: &impl Serialize) -> Result<HttpReply, Refused> {
+    let failed = |error: serde_json::Error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string());
+    Ok(HttpReply::json(StatusCode::OK, serde_json::to_string(body).map_err(failed)?))
 }

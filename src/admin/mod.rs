@@ -16,6 +16,7 @@ mod questions;
 mod recorded_calls;
 mod recording;
 mod report;
+mod routes;
 mod script_report;
 mod server_call;
 mod watching;

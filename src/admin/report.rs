@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use proxy_engine::gateway::Gateway;
 use proxy_engine::surface::{ItemHistory, Surface, histories};
 use proxy_json::Raw;
+use proxy_model::operator_api::ServerStatus;
 use proxy_model::{Definition, ItemKind, UriTemplate};
 use proxy_search::estimate_tokens;
 
@@ -30,7 +30,7 @@ pub struct SurfaceReport {
     /// What the servers offer, before the session script.
     pub offered: Vec<ReportedItem>,
     /// The state of each server, as in `GET /status`.
-    pub servers: Vec<Value>,
+    pub servers: Vec<ServerStatus>,
     /// The errors of extensions.
     pub problems: Vec<String>,
     /// What became of each item, where and why; only if it was asked for.
@@ -59,7 +59,7 @@ impl SurfaceReport {
         SurfaceReport {
             published: published.collect(),
             offered: offered.collect(),
-            servers: snapshot.backends.iter().map(|backend| backend.to_json()).collect(),
+            servers: snapshot.backends.iter().map(|backend| backend.server_status()).collect(),
             problems: gateway.extension_problems().iter().map(ToString::to_string).collect(),
             histories: Vec::new(),
         }

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 
-use super::api::{ControlApi, MAX_WAITING_EVENTS, Refused, problem};
+use super::api::{ControlApi, MAX_WAITING_EVENTS, Refused, answer_json, problem};
 use super::live_events::send_events;
 use super::recorded_calls::{CallDetails, FindError, KeptCall};
 use super::recording::{catalog_now, send_recording};
@@ -17,6 +17,7 @@ use proxy_author::backtest::{CallLine, SingleRecording, as_test};
 use proxy_base::diagnostic::{Diagnostic, nearest};
 use proxy_mcp_client::RestartOutcome;
 use proxy_model::Owner;
+use proxy_model::operator_api::RestartReport;
 use proxy_wire::http::{HttpReply, SocketRequest};
 
 /// How long a restart is waited for.
@@ -116,8 +117,13 @@ impl ControlApi {
             None => ("starting", "", None),
         };
         let seconds = (started.elapsed().as_secs_f64() * 100.0).round() / 100.0;
-        let body = json!({"server": name, "status": status, "error": error, "tools": tools, "seconds": seconds});
-        Ok(HttpReply::json(StatusCode::OK, body.to_string()))
+        answer_json(&RestartReport {
+            server: name.to_owned(),
+            status: status.to_owned(),
+            error: error.to_owned(),
+            tools,
+            seconds,
+        })
     }
 
     fn cannot_restart(&self, name: &str) -> Refused {

@@ -1,13 +1,12 @@
 //! What a running proxy answers to `proxy logs`: the last lines that a server wrote to stderr.
 
-use serde_json::{Value, json};
-
 use super::logging::{full_time, lines_of};
 use proxy_base::diagnostic::nearest;
+use proxy_model::operator_api::{LoggedLine, ServerLog};
 use proxy_model::{BackendKind, BackendView};
 
 /// The lines of a server among these, oldest first, or why there are none.
-pub(super) fn of_server(name: &str, servers: &[std::sync::Arc<BackendView>]) -> Value {
+pub(super) fn of_server(name: &str, servers: &[std::sync::Arc<BackendView>]) -> ServerLog {
     let known: Vec<&str> = servers.iter().map(|server| server.name.as_ref()).collect();
     let Some(server) = servers.iter().find(|server| server.name.as_ref() == name) else {
         let hint = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
@@ -15,22 +14,25 @@ pub(super) fn of_server(name: &str, servers: &[std::sync::Arc<BackendView>]) -> 
             format!("its servers are {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
         };
         let hint = hint.unwrap_or_else(|| if known.is_empty() { "it has no servers".to_owned() } else { all() });
-        return json!({"error": format!("there is no server `{name}`"), "hint": hint});
+        return none(format!("there is no server `{name}`"), hint);
     };
     match server.kind {
         BackendKind::Stdio => {
             let lines = lines_of(name).into_iter();
-            let lines: Vec<Value> =
-                lines.map(|line| json!({"time": full_time(line.time), "text": line.text})).collect();
-            json!({"server": name, "lines": lines})
+            let lines = lines.map(|line| LoggedLine { time: full_time(line.time), text: line.text.to_string() });
+            ServerLog { server: Some(name.to_owned()), lines: Some(lines.collect()), ..ServerLog::default() }
         }
-        BackendKind::Extension => json!({
-            "error": format!("`{name}` is an extension, which has no standard error"),
-            "hint": "what it prints is in the log of the proxy",
-        }),
-        _ => json!({
-            "error": format!("`{name}` is not a process of the proxy: it is reached by its URL"),
-            "hint": "look at its log where it runs",
-        }),
+        BackendKind::Extension => none(
+            format!("`{name}` is an extension, which has no standard error"),
+            "what it prints is in the log of the proxy".to_owned(),
+        ),
+        _ => none(
+            format!("`{name}` is not a process of the proxy: it is reached by its URL"),
+            "look at its log where it runs".to_owned(),
+        ),
     }
+}
+
+fn none(error: String, hint: String) -> ServerLog {
+    ServerLog { error: Some(error), hint: Some(hint), ..ServerLog::default() }
 }

@@ -2,8 +2,7 @@
 
 use super::{calls, lines_until, parsed, text, world};
 use crate::support::programs;
-use crate::support::proxy::Proxy;
-use crate::support::proxy::StdioProxy;
+use crate::support::proxy::{Proxy, StdioProxy};
 
 /// A proxy whose files may have a few hundred KiB. The signal that goes with the limit is ignored, so that it is an error
 /// like any other.

@@ -8,9 +8,8 @@ use super::console::commands;
 use super::markdown::{self, Block};
 use super::root;
 use crate::support::finished::Finished;
-use crate::support::programs;
-use crate::support::real_servers;
 use crate::support::temp_dir::TempDir;
+use crate::support::{programs, real_servers};
 
 /// A section of a page.
 #[derive(Clone, Copy)]

@@ -8,8 +8,7 @@ use proxy_builtins::{Plan, Settings, run_session_script};
 use proxy_engine::extension;
 use proxy_host_io::HostIo;
 use proxy_json::raw;
-use proxy_model::Snapshot;
-use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status, SurfaceKey};
+use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, Snapshot, Status, SurfaceKey};
 use proxy_script::{Limits, Source};
 use serde_json::{Value, json};
 
@@ -100,7 +99,7 @@ fn every_script_runs_and_publishes_something() {
             continue;
         }
         let plan = run(&source).unwrap_or_else(|error| panic!("{error}"));
-        let published = ItemKind::ALL.iter().any(|kind| !plan.of(*kind).is_empty());
+        let published = ItemKind::ALL.iter().any(|kind| !plan.items.of(*kind).is_empty());
         assert!(published, "{}: nothing is published", block.place);
     }
 }

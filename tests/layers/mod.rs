@@ -6,6 +6,7 @@ mod crates;
 mod folders;
 mod imports;
 mod request_way;
+mod style;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -130,8 +131,7 @@ fn only_the_edges_name_transports() {
         edges.contains(&file.module.as_str())
     });
     assert!(found.is_empty(), "\n{}", found.join("\n"));
-    let libraries =
-        mentions(&["reqwest::", "hyper::"], |file| ["wire", "mcp-client", "host-io"].contains(&file.module.as_str()));
+    let libraries = mentions(&["reqwest::", "hyper::"], |file| ["wire", "host-io"].contains(&file.module.as_str()));
     assert!(libraries.is_empty(), "\n{}", libraries.join("\n"));
 }
 

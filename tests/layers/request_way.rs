@@ -1,4 +1,5 @@
-//! The list "The way of a request" in docs/architecture.md names functions. Each of them must exist and call the next.
+//! The list "The way of a request" in docs/architecture.md names functions. Each of them must exist and call the next. Every
+//! other file that the document names must exist too.
 
 use std::fs;
 use std::path::Path;
@@ -52,4 +53,20 @@ fn every_function_on_the_way_of_a_request_exists_and_calls_the_next() {
         let (step, next) = (&pair[0], &pair[1]);
         assert!(contains_call(&step.code, &next.function), "{} does not call `{}`", step.file, next.function);
     }
+}
+
+#[test]
+fn every_file_that_the_document_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("docs/architecture.md")).expect("the document exists");
+    let named = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let files: Vec<&str> = named.filter(|name| name.contains('/') && name.ends_with(".rs")).collect();
+    assert!(files.len() > 50, "only {} files are named", files.len());
+    // A path begins with a crate, or is that of a file as it is.
+    let exists = |file: &str| {
+        let (first, rest) = file.split_once('/').unwrap_or_default();
+        root.join(file).is_file() || root.join("crates").join(first).join("src").join(rest).is_file()
+    };
+    let missing: Vec<&str> = files.into_iter().filter(|file| !exists(file)).collect();
+    assert!(missing.is_empty(), "{missing:#?}");
 }

@@ -5,12 +5,11 @@ use serde_json::json;
 use super::start;
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
-use crate::support::message;
 use crate::support::patience::LONG_PATIENCE;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
-use crate::support::real_servers;
 use crate::support::temp_dir::TempDir;
+use crate::support::{message, real_servers};
 
 const FORM: &str = r#"{"elicitation":{"form":{}}}"#;
 const COLOUR: &str = r#"{"action":"accept","content":{"colour":"teal"}}"#;

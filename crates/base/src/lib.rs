@@ -1,5 +1,6 @@
-//! What every other crate may use: errors for people, child processes, watched files, memory, encrypted handles. It knows
-//! operating systems and files, and nothing of MCP, JSON or Starlark.
+//! What every other crate may use: errors for people, child processes, the control socket, watched files, memory, encrypted
+//! handles, bounded regular expressions, backoff, classes of IP addresses. It knows operating systems and files, and nothing
+//! of MCP, JSON or Starlark.
 
 pub mod address;
 pub mod backoff;

@@ -94,7 +94,7 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     }
     check_interfaces(&plan, &world.snapshot)?;
     let forwarding =
-        plan.tools.iter().filter(|tool| tool.carrier.as_ref().is_some_and(|it| it.name_argument.is_some()));
+        plan.items.tools.iter().filter(|tool| tool.carrier.as_ref().is_some_and(|it| it.name_argument.is_some()));
     let _ = world.forwarding.set(forwarding.map(|tool| tool.definition.key().to_owned()).collect());
     plan.on_request = Hook::of(&done.module, &world)?;
     plan.on_other_request = OtherHook::of(&done.module, &world)?;
@@ -123,11 +123,11 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
 /// Checks that the user interface of each tool that the script has made itself is published, or that a server has it.
 fn check_interfaces(plan: &Plan, snapshot: &Snapshot) -> Result<(), Diagnostic> {
     let resource = |uri: &str| {
-        let published = plan.resources.iter().map(|resource| &*resource.definition);
+        let published = plan.items.resources.iter().map(|resource| &*resource.definition);
         let of_servers = snapshot.backends.iter().flat_map(|backend| backend.lists.of(ItemKind::Resource));
         published.chain(of_servers.map(|definition| &**definition)).find(|definition| definition.key() == uri)
     };
-    for tool in plan.tools.iter().filter(|tool| tool.origin.is_none()) {
+    for tool in plan.items.tools.iter().filter(|tool| tool.origin.is_none()) {
         if let Some((problem, hint)) = interface_fault(&tool.definition, resource) {
             let mut diagnostic = Diagnostic::error(problem).hint(hint);
             diagnostic
@@ -142,7 +142,7 @@ fn check_interfaces(plan: &Plan, snapshot: &Snapshot) -> Result<(), Diagnostic> 
 /// The items that the script skipped and does not publish.
 fn skipped(notes: &mut Notes, plan: &Plan) -> Vec<SkippedItem> {
     let published: HashSet<&ItemRef> =
-        ItemKind::ALL.iter().flat_map(|kind| plan.of(*kind)).filter_map(Published::source).collect();
+        ItemKind::ALL.iter().flat_map(|kind| plan.items.of(*kind)).filter_map(Published::source).collect();
     notes.provenance.take_skipped(|item| published.contains(item))
 }
 
@@ -211,7 +211,7 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
                 Completers::of(*dict, collected, &world, site.clone())
             });
             let refresh = options.get(1).and_then(|refresh| interval_of(refresh.to_value()));
-            plan.of_mut(metadata.kind).push(Published {
+            plan.items.of_mut(metadata.kind).push(Published {
                 definition: metadata.definition.clone(),
                 handler,
                 origin: metadata.origin.clone(),

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{ClientProfile, Definition, Era, ItemKind};
+use super::operator_api::{ServerFailure, ServerStatus};
+use super::{ClientProfile, Definition, Era, ItemKind, PerKind};
 
 /// The first revision without sessions.
 const FIRST_STATELESS_REVISION: &str = "2026-07-28";
@@ -98,33 +99,7 @@ impl ServerInfo {
 }
 
 /// Everything a server lists, in its order.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Lists {
-    pub tools: Vec<Arc<Definition>>,
-    pub resources: Vec<Arc<Definition>>,
-    pub resource_templates: Vec<Arc<Definition>>,
-    pub prompts: Vec<Arc<Definition>>,
-}
-
-impl Lists {
-    pub fn of(&self, kind: ItemKind) -> &[Arc<Definition>] {
-        match kind {
-            ItemKind::Tool => &self.tools,
-            ItemKind::Resource => &self.resources,
-            ItemKind::ResourceTemplate => &self.resource_templates,
-            ItemKind::Prompt => &self.prompts,
-        }
-    }
-
-    pub fn of_mut(&mut self, kind: ItemKind) -> &mut Vec<Arc<Definition>> {
-        match kind {
-            ItemKind::Tool => &mut self.tools,
-            ItemKind::Resource => &mut self.resources,
-            ItemKind::ResourceTemplate => &mut self.resource_templates,
-            ItemKind::Prompt => &mut self.prompts,
-        }
-    }
-}
+pub type Lists = PerKind<Vec<Arc<Definition>>>;
 
 /// A backend as the catalog shows it: plain data, shared by reference.
 #[derive(Clone, Debug, PartialEq)]
@@ -220,29 +195,30 @@ impl BackendView {
         problem(&self.name, &self.error)
     }
 
-    /// The JSON form that commands print.
-    pub fn to_json(&self) -> Value {
+    /// How the server is, as far as its view tells.
+    pub fn server_status(&self) -> ServerStatus {
         let (info, lists) = (&self.info, &self.lists);
         let time = |at: SystemTime| jiff::Timestamp::try_from(at).map(|at| at.to_string()).unwrap_or_default();
         let known = self.last_known.as_deref();
         let failure = known.and_then(|known| known.failure.as_ref());
-        json!({
-            "name": self.name.as_ref(),
-            "status": self.status.as_str(),
-            "kind": self.kind.as_str(),
-            "serverName": info.name,
-            "version": info.version,
-            "protocolVersion": info.protocol_version,
-            "tools": lists.tools.len(),
-            "resources": lists.resources.len(),
-            "resourceTemplates": lists.resource_templates.len(),
-            "prompts": lists.prompts.len(),
-            "startMilliseconds": self.start_time.map(|time| time.as_millis() as u64),
-            "error": self.error,
-            "reports": *self.reports,
-            "lastSeen": known.and_then(|known| known.seen).map(time),
-            "lastError": failure.map(|failure| json!({"at": time(failure.at), "error": failure.error})),
-        })
+        ServerStatus {
+            name: self.name.to_string(),
+            status: self.status.as_str().to_owned(),
+            kind: self.kind.as_str().to_owned(),
+            server_name: info.name.clone(),
+            version: info.version.clone(),
+            protocol_version: info.protocol_version.to_string(),
+            tools: lists.tools.len(),
+            resources: lists.resources.len(),
+            resource_templates: lists.resource_templates.len(),
+            prompts: lists.prompts.len(),
+            start_milliseconds: self.start_time.map(|time| time.as_millis() as u64),
+            error: self.error.clone(),
+            reports: self.reports.to_vec(),
+            last_seen: known.and_then(|known| known.seen).map(time),
+            last_error: failure.map(|failure| ServerFailure { at: time(failure.at), error: failure.error.clone() }),
+            ..ServerStatus::default()
+        }
     }
 }
 

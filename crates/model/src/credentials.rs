@@ -1,4 +1,4 @@
-//! What the proxy shows at a server so that it is let in. The transport asks for it; `oauth` knows it.
+//! What the proxy shows at a server so that it is let in. The transport asks for it; `identity` knows it.
 
 use std::fmt;
 use std::sync::Arc;

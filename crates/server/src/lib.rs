@@ -1,5 +1,6 @@
 //! The MCP server that clients connect to: HTTP and stdio, sessions, identity, the MCP methods, and the translation of results
-//! into the client's protocol revision. It decides nothing about items: the engine does.
+//! into the client's protocol revision. It refuses requests without a token or a scope; the engine
+//! decides everything else about items.
 
 mod front;
 mod era;
@@ -12,14 +13,13 @@ mod unlisted;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use serde_json::Value;
 
 pub use front::authenticator::Authenticator;
 pub use front::http::HttpFront;
 pub use front::stdio::serve_stdio;
 
 use client::links::LinkTable;
-use client::state::Client;
+use client::state::{Client, ClientSession};
 use front::connected_clients::ConnectedClients;
 use input_required::conversation::Conversations;
 use input_required::journals::SuspendedSurfaces;
@@ -29,6 +29,7 @@ use proxy_engine::calls::PolicyNow;
 use proxy_engine::gateway::Gateway;
 use proxy_engine::surface::Surface;
 use proxy_identity::bearer::TokenVerifier;
+use proxy_model::operator_api::IssuerStatus;
 use proxy_model::{CallSource, Secret};
 use proxy_telemetry::Telemetry;
 use proxy_wire::RpcError;
@@ -78,7 +79,7 @@ impl Server {
     }
 
     /// The state of each issuer whose tokens are accepted, for `proxy status`.
-    pub fn issuers(&self) -> Vec<Value> {
+    pub fn issuers(&self) -> Vec<IssuerStatus> {
         self.verifier.load().as_ref().map(|verifier| verifier.report()).unwrap_or_default()
     }
 
@@ -88,7 +89,7 @@ impl Server {
             tracing::error!("{error}");
             RpcError::internal("the proxy's session script failed; see the proxy's log for the reason")
         })?;
-        if let Some(seen_lists) = &client.seen_lists {
+        if let Some(ClientSession { seen_lists, .. }) = client.session() {
             seen_lists.set_if_none(|| surface.list_digests());
         }
         Ok(surface)

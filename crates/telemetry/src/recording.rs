@@ -39,6 +39,8 @@ pub struct CallRecording {
     declined: AtomicBool,
     /// Whether the request was refused.
     refused: AtomicBool,
+    /// Why a call was refused that the script made for the client. What becomes of the request is the script's to say.
+    inner_refusal: Mutex<Option<Box<CallRefusal>>>,
     /// Where the request is counted; set if it is about a published item.
     stats: OnceLock<Arc<OperationStats>>,
     /// `None` if the request is not traced.
@@ -112,6 +114,7 @@ impl CallRecording {
             limited: AtomicBool::new(false),
             declined: AtomicBool::new(false),
             refused: AtomicBool::new(false),
+            inner_refusal: Mutex::default(),
             stats: OnceLock::new(),
             trace,
             details,
@@ -235,6 +238,25 @@ impl CallRecording {
         self.note(|noted| noted.refusal = Some(CallRefusal { reason, at: at(), why: why.to_owned() }));
     }
 
+    /// Notes that a call was refused which the script made for the client. The last one counts.
+    pub fn inner_refused(&self, refusal: CallRefusal) {
+        *self.inner_refusal.lock() = Some(Box::new(refusal));
+    }
+
+    /// The request has failed. If nothing else has refused it, it was refused by what the script says or by what refused a
+    /// call of the script; the text is that of the result.
+    pub fn failed(&self, text: impl FnOnce() -> String) {
+        if self.refused.load(Relaxed) {
+            return;
+        }
+        if let Some(reason) = self.refusal_of_script() {
+            self.refused(reason, || None, &text());
+        } else if let Some(inner) = self.inner_refusal.lock().take() {
+            let CallRefusal { reason, at, why } = *inner;
+            self.refused(reason, || at, &why);
+        }
+    }
+
     /// Notes that the script asked for a token of a rate limit, and there was none.
     pub fn rate_limited(&self) {
         self.limited.store(true, Relaxed);
@@ -246,12 +268,9 @@ impl CallRecording {
         self.declined.store(!is_accepted, Relaxed);
     }
 
-    /// Why an error result is the script's refusal: after a rate limit was exceeded, or a question not accepted. `None` if the
-    /// request is refused already.
-    pub fn refusal_of_script(&self) -> Option<RefusalReason> {
-        if self.refused.load(Relaxed) {
-            None
-        } else if self.limited.load(Relaxed) {
+    /// Why an error result is the script's refusal: after a rate limit was exceeded, or a question not accepted.
+    fn refusal_of_script(&self) -> Option<RefusalReason> {
+        if self.limited.load(Relaxed) {
             Some(RefusalReason::RateLimit)
         } else {
             self.declined.load(Relaxed).then_some(RefusalReason::Declined)

@@ -50,8 +50,9 @@ fn config_here() -> Option<PathBuf> {
 fn config_of(instance: &Instance) -> Option<PathBuf> {
     let status = query::status(instance).ok()?;
     // The path as it was given may be relative to where that proxy was started.
-    let name = Path::new(status["config"].as_str()?).file_name()?;
-    std::fs::canonicalize(Path::new(status["folder"].as_str()?).join(name)).ok()
+    let config = status.config?;
+    let name = Path::new(&config).file_name()?;
+    std::fs::canonicalize(Path::new(&status.folder).join(name)).ok()
 }
 
 /// The user has to choose one of these.

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::instance;
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging::{full_time, short_time};
 use crate::cli::{output, query};
 use proxy_base::diagnostic::Diagnostic;
+use proxy_model::operator_api::{LoggedLine, ServerLog};
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
@@ -29,7 +29,7 @@ pub(super) fn run(args: &LogsArgs) -> Result<(), CommandFailure> {
     let (mut having, mut answers, mut refusals) = (Vec::new(), HashMap::new(), Vec::new());
     for instance in instance::all(args.pid)? {
         let answer = query::server_log(&instance, &args.server)?;
-        if answer["lines"].is_array() {
+        if answer.lines.is_some() {
             answers.insert(instance.pid, answer);
             having.push(instance);
         } else {
@@ -37,32 +37,31 @@ pub(super) fn run(args: &LogsArgs) -> Result<(), CommandFailure> {
         }
     }
     if having.is_empty() {
-        return Err(refused(refusals.first().unwrap_or(&Value::Null)));
+        return Err(refused(refusals.into_iter().next().unwrap_or_default()));
     }
     let chosen = instance::choose(having, &format!("several running proxies have a server `{}`", args.server))?;
-    print(&answers[&chosen.pid], args.json);
+    let answer: Option<ServerLog> = answers.remove(&chosen.pid);
+    print(&answer.and_then(|answer| answer.lines).unwrap_or_default(), args.json);
     Ok(())
 }
 
-fn refused(answer: &Value) -> CommandFailure {
-    let problem =
-        Diagnostic::error(answer["error"].as_str().unwrap_or("the running proxy did not understand the request"));
-    let hint = answer["hint"].as_str().unwrap_or("it may be of another version: start it again");
-    CommandFailure::failed(problem.hint(hint))
+fn refused(answer: ServerLog) -> CommandFailure {
+    let error = answer.error.unwrap_or_else(|| "the running proxy did not understand the request".to_owned());
+    let hint = answer.hint.unwrap_or_else(|| "it may be of another version: start it again".to_owned());
+    CommandFailure::failed(Diagnostic::error(error).hint(hint))
 }
 
-fn print(answer: &Value, json: bool) {
+fn print(lines: &[LoggedLine], json: bool) {
     if json {
-        return output::json(&answer["lines"]);
+        return output::json(&lines);
     }
-    let lines = answer["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
     if lines.is_empty() {
         return output::err("the server has written nothing to standard error");
     }
     for line in lines {
-        let time: Option<Timestamp> = line["time"].as_str().and_then(|time| time.parse().ok());
+        let time: Option<Timestamp> = line.time.parse().ok();
         let time = time.map(|time| if output::is_terminal() { short_time(time) } else { full_time(time) });
-        let text = output::one_line(line["text"].as_str().unwrap_or_default()).into_owned();
+        let text = output::one_line(&line.text).into_owned();
         output::out(&format!("{} {text}", time.unwrap_or_default()));
     }
 }

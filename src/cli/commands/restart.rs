@@ -1,13 +1,12 @@
 //! `proxy restart`: restarts a server of a running proxy.
 
-use clap::Args;
-use serde_json::Value;
-
 use super::instance;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, query};
+use clap::Args;
 use proxy_base::control::Instance;
 use proxy_base::diagnostic::{Diagnostic, nearest};
+use proxy_model::operator_api::RestartReport;
 
 #[derive(Debug, Args)]
 pub(crate) struct RestartArgs {
@@ -31,8 +30,8 @@ pub(super) fn run(args: &RestartArgs) -> Result<(), CommandFailure> {
     } else if let Some(line) = told(name, &answer) {
         output::out(&line);
     }
-    match answer["status"].as_str() {
-        Some("ready") => Ok(()),
+    match answer.status.as_str() {
+        "ready" => Ok(()),
         _ if args.json => Err(CommandFailure::already_reported(1)),
         _ => Err(CommandFailure::failed(not_ready(name, &answer))),
     }
@@ -43,9 +42,7 @@ fn having(server: &str, pid: Option<u32>) -> Result<Instance, CommandFailure> {
     let (mut having, mut known) = (Vec::new(), Vec::new());
     for instance in instance::all(pid)? {
         let status = query::status(&instance)?;
-        let servers = status["servers"].as_array().cloned().unwrap_or_default();
-        let names: Vec<String> =
-            servers.iter().filter_map(|server| server["name"].as_str()).map(str::to_owned).collect();
+        let names: Vec<String> = status.servers.into_iter().map(|server| server.name).collect();
         if names.iter().any(|name| name == server) {
             having.push(instance);
         }
@@ -71,18 +68,22 @@ fn unknown(server: &str, known: &[String]) -> CommandFailure {
 }
 
 /// What a person reads of a server that is ready.
-fn told(name: &str, answer: &Value) -> Option<String> {
-    let tools = answer["tools"].as_u64().filter(|_| answer["status"] == "ready")?;
+fn told(name: &str, answer: &RestartReport) -> Option<String> {
+    if answer.status != "ready" {
+        return None;
+    }
+    let tools = answer.tools?;
     let noun = if tools == 1 { "tool" } else { "tools" };
-    Some(format!("`{name}` is ready again after {} s: {tools} {noun}", answer["seconds"]))
+    Some(format!("`{name}` is ready again after {:?} s: {tools} {noun}", answer.seconds))
 }
 
-fn not_ready(name: &str, answer: &Value) -> Diagnostic {
-    let (seconds, error) = (&answer["seconds"], answer["error"].as_str().unwrap_or_default());
-    match answer["status"].as_str() {
-        Some("starting") => Diagnostic::error(format!("`{name}` is still starting after {seconds} s"))
+fn not_ready(name: &str, answer: &RestartReport) -> Diagnostic {
+    let RestartReport { seconds, error, .. } = answer;
+    let seconds = format!("{seconds:?}");
+    match answer.status.as_str() {
+        "starting" => Diagnostic::error(format!("`{name}` is still starting after {seconds} s"))
             .hint("`proxy status` shows when it is ready"),
-        Some("login") => Diagnostic::error(format!("`{name}` waits for a log-in: {error}")),
+        "login" => Diagnostic::error(format!("`{name}` waits for a log-in: {error}")),
         _ => Diagnostic::error(format!("`{name}` did not start ({seconds} s): {error}"))
             .hint(format!("the proxy tries again; `proxy logs {name}` shows what the server wrote")),
     }

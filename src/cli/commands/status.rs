@@ -11,6 +11,7 @@ use proxy_base::control::Instance;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_base::foreign_text::visible;
 use proxy_code_mode::sandbox::JAIL_HINT;
+use proxy_model::operator_api::{ClientStatus, IssuerStatus, ItemCounts, ProxyStatus, ServerProcess, ServerStatus};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -63,7 +64,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
 
 /// The health check of a container.
 fn ready(running: &[Instance]) -> Result<(), CommandFailure> {
-    let health = running.iter().map(|one| ask(one).map(|status| (one.pid, status["health"].clone())));
+    let health = running.iter().map(|one| ask(one).map(|status| (one.pid, status.health)));
     let health = health.collect::<Result<Vec<_>, _>>()?;
     match health.iter().find(|(_, health)| health != "ready") {
         None => {
@@ -71,13 +72,13 @@ fn ready(running: &[Instance]) -> Result<(), CommandFailure> {
             Ok(())
         }
         Some((pid, health)) => {
-            let word = health.as_str().unwrap_or("of an older version");
+            let word = if health.is_empty() { "of an older version" } else { health };
             Err(CommandFailure::failed(Diagnostic::error(format!("the proxy (process {pid}) is {word}"))))
         }
     }
 }
 
-fn ask(instance: &Instance) -> Result<Value, CommandFailure> {
+fn ask(instance: &Instance) -> Result<ProxyStatus, CommandFailure> {
     query::status(instance).map_err(|failure| {
         let (_, reasons) = failure.into_parts();
         let reason: Vec<String> = reasons.into_iter().map(|reason| reason.message).collect();
@@ -87,20 +88,20 @@ fn ask(instance: &Instance) -> Result<Value, CommandFailure> {
 }
 
 /// The members that help to choose one of several instances.
-fn brief(status: &Value) -> Value {
-    json!({"pid": status["pid"], "version": status["version"], "uptimeSeconds": status["uptimeSeconds"],
-           "config": status["config"], "folder": status["folder"], "transport": status["transport"],
-           "address": status["address"]})
+fn brief(status: &ProxyStatus) -> Value {
+    json!({"pid": status.pid, "version": status.version, "uptimeSeconds": status.uptime_seconds,
+           "config": status.config, "folder": status.folder, "transport": status.transport,
+           "address": status.address})
 }
 
-fn list(all: &[Value]) {
+fn list(all: &[ProxyStatus]) {
     let rows: Vec<Vec<String>> = all
         .iter()
         .map(|status| {
             vec![
-                text(&status["pid"]),
-                text(&status["version"]),
-                ago(&status["uptimeSeconds"]),
+                status.pid.to_string(),
+                text(&status.version),
+                age(status.uptime_seconds),
                 endpoint(status),
                 config(status),
             ]
@@ -110,119 +111,120 @@ fn list(all: &[Value]) {
     output::err("several proxies are running: use `proxy status --pid PID` for details");
 }
 
-fn render(status: &Value) -> String {
+fn render(status: &ProxyStatus) -> String {
     let mut lines = vec![
-        format!(
-            "proxy {}, process {}, up {}",
-            text(&status["version"]),
-            text(&status["pid"]),
-            ago(&status["uptimeSeconds"])
-        ),
+        format!("proxy {}, process {}, up {}", text(&status.version), status.pid, age(status.uptime_seconds)),
         format!("serves: {}", endpoint(status)),
-        format!("folder: {}", text(&status["folder"])),
+        format!("folder: {}", text(&status.folder)),
         format!("config: {}", config(status)),
-        format!("script: {}, {}", text(&status["script"]), published(&status["published"])),
-        match &status["lastReload"] {
-            Value::Null => "last reload: none".to_owned(),
-            reload => format!("last reload: {} ago, {}", ago(&reload["secondsAgo"]), text(&reload["what"])),
+        format!("script: {}, {}", option(&status.script), published(&status.published)),
+        match &status.last_reload {
+            None => "last reload: none".to_owned(),
+            Some(reload) => format!("last reload: {} ago, {}", age(reload.seconds_ago), text(&reload.what)),
         },
         String::new(),
-        servers(&status["servers"]),
+        servers(&status.servers),
         String::new(),
-        clients(&status["clients"]),
+        clients(&status.clients),
     ];
-    for issuer in status["issuers"].as_array().into_iter().flatten() {
+    for issuer in &status.issuers {
         lines.push(String::new());
         lines.extend(issuer_lines(issuer));
     }
-    if let Some(missing) = status["jail"]["missing"].as_str().filter(|missing| !missing.is_empty()) {
+    if let Some(jail) = status.jail.as_ref().filter(|jail| !jail.missing.is_empty()) {
         lines.push(String::new());
-        lines.push(format!("warning: code mode: the system refuses {}; {JAIL_HINT}", visible(missing)));
+        lines.push(format!("warning: code mode: the system refuses {}; {JAIL_HINT}", visible(&jail.missing)));
     }
-    if let Some(seq) = status["audit"]["seq"].as_u64() {
-        let audit = &status["audit"];
-        let head = audit["head"].as_str().unwrap_or("nothing written yet");
+    if let Some(audit) = &status.audit {
+        let head = audit.head.as_deref().unwrap_or("nothing written yet");
         lines.push(String::new());
-        lines.push(format!("audit log: {}", text(&audit["file"])));
-        lines.push(format!("  seq {seq}, {}", visible(head)));
-        if audit["error"].is_string() {
-            lines.push(format!("  error: it cannot be written: {}", text(&audit["error"])));
+        lines.push(format!("audit log: {}", text(&audit.file)));
+        lines.push(format!("  seq {}, {}", audit.seq, visible(head)));
+        if let Some(error) = &audit.error {
+            lines.push(format!("  error: it cannot be written: {}", text(error)));
         }
     }
-    for (heading, key) in [
-        ("the current config file has errors and is not in use", "configErrors"),
-        ("the current session script fails and is not in use", "scriptErrors"),
-        ("these extensions have errors and are not in use", "extensionErrors"),
+    for (heading, errors) in [
+        ("the current config file has errors and is not in use", &status.config_errors),
+        ("the current session script fails and is not in use", &status.script_errors),
+        ("these extensions have errors and are not in use", &status.extension_errors),
     ] {
-        let errors = status[key].as_array().map(Vec::as_slice).unwrap_or_default();
         if !errors.is_empty() {
             lines.push(String::new());
             lines.push(format!("{heading}:"));
             lines.extend(errors.iter().map(|error| text(error).trim_end().to_owned()));
         }
     }
-    for failed in status["userErrors"].as_array().into_iter().flatten() {
+    for failed in &status.user_errors {
         lines.push(String::new());
-        lines.push(format!("the session script fails for user `{}`:", cell(&failed["user"])));
-        lines.push(text(&failed["error"]).trim_end().to_owned());
+        lines.push(format!("the session script fails for user `{}`:", cell(&failed.user)));
+        lines.push(text(&failed.error).trim_end().to_owned());
     }
     lines.join("\n")
 }
 
 /// The state of an issuer whose tokens are accepted.
-fn issuer_lines(issuer: &Value) -> Vec<String> {
-    let keys = usize::try_from(issuer["keys"].as_u64().unwrap_or(0)).unwrap_or(0);
-    let state = match issuer["ready"].as_bool() {
-        Some(true) => format!("{}, fetched {} ago", table::count(keys, "key"), ago(&issuer["fetchedSecondsAgo"])),
-        _ => "no keys: requests with its tokens get 503".to_owned(),
+fn issuer_lines(issuer: &IssuerStatus) -> Vec<String> {
+    let state = if issuer.ready {
+        let fetched = age(issuer.fetched_seconds_ago.unwrap_or(0));
+        format!("{}, fetched {fetched} ago", table::count(issuer.keys, "key"))
+    } else {
+        "no keys: requests with its tokens get 503".to_owned()
     };
-    let mut lines = vec![format!("issuer {}: {state}", text(&issuer["issuer"]))];
-    if issuer["error"].is_string() {
-        lines.push(format!("  error: {}", text(&issuer["error"])));
+    let mut lines = vec![format!("issuer {}: {state}", text(&issuer.issuer))];
+    if let Some(error) = &issuer.error {
+        lines.push(format!("  error: {}", text(error)));
     }
-    let count = |key: &str| issuer[key].as_u64().filter(|count| *count > 0);
-    if let Some(count) = count("omittedGroups") {
-        lines.push(format!("  {count} tokens had no groups because there are too many"));
+    if issuer.omitted_groups > 0 {
+        lines.push(format!("  {} tokens had no groups because there are too many", issuer.omitted_groups));
     }
-    if let Some(count) = count("oddClaims") {
-        lines.push(format!("  {count} claims were ignored: neither a text nor a list of texts"));
+    if issuer.odd_claims > 0 {
+        lines.push(format!("  {} claims were ignored: neither a text nor a list of texts", issuer.odd_claims));
     }
     lines
 }
 
-fn config(status: &Value) -> String {
-    if status["config"].is_string() { text(&status["config"]) } else { "none".to_owned() }
+fn config(status: &ProxyStatus) -> String {
+    status.config.as_deref().map_or_else(|| "none".to_owned(), text)
 }
 
 /// `stdio`, or the address.
-fn endpoint(status: &Value) -> String {
-    if status["address"].is_string() { text(&status["address"]) } else { text(&status["transport"]) }
+fn endpoint(status: &ProxyStatus) -> String {
+    option(if status.address.is_some() { &status.address } else { &status.transport })
 }
 
-fn published(counts: &Value) -> String {
-    let parts = [("tools", "tool"), ("resources", "resource"), ("prompts", "prompt")];
-    let counted = parts.map(|(key, noun)| (counts[key].as_u64().unwrap_or(0), noun));
-    let shown = counted.iter().filter(|(number, noun)| *number > 0 || *noun == "tool");
-    shown.map(|(number, noun)| table::count(usize::try_from(*number).unwrap_or(0), noun)).collect::<Vec<_>>().join(", ")
+fn published(counts: &ItemCounts) -> String {
+    let counted = [(counts.tools, "tool"), (counts.resources, "resource"), (counts.prompts, "prompt")];
+    let shown = counted.into_iter().filter(|(number, noun)| *number > 0 || *noun == "tool");
+    shown.map(|(number, noun)| table::count(number, noun)).collect::<Vec<_>>().join(", ")
 }
 
 /// Two tables, each narrow enough for 80 columns, and the errors.
-fn servers(servers: &Value) -> String {
-    let servers = servers.as_array().map(Vec::as_slice).unwrap_or_default();
+fn servers(servers: &[ServerStatus]) -> String {
+    let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let now: Vec<Vec<String>> = servers
         .iter()
         .map(|server| {
-            let (process, up) = processes(&server["processes"]);
-            let mut row = vec![cell(&server["name"]), cell(&server["status"]), process, up];
-            row.extend(["restarts", "tools", "calls", "failedCalls"].map(|key| cell(&server[key])));
-            row
+            let (process, up) = processes(server.processes.as_deref().unwrap_or_default());
+            vec![
+                cell(&server.name),
+                cell(&server.status),
+                process,
+                up,
+                number(server.restarts.flatten()),
+                server.tools.to_string(),
+                number(server.calls),
+                number(server.failed_calls),
+            ]
         })
         .collect();
     let more: Vec<Vec<String>> = servers
         .iter()
         .map(|server| {
-            let mut row = ["name", "kind", "version", "protocolVersion"].map(|key| cell(&server[key])).to_vec();
-            row.extend(["calls", "failedCalls"].map(|key| cell(&server["lastMinute"][key])));
+            let minute = server.last_minute.clone().unwrap_or_default();
+            let words = [&server.name, &server.kind, &server.version, &server.protocol_version];
+            let mut row: Vec<String> = words.into_iter().map(|word| cell(word)).collect();
+            row.extend([minute.calls.to_string(), minute.failed_calls.to_string()]);
             row
         })
         .collect();
@@ -231,10 +233,10 @@ fn servers(servers: &Value) -> String {
         String::new(),
         table::render(&["SERVER", "KIND", "VERSION", "PROTOCOL", "CALLS/MIN", "FAILED/MIN"], &more),
     ];
-    let errors = servers.iter().filter(|server| server["error"].as_str().is_some_and(|error| !error.is_empty()));
+    let errors = servers.iter().filter(|server| !server.error.is_empty());
     // All that a dead server has said: a cell would have its first line.
     let errors: Vec<String> =
-        errors.map(|server| format!("{}: {}", cell(&server["name"]), text(&server["error"]).trim_end())).collect();
+        errors.map(|server| format!("{}: {}", cell(&server.name), text(&server.error).trim_end())).collect();
     if !errors.is_empty() {
         parts.extend([String::new(), errors.join("\n")]);
     }
@@ -242,47 +244,42 @@ fn servers(servers: &Value) -> String {
 }
 
 /// The process of a server and how long it has been running. Of several, the oldest, and how many there are more.
-fn processes(processes: &Value) -> (String, String) {
-    match processes.as_array().map(Vec::as_slice).unwrap_or_default() {
+fn processes(processes: &[ServerProcess]) -> (String, String) {
+    match processes {
         [] => (String::new(), String::new()),
-        [only] => (text(&only["pid"]), ago(&only["uptimeSeconds"])),
-        [first, others @ ..] => (format!("{} +{}", text(&first["pid"]), others.len()), ago(&first["uptimeSeconds"])),
+        [only] => (only.pid.to_string(), age(only.uptime_seconds)),
+        [first, others @ ..] => (format!("{} +{}", first.pid, others.len()), age(first.uptime_seconds)),
     }
 }
 
-fn clients(clients: &Value) -> String {
-    let rows = clients.as_array().map(Vec::as_slice).unwrap_or_default();
-    if rows.is_empty() {
+fn clients(clients: &[ClientStatus]) -> String {
+    if clients.is_empty() {
         return "no client sessions".to_owned();
     }
-    let rows: Vec<Vec<String>> = rows
+    let rows: Vec<Vec<String>> = clients
         .iter()
         .map(|client| {
-            let mut row = ["name", "version", "protocolVersion", "user"].map(|key| cell(&client[key])).to_vec();
-            row.push(format!("{} ago", ago(&client["connectedSeconds"])));
+            let words = [&client.name, &client.version, &client.protocol_version, &client.user];
+            let mut row: Vec<String> = words.into_iter().map(|word| cell(word)).collect();
+            row.push(format!("{} ago", age(client.connected_seconds)));
             row
         })
         .collect();
     table::render(&["CLIENT", "VERSION", "PROTOCOL", "USER", "CONNECTED"], &rows)
 }
 
-/// A value for a table cell.
-fn cell(value: &Value) -> String {
+/// A text for a table cell.
+fn cell(value: &str) -> String {
     table::cut(table::first_line(&text(value)), 200)
 }
 
-/// A value as harmless text: clients and servers choose some of them.
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => visible(text).into_owned(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
+/// A text made harmless: clients and servers choose some of them.
+fn text(value: &str) -> String {
+    visible(value).into_owned()
 }
 
-/// `5 s`, `3 min`, `2 h`.
-fn ago(seconds: &Value) -> String {
-    age(seconds.as_u64().unwrap_or(0))
+fn option(value: &Option<String>) -> String {
+    value.as_deref().map(text).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -301,7 +298,7 @@ mod tests {
                             "user": "somebody@example.com", "connectedSeconds": 7300});
         let status = json!({"version": "0.1.0", "pid": 1, "uptimeSeconds": 200, "transport": "stdio", "folder": "/home",
                             "servers": [server], "clients": [client]});
-        let shown = render(&status);
+        let shown = render(&serde_json::from_value(status).unwrap());
         for line in shown.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }

@@ -141,12 +141,12 @@ pub(in crate::cli) fn report_missing(answers: &Answers, report: &SurfaceReport) 
     let mut said = SaidBefore::read();
     let folder = std::env::current_dir().unwrap_or_default();
     for server in &report.servers {
-        let name = server["name"].as_str().unwrap_or_default();
-        let error = said.shown(&folder.display().to_string(), name, server["error"].as_str().unwrap_or_default());
+        let name = server.name.as_str();
+        let error = said.shown(&folder.display().to_string(), name, &server.error);
         if let Some(problem) = problem(name, &error) {
             output::diagnostics(&[Diagnostic::warning(problem)]);
         }
-        for text in server["reports"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        for text in &server.reports {
             output::diagnostics(&[Diagnostic::warning(format!("server `{name}`: {text}"))]);
         }
     }

@@ -11,7 +11,6 @@ mod watching;
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::Value;
 
 use super::failure::CommandFailure;
 use super::setup::{self, LoadedConfig, SourceArgs};
@@ -21,6 +20,7 @@ use proxy_base::diagnostic::Diagnostic;
 use proxy_engine::gateway::Gateway;
 use proxy_mcp_client::StartPolicy;
 use proxy_model::ItemKind;
+use proxy_model::operator_api::ServerStatus;
 
 pub(super) use answers::{Answers, report_missing};
 pub(super) use local::with_loaded;
@@ -145,29 +145,27 @@ pub(super) fn histories_of_running(query: &Query<'_>) -> Result<Option<SurfaceRe
 }
 
 /// The state of each server in a running proxy of this config, by name; `None` if there is none.
-pub(super) fn states_of_running(query: &Query<'_>) -> Result<Option<Vec<Value>>, CommandFailure> {
+pub(super) fn states_of_running(query: &Query<'_>) -> Result<Option<Vec<ServerStatus>>, CommandFailure> {
     setup::runtime()?.block_on(async {
         let Some(running) = running::serving(query).await else { return Ok(None) };
         query.say_running(running.pid);
-        let status = running.status().await?;
-        Ok(Some(status["servers"].as_array().cloned().unwrap_or_default()))
+        running.status().await.map(|status| Some(status.servers))
     })
 }
 
 /// The state of each server: as the running proxy sees it, or else the last known one. Servers that are not known are
 /// started, or all, and waited for.
-pub(super) fn server_states(query: &Query<'_>) -> Result<Vec<Value>, CommandFailure> {
+pub(super) fn server_states(query: &Query<'_>) -> Result<Vec<ServerStatus>, CommandFailure> {
     setup::runtime()?.block_on(async {
         if let Some(running) = running::serving(query).await {
             query.say_running(running.pid);
-            let status = running.status().await?;
-            return Ok(status["servers"].as_array().cloned().unwrap_or_default());
+            return running.status().await.map(|status| status.servers);
         }
         let options = local::options(query)?;
         let gateway = Gateway::start(&query.loaded.config, &options).map_err(CommandFailure::config)?;
         spinner::with(&local::starting(&gateway, query.start), gateway.servers_settled()).await;
         output::diagnostics(&gateway.extension_problems());
-        let servers = gateway.snapshot().backends.iter().map(|backend| backend.to_json()).collect();
+        let servers = gateway.snapshot().backends.iter().map(|backend| backend.server_status()).collect();
         query.say(local::lists_from(&gateway));
         gateway.stop().await;
         Ok(servers)
@@ -175,11 +173,11 @@ pub(super) fn server_states(query: &Query<'_>) -> Result<Vec<Value>, CommandFail
 }
 
 /// Fails if there are servers and none of them is ready or known. The list of servers has already been printed.
-pub(super) fn unless_all_failed(servers: &[Value]) -> Result<(), CommandFailure> {
-    let mut servers = servers.iter().filter(|server| server["kind"] != "extension").peekable();
-    let is_usable = |server: &Value| match server["status"].as_str() {
-        Some("ready" | "starting" | "per person") => true,
-        Some("cached") => server["error"] == "",
+pub(super) fn unless_all_failed(servers: &[ServerStatus]) -> Result<(), CommandFailure> {
+    let mut servers = servers.iter().filter(|server| server.kind != "extension").peekable();
+    let is_usable = |server: &ServerStatus| match server.status.as_str() {
+        "ready" | "starting" | "per person" => true,
+        "cached" => server.error.is_empty(),
         _ => false,
     };
     let failed = servers.peek().is_some() && !servers.any(is_usable);

@@ -18,6 +18,7 @@ use proxy_base::control::{Instance, instances};
 use proxy_engine::gateway::script_source;
 use proxy_json::Raw;
 use proxy_mcp_client::{CallError, Peer, Question, StartPolicy};
+use proxy_model::operator_api::{ProxyStatus, ServedSource, ServerLog};
 use proxy_model::{ItemKind, NamedUser};
 use proxy_wire::http::{EventStream, HttpAnswer, HttpError, SocketClient};
 
@@ -37,13 +38,13 @@ pub(in crate::cli) struct RunningProxy {
 }
 
 /// The status of a running proxy. Blocking.
-pub(in crate::cli) fn status(instance: &Instance) -> Result<Value, CommandFailure> {
+pub(in crate::cli) fn status(instance: &Instance) -> Result<ProxyStatus, CommandFailure> {
     let running = RunningProxy::of(instance, None);
     setup::runtime()?.block_on(running.status())
 }
 
 /// The last lines that a server of a running proxy wrote to stderr, or why there are none. Blocking.
-pub(in crate::cli) fn server_log(instance: &Instance, server: &str) -> Result<Value, CommandFailure> {
+pub(in crate::cli) fn server_log(instance: &Instance, server: &str) -> Result<ServerLog, CommandFailure> {
     let running = RunningProxy::of(instance, None);
     setup::runtime()?.block_on(running.get("/logs", &[("server", server)]))
 }
@@ -58,13 +59,14 @@ pub(super) async fn serving(query: &Query<'_>) -> Option<RunningProxy> {
     let (path, digest) = (config.path.as_ref()?, config.digest.as_ref()?);
     let path = std::fs::canonicalize(path).ok()?;
     let script = script_source(config, None).ok()?.digest();
-    let source = json!({"path": path.display().to_string(), "digest": digest, "script": script});
+    let source =
+        ServedSource { path: path.display().to_string(), digest: digest.to_string(), script: script.to_string() };
     let mut running = instances(&setup::control_folder()).unwrap_or_default();
     running.sort_by_key(|instance| std::cmp::Reverse((instance.since, instance.pid)));
     for instance in running {
         let proxy = RunningProxy::of(&instance, query.user.named.as_ref());
         let status = tokio::time::timeout(SEARCH_TIMEOUT, proxy.status()).await;
-        if status.is_ok_and(|status| status.is_ok_and(|status| status["source"] == source)) {
+        if status.is_ok_and(|status| status.is_ok_and(|status| status.source.as_ref() == Some(&source))) {
             return Some(proxy);
         }
     }
@@ -81,7 +83,7 @@ impl RunningProxy {
         self.pid
     }
 
-    pub(super) async fn status(&self) -> Result<Value, CommandFailure> {
+    pub(super) async fn status(&self) -> Result<ProxyStatus, CommandFailure> {
         match tokio::time::timeout(STATUS_TIMEOUT, self.get("/status", &[])).await {
             Ok(status) => status,
             Err(_) => Err(failed(format!("it did not answer within {} s", STATUS_TIMEOUT.as_secs()))),

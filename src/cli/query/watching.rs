@@ -10,6 +10,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::{setup, spinner};
 use proxy_base::control::Instance;
 use proxy_base::diagnostic::Diagnostic;
+use proxy_model::operator_api::RestartReport;
 use proxy_wire::http::{HttpAnswer, HttpError};
 
 /// Whether calls are being recorded, and those that were, oldest first. Blocking.
@@ -110,7 +111,7 @@ fn events(
 }
 
 /// Restarts a server and returns what the running proxy says about it. Blocking.
-pub(in crate::cli) fn restart(instance: &Instance, server: &str) -> Result<Value, CommandFailure> {
+pub(in crate::cli) fn restart(instance: &Instance, server: &str) -> Result<RestartReport, CommandFailure> {
     let running = RunningProxy::of(instance, None);
     let restarting = async {
         let answer = running.client.post(&format!("/servers/{server}/restart"), String::new()).await;

@@ -9,13 +9,12 @@ use axum::http::request::Parts;
 use axum::http::{Method, Response};
 use tokio_util::sync::CancellationToken;
 
-use crate::dispatch;
 use crate::http::{Watch, empty, event_stream};
 use crate::message::Envelope;
 use crate::outbox::Outbox;
 use crate::request::Request;
 use crate::shared::{Listener, Shared};
-use crate::sse;
+use crate::{dispatch, sse};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OldSse {

@@ -12,12 +12,11 @@ mod unpublished;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use proxy_base::diagnostic::Diagnostic;
 use proxy_code_mode::sandbox::{JAIL_HINT, wait_for_jail_state};
 use proxy_config::{Aggregation, CodeMode, Config, RateLimiting};
 use proxy_engine::surface::{ItemHistory, Surface, histories};
+use proxy_model::operator_api::ServerStatus;
 use proxy_model::{BackendView, ItemKind, Snapshot, Status, error_line};
 
 pub use unpublished::unpublished;
@@ -162,14 +161,13 @@ impl CheckReport {
     }
 
     /// Says what a running proxy knows of its servers, instead of what was last seen of them.
-    pub fn set_server_states(&mut self, states: &[Value]) {
+    pub fn set_server_states(&mut self, states: &[ServerStatus]) {
         for server in &mut self.servers {
-            let Some(state) = states.iter().find(|state| state["name"] == *server.name) else { continue };
-            let word = |key: &str| state[key].as_str().unwrap_or_default();
-            server.text = match word("status") {
-                "ready" => counted_tools(state["tools"].as_u64().unwrap_or(0)),
-                status if word("error").is_empty() => status.to_owned(),
-                status => format!("{status}: {}", error_line(word("error"))),
+            let Some(state) = states.iter().find(|state| state.name == *server.name) else { continue };
+            server.text = match state.status.as_str() {
+                "ready" => counted_tools(state.tools as u64),
+                status if state.error.is_empty() => status.to_owned(),
+                status => format!("{status}: {}", error_line(&state.error)),
             };
         }
     }

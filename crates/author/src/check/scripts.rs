@@ -7,8 +7,7 @@ use super::CheckReport;
 use crate::lint::{self, Role, is_test};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{Config, ExtensionPath, SessionScript};
-use proxy_engine::extension;
-use proxy_engine::gateway;
+use proxy_engine::{extension, gateway};
 use proxy_script::Source;
 
 impl CheckReport {

@@ -5,9 +5,8 @@ use std::ops::Range;
 use lsp_types::{GotoDefinitionResponse, Location};
 
 use super::document::{OpenDocument, range, uri_of};
-use super::loadable;
-use super::syntax;
 use super::workspace::WorkspaceState;
+use super::{loadable, syntax};
 use proxy_builtins::presets;
 use proxy_script::{Files, Paths, Source, on_big_stack, parse, resolve};
 

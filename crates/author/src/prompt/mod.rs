@@ -12,8 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use statements::StatementBuffer;
 
-use crate::lsp;
-use crate::reference;
+use crate::{lsp, reference};
 use proxy_base::diagnostic::{Diagnostic, nearest};
 use proxy_builtins::{self as builtins, Settings, presets};
 use proxy_engine::calls::{Calls, PromptRequest, RecordedRequest, RequestOrigin, TestOverrides};

@@ -7,7 +7,7 @@ use starlark::eval::Evaluator;
 
 use super::branch::branches;
 use super::tools::CodeTools;
-use crate::search::call::{call_tool, note_unknown};
+use crate::search::call::{call_tool, note_hidden, note_unknown};
 use crate::session::World;
 use proxy_code_mode::sandbox::{ExitReason, ScriptEvent, ScriptResult, ScriptRun, WorkerRequest};
 use proxy_config::CodeMode;
@@ -82,7 +82,11 @@ fn call_for_script<'v>(
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Raw> {
     let Some(tool) = tools.get(name) else {
-        note_unknown(Context::of(eval)?.host_for("`run_script()`")?);
+        let host = Context::of(eval)?.host_for("`run_script()`")?;
+        match tools.hidden(name) {
+            Some(hidden) => note_hidden(host, hidden),
+            None => note_unknown(host),
+        }
         return Ok(error_result(&tools.unknown(name)));
     };
     let (context, timeout) = (Context::of(eval)?, limits.timeout);

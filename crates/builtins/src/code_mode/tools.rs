@@ -22,7 +22,7 @@ pub(crate) struct CodeTools<'v> {
     value: Value<'v>,
     tools: Vec<(Tool, Value<'v>)>,
     positions: HashMap<String, usize>,
-    /// The tools that the caller must not know of. A call of one is refused like that of an unknown tool.
+    /// The tools that the caller must not know of. They are kept to be named in the record of a refused call.
     hidden: HashMap<String, Value<'v>>,
     index: Option<Arc<SharedIndex>>,
 }
@@ -75,10 +75,14 @@ impl<'v> CodeTools<'v> {
         self.tools.iter().map(|(tool, _)| tool.definition.as_ref())
     }
 
-    /// The `(metadata, handler)` tuple of a tool by name, also of one that the caller must not know of.
+    /// The `(metadata, handler)` tuple of a tool by name.
     pub(crate) fn get(&self, name: &str) -> Option<Value<'v>> {
-        let listed = self.positions.get(name).map(|position| self.tools[*position].1);
-        listed.or_else(|| self.hidden.get(name).copied())
+        self.positions.get(name).map(|position| self.tools[*position].1)
+    }
+
+    /// The tool of this name that the caller must not know of.
+    pub(crate) fn hidden(&self, name: &str) -> Option<Value<'v>> {
+        self.hidden.get(name).copied()
     }
 
     fn has(&self, definition: &Arc<Definition>) -> bool {

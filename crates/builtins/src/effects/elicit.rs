@@ -9,9 +9,7 @@ use starlark::values::{Heap, Value};
 
 use proxy_base::foreign_text::visible;
 use proxy_json::{Object, Raw, RawRef, raw};
-use proxy_model::Question;
-use proxy_model::QuestionKind;
-use proxy_model::checked_form;
+use proxy_model::{Question, QuestionKind, checked_form};
 use proxy_script::{Context, NotedFact, ScriptError, convert, script_error};
 
 /// The values of `when_unavailable`.

@@ -9,8 +9,7 @@ use url::{Host, Url};
 use super::elicit::{answer_struct, check_message, check_unavailable, note_answer, require_askable, unavailable};
 use proxy_base::foreign_text::visible;
 use proxy_json::RawRef;
-use proxy_model::Question;
-use proxy_model::QuestionKind;
+use proxy_model::{Question, QuestionKind};
 use proxy_script::{Context, ScriptError};
 
 #[starlark_module]

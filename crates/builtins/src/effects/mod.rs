@@ -1,4 +1,4 @@
-//! Built-ins with effects: logging, waiting, asking the user, and everything that uses the store.
+//! Built-ins with effects: logging, waiting, asking the user, everything that uses the store, and handlers as values.
 //!
 //! A handler that asks the user runs again from its top, so each effect is recorded in the journal and replayed.
 

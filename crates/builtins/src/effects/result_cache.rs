@@ -10,8 +10,7 @@ use starlark::values::{StarlarkPagable, Trace, Value};
 use super::store_access::owner;
 use proxy_json::{Raw, digest, raw, valid};
 use proxy_script::{Context, Host, NotedFact, convert, script_error};
-use proxy_store::Store;
-use proxy_store::StoredResults;
+use proxy_store::{Store, StoredResults};
 
 #[derive(Clone, Copy, Debug, Trace, StarlarkPagable, Allocative)]
 pub(crate) struct ResultCache {

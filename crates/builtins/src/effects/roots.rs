@@ -9,8 +9,7 @@ use starlark::values::list::AllocList;
 use starlark::values::structs::AllocStruct;
 
 use proxy_json::{Raw, RawRef, raw};
-use proxy_model::Question;
-use proxy_model::QuestionKind;
+use proxy_model::{Question, QuestionKind};
 use proxy_script::{Context, script_error};
 
 /// One folder of the client.

@@ -12,17 +12,14 @@ use crate::session::hook::Hook;
 use crate::session::other_hook::OtherHook;
 use crate::session::provenance::{DefinitionEdit, SkippedItem};
 use proxy_base::diagnostic::Diagnostic;
-use proxy_model::{Definition, ItemKind, ItemRef, ToolChecks};
+use proxy_model::{Definition, ItemRef, PerKind, ToolChecks};
 use proxy_script::{CallSite, Function, LogLine};
 use proxy_search::SharedIndex;
 
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The published items of each kind are in the order of their publication.
-    pub tools: Vec<Published>,
-    pub resources: Vec<Published>,
-    pub resource_templates: Vec<Published>,
-    pub prompts: Vec<Published>,
+    /// The published items of each kind, in the order of their publication.
+    pub items: PerKind<Vec<Published>>,
     /// Why items of the servers are not published, for those of which the script says it.
     pub skipped: Vec<SkippedItem>,
     pub instructions: Option<String>,
@@ -48,27 +45,6 @@ pub struct Plan {
     pub digest: String,
     /// The memory that the run has taken and not given back: this plan, and the values that its functions refer to.
     pub bytes: usize,
-}
-
-impl Plan {
-    /// The published items of one kind.
-    pub fn of(&self, kind: ItemKind) -> &[Published] {
-        match kind {
-            ItemKind::Tool => &self.tools,
-            ItemKind::Resource => &self.resources,
-            ItemKind::ResourceTemplate => &self.resource_templates,
-            ItemKind::Prompt => &self.prompts,
-        }
-    }
-
-    pub(crate) fn of_mut(&mut self, kind: ItemKind) -> &mut Vec<Published> {
-        match kind {
-            ItemKind::Tool => &mut self.tools,
-            ItemKind::Resource => &mut self.resources,
-            ItemKind::ResourceTemplate => &mut self.resource_templates,
-            ItemKind::Prompt => &mut self.prompts,
-        }
-    }
 }
 
 #[derive(Clone, Debug)]

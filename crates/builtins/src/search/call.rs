@@ -11,7 +11,7 @@ use crate::effects::backend_handler::BackendHandler;
 use crate::metadata::Metadata;
 use crate::session::World;
 use proxy_json::Raw;
-use proxy_model::{NOT_PUBLISHED, RefusalReason, checked_output, error_result, shaped};
+use proxy_model::{CallRefusal, NOT_PUBLISHED, RefusalReason, checked_output, error_result, shaped};
 use proxy_script::{
     CallOptions, Context, Failure, Host, Limits, NotedFact, ToolFacts, ToolRefusal, convert, error_message,
     script_error,
@@ -55,7 +55,8 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
             return Ok(convert::text_to_starlark(result.get(), eval.heap())?);
         }
         Ok(Admitted::Mismatched(why)) => {
-            host.scope.note(NotedFact::Refused { reason: RefusalReason::Schema, at: None, why: why.clone() });
+            let refusal = CallRefusal { reason: RefusalReason::Schema, at: None, why: why.clone() };
+            host.scope.note(NotedFact::Refused(refusal));
             return failed(&why, eval);
         }
         Err(error) if context.is_final(&error) => return Err(error),
@@ -63,7 +64,7 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
             let failure = Failure { in_hook: true, ..Failure::of(&error, context, &Limits::HANDLER) };
             if let Some(reason) = failure.refusal() {
                 let (at, why) = (failure.short_place(), failure.message.clone());
-                host.scope.note(NotedFact::Refused { reason, at, why });
+                host.scope.note(NotedFact::Refused(CallRefusal { reason, at, why }));
             }
             return failed(&failure.for_client(), eval);
         }
@@ -119,7 +120,17 @@ fn tool_result<'v>(
 
 /// Notes that a tool was called which is not among those that the script calls for the client.
 pub(crate) fn note_unknown(host: &Host) {
-    host.scope.note(NotedFact::Refused { reason: RefusalReason::Unknown, at: None, why: NOT_PUBLISHED.to_owned() });
+    let refusal = CallRefusal { reason: RefusalReason::Unknown, at: None, why: NOT_PUBLISHED.to_owned() };
+    host.scope.note(NotedFact::Refused(refusal));
+}
+
+/// Notes that a tool was called which the caller must not know of.
+pub(crate) fn note_hidden(host: &Host, tool: Value<'_>) {
+    let metadata = TupleRef::from_value(tool).and_then(|pair| pair.content().first().copied());
+    let metadata = metadata.as_ref().and_then(|metadata| metadata.downcast_ref::<Metadata>());
+    if let (Some(authorization), Some(metadata)) = (&host.authorization, metadata) {
+        authorization.note_hidden(ToolFacts::of(&metadata.definition, metadata.origin.as_ref()));
+    }
 }
 
 /// The error result for an unknown name, which suggests similar names.

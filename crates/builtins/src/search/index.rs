@@ -17,7 +17,7 @@ use starlark::values::{
 };
 use starlark::{starlark_complex_value, starlark_module};
 
-use super::call::{call_tool, note_unknown, unknown_tool};
+use super::call::{call_tool, note_hidden, note_unknown, unknown_tool};
 use super::handle::SearchHandle;
 use crate::kinds::noun;
 use crate::metadata::Metadata;
@@ -140,13 +140,15 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         let index = of(this)?;
         let host = Context::of(eval)?.host_for("calling a tool of a search index")?;
         let handle = index.handle()?;
-        match handle.position(name).and_then(|position| index.tool(position)) {
-            Some(tool) => call_tool(tool, args, eval, |eval| unknown_tool(name, handle, eval)),
-            None => {
-                note_unknown(host);
-                unknown_tool(name, handle, eval)
-            }
+        let Some(tool) = handle.position(name).and_then(|position| index.tool(position)) else {
+            note_unknown(host);
+            return unknown_tool(name, handle, eval);
+        };
+        if handle.listed_position(name, Context::of(eval)?).is_none() {
+            note_hidden(host, tool);
+            return unknown_tool(name, handle, eval);
         }
+        call_tool(tool, args, eval, |eval| unknown_tool(name, handle, eval))
     }
 }
 

@@ -10,8 +10,7 @@ use starlark::values::OwnedFrozenValue;
 use super::settings::Settings;
 use crate::session::provenance::Provenance;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_model::Snapshot;
-use proxy_model::{ItemKind, SurfaceKey};
+use proxy_model::{ItemKind, Snapshot, SurfaceKey};
 use proxy_script::{CallSite, Context, SourceLine, script_error};
 use proxy_search::SharedIndex;
 

@@ -20,7 +20,7 @@ fn absent_fields_have_a_value_of_their_kind() {
 #[test]
 fn replace_changes_only_what_it_names() {
     let plan = run(&format!("publish({META}.replace(description = 'new', title = 'T'), print)")).unwrap();
-    let tool = &plan.tools[0];
+    let tool = &plan.items.tools[0];
     let original = two()[0].lists.tools[0].raw().get().to_owned();
     assert_eq!(
         tool.definition.raw().get(),
@@ -70,7 +70,7 @@ fn a_digest_pins_the_original_definition() {
 #[test]
 fn bind_fills_in_parameters() {
     let plan = run("publish(*bind(backends()['github'].tools()[0], a = 'fixed'))").unwrap();
-    let schema = plan.tools[0].definition.member("inputSchema").unwrap();
+    let schema = plan.items.tools[0].definition.member("inputSchema").unwrap();
     assert_eq!(schema, json!({"type": "object", "properties": {"b": {"type": "integer"}}, "required": []}));
     let host = Arc::new(Recorder::default());
     call(&plan, "search", r#"{"a":"from the client","b":1}"#, &host, &Limits::HANDLER).unwrap();

@@ -24,9 +24,9 @@ use serde_json::{Map, Value, json};
 use super::{Handler, Plan, Settings, run_session_script};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_json::{Raw, RawRef, raw};
-use proxy_model::Question;
-use proxy_model::Snapshot;
-use proxy_model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status, SurfaceKey};
+use proxy_model::{
+    BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Question, ServerInfo, Snapshot, Status, SurfaceKey,
+};
 use proxy_script::{
     CallOptions, Effects, Failure, Host, JournalCursor, Limits, LogLevel, Output, Questions, Source, Stop,
 };
@@ -89,7 +89,7 @@ pub(super) fn run(script: &str) -> Result<Plan, Diagnostic> {
 }
 
 pub(super) fn names(plan: &Plan) -> Vec<&str> {
-    plan.tools.iter().map(|tool| tool.definition.key()).collect()
+    plan.items.tools.iter().map(|tool| tool.definition.key()).collect()
 }
 
 pub(super) fn fault(script: &str) -> String {
@@ -100,7 +100,7 @@ pub(super) fn fault(script: &str) -> String {
 pub(super) fn evaluate(expression: &str) -> Value {
     let plan = run(&format!("publish(metadata('x', json.encode({expression}), {{}}, {{}}), lambda args: None)\n"));
     let plan = plan.unwrap_or_else(|error| panic!("{expression}: {error}"));
-    serde_json::from_str(&plan.tools[0].definition.text("description")).unwrap()
+    serde_json::from_str(&plan.items.tools[0].definition.text("description")).unwrap()
 }
 
 /// The runtime for effects that wait.
@@ -187,7 +187,7 @@ pub(super) fn call(
     host: &Arc<Recorder>,
     limits: &Limits,
 ) -> Result<Value, Failure> {
-    let tool = plan.tools.iter().find(|tool| tool.definition.key() == name).unwrap();
+    let tool = plan.items.tools.iter().find(|tool| tool.definition.key() == name).unwrap();
     let Handler::Script(function) = &tool.handler else { panic!("`{name}` is published unwrapped") };
     let arguments = proxy_json::valid(arguments.to_owned()).unwrap();
     let _context = RUNTIME.enter();

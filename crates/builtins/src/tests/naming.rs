@@ -27,7 +27,7 @@ fn three() -> Vec<Arc<BackendView>> {
 fn auto_keeps_the_first_bare_and_loses_nothing() {
     let plan = default(three(), json!({"conflictResolution": "auto"})).unwrap();
     assert_eq!(names(&plan), ["search", "issue", "docs_search", "read", "web_search", "fetch"]);
-    assert!(plan.tools.iter().all(|tool| matches!(tool.handler, Handler::Backend(_))));
+    assert!(plan.items.tools.iter().all(|tool| matches!(tool.handler, Handler::Backend(_))));
     assert!(plan.sections_read.contains("aggregation"));
     // A server added at the end does not rename earlier tools; its own get a hash if the prefixed name is taken too.
     let mut backends = three();
@@ -60,7 +60,7 @@ fn priority_lets_the_first_ranked_win() {
         |order: Value| json!({"conflictResolution": "priority", "conflictResolutionConfig": {"priorityOrder": order}});
     let plan = default(three(), ranked(json!(["web", "docs"]))).unwrap();
     assert_eq!(names(&plan), ["issue", "read", "search", "fetch"]);
-    assert_eq!(plan.tools[2].origin.as_ref().unwrap().backend.as_ref(), "web");
+    assert_eq!(plan.items.tools[2].origin.as_ref().unwrap().backend.as_ref(), "web");
     let dropped: Vec<&Value> = plan.log.iter().map(|line| &line.fields["dropped"]).collect();
     assert_eq!(dropped, ["github", "docs"]);
     let plan = default(three(), ranked(json!(["other"]))).unwrap();
@@ -86,9 +86,9 @@ fn manual_lists_every_collision() {
     };
     let plan = default(three(), overrides("manual")).unwrap();
     assert_eq!(names(&plan), ["code", "issue", "manual", "read", "search", "fetch"]);
-    assert_eq!(plan.tools[0].definition.text("description"), "Searches code");
-    assert_eq!(plan.tools[0].definition.member("annotations").unwrap(), json!({"readOnlyHint": true}));
-    assert_eq!(plan.tools[0].origin.as_ref().unwrap().name.as_ref(), "search");
+    assert_eq!(plan.items.tools[0].definition.text("description"), "Searches code");
+    assert_eq!(plan.items.tools[0].definition.member("annotations").unwrap(), json!({"readOnlyHint": true}));
+    assert_eq!(plan.items.tools[0].origin.as_ref().unwrap().name.as_ref(), "search");
     let error = default(three(), overrides("code")).unwrap_err();
     assert!(error.message.contains("`code` (github.search, docs.search)"), "{error}");
 }

@@ -49,15 +49,15 @@ fn fault_of(script: &str) -> String {
 fn read(expression: &str) -> Value {
     let script = format!("publish(metadata('x', json.encode({expression}), {{}}, {{}}), print)");
     let plan = run_pair(&script).unwrap_or_else(|error| panic!("{expression}: {error}"));
-    serde_json::from_str(&plan.tools[0].definition.text("description")).unwrap()
+    serde_json::from_str(&plan.items.tools[0].definition.text("description")).unwrap()
 }
 
 pub(super) fn keys(plan: &Plan, kind: ItemKind) -> Vec<&str> {
-    plan.of(kind).iter().map(|item| item.definition.key()).collect()
+    plan.items.of(kind).iter().map(|item| item.definition.key()).collect()
 }
 
 fn owners(plan: &Plan, kind: ItemKind) -> Vec<&str> {
-    plan.of(kind).iter().map(|item| item.origin.as_ref().unwrap().backend.as_ref()).collect()
+    plan.items.of(kind).iter().map(|item| item.origin.as_ref().unwrap().backend.as_ref()).collect()
 }
 
 #[test]
@@ -136,7 +136,7 @@ publish_prompt(meta.replace(name = 'check', arguments = []), call)
 ",
     )
     .unwrap();
-    let [resource, prompt] = [&plan.resources[0], &plan.prompts[0]];
+    let [resource, prompt] = [&plan.items.resources[0], &plan.items.prompts[0]];
     assert_eq!(
         resource.definition.raw().get(),
         r#"{"uri":"team:a","name":"r","x-vendor":1.1,"size":7,"mimeType":"text/plain"}"#
@@ -168,7 +168,7 @@ publish_resource_template(resource_template_metadata('a:b', 'same'), print)
 ",
     )
     .unwrap();
-    assert!(ItemKind::ALL.iter().all(|kind| plan.of(*kind).len() == 1));
+    assert!(ItemKind::ALL.iter().all(|kind| plan.items.of(*kind).len() == 1));
     let twice = "publish_resource(resource_metadata('a:b', 'n'), print)\n".repeat(2);
     let text = fault_of(&twice);
     assert!(text.contains("the URI `a:b` is already published, at policy.star:1"), "{text}");
@@ -258,8 +258,8 @@ fn passthrough_publishes_all_and_the_first_server_wins() {
     assert_eq!(owners(&plan, ItemKind::Resource), ["notes", "notes", "wiki"]);
     assert_eq!(keys(&plan, ItemKind::ResourceTemplate), ["file:///{path}"]);
     assert_eq!(keys(&plan, ItemKind::Prompt), ["review", "plan"]);
-    assert!(plan.tools.is_empty());
-    assert!(plan.prompts.iter().all(|prompt| matches!(prompt.handler, Handler::Backend(_))));
+    assert!(plan.items.tools.is_empty());
+    assert!(plan.items.prompts.iter().all(|prompt| matches!(prompt.handler, Handler::Backend(_))));
     let proxy_script::LogLine { level, message, fields } = &plan.log[0];
     assert_eq!((*level, message.as_str()), (LogLevel::Warning, "resource skipped: its URI is already published"));
     assert_eq!(Value::from(fields.clone()), json!({"uri": "notes://a", "dropped": "wiki", "kept": "notes"}));
@@ -267,9 +267,9 @@ fn passthrough_publishes_all_and_the_first_server_wins() {
     assert_eq!(kinds, ["uri", "uri_template", "name"]);
 
     let plan = run_pair("passthrough(prompts = False)").unwrap();
-    assert_eq!((plan.resources.len(), plan.prompts.len()), (3, 0));
+    assert_eq!((plan.items.resources.len(), plan.items.prompts.len()), (3, 0));
     let plan = run_pair("passthrough(resources = False)").unwrap();
-    assert_eq!((plan.resources.len(), plan.resource_templates.len(), plan.prompts.len()), (0, 0, 2));
+    assert_eq!((plan.items.resources.len(), plan.items.resource_templates.len(), plan.items.prompts.len()), (0, 0, 2));
     assert!(handle("passthrough()", "{}").unwrap_err().message.contains("works only at the top level"));
 }
 
@@ -278,7 +278,7 @@ fn passthrough_gives_way_to_the_script() {
     let own = "publish_prompt(prompt_metadata('review', 'ours', []), print)\n";
     let plan = run_pair(&format!("{own}passthrough()\n")).unwrap();
     assert_eq!(keys(&plan, ItemKind::Prompt), ["review", "plan"]);
-    assert_eq!(plan.prompts[0].definition.text("description"), "ours");
+    assert_eq!(plan.items.prompts[0].definition.text("description"), "ours");
     assert!(plan.log.iter().any(|line| line.fields["kept"] == "policy.star:1"), "{:?}", plan.log);
     let text = fault_of(&format!("passthrough()\n{own}"));
     assert!(text.contains("the name `review` is already published, at policy.star:1"), "{text}");

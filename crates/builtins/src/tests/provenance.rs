@@ -1,12 +1,11 @@
 //! What a plan records of where and why the script decided what it did.
 
 use super::*;
-use crate::Published;
-use crate::SkippedItem;
+use crate::{Published, SkippedItem};
 use proxy_script::CallSite;
 
 fn tool_named<'a>(plan: &'a Plan, name: &str) -> &'a Published {
-    plan.tools.iter().find(|tool| tool.definition.key() == name).unwrap()
+    plan.items.tools.iter().find(|tool| tool.definition.key() == name).unwrap()
 }
 
 fn site(tool: &Published) -> &CallSite {
@@ -72,7 +71,7 @@ for meta, call in backends()['docs'].tools():
         ];
         assert_eq!(edits, expected);
     }
-    assert_eq!(plan.tools[0].edits.as_ptr(), plan.tools[1].edits.as_ptr());
+    assert_eq!(plan.items.tools[0].edits.as_ptr(), plan.items.tools[1].edits.as_ptr());
 }
 
 #[test]
@@ -83,7 +82,7 @@ fn a_deep_call_keeps_its_innermost_lines_and_the_outermost() {
     }
     script.push_str("f19(*backends()['docs'].tools()[0])\n");
     let plan = run(&script).unwrap();
-    let lines = site(&plan.tools[0]).lines();
+    let lines = site(&plan.items.tools[0]).lines();
     assert_eq!(lines.len(), 8);
     assert_eq!((lines[0].line, lines[0].function.as_deref()), (2, Some("f0")));
     assert_eq!((lines[7].line, lines[7].function.as_deref()), (60, None));

@@ -14,12 +14,12 @@ instructions('be kind')
 ")
     .unwrap();
     assert_eq!(names(&plan), ["github_search", "github_create_issue", "docs_search", "docs_read", "read"]);
-    let origin = plan.tools[2].origin.clone().unwrap();
+    let origin = plan.items.tools[2].origin.clone().unwrap();
     assert_eq!((origin.backend.as_ref(), origin.name.as_ref()), ("docs", "search"));
-    assert!(matches!(&plan.tools[2].handler, Handler::Backend(target) if *target == origin));
-    assert!(matches!(&plan.tools[4].handler, Handler::Script(_)));
+    assert!(matches!(&plan.items.tools[2].handler, Handler::Backend(target) if *target == origin));
+    assert!(matches!(&plan.items.tools[4].handler, Handler::Script(_)));
     assert_eq!(plan.instructions.as_deref(), Some("be kind"));
-    assert!(plan.tools[0].definition.raw().get().contains(r#""x-vendor":1.1"#));
+    assert!(plan.items.tools[0].definition.raw().get().contains(r#""x-vendor":1.1"#));
 }
 
 #[test]

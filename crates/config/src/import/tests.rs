@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::Config;
-use crate::TransportConfig;
-use crate::load_text;
+use crate::{Config, TransportConfig, load_text};
 
 fn surroundings(folder: &Path) -> Surroundings {
     Surroundings { home: None, config_folder: None, current_folder: folder.to_owned() }

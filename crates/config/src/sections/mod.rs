@@ -1,4 +1,5 @@
-//! The sections of a config file: one file per top-level key, with its settings, defaults and checks.
+//! The sections of a config file: one file per top-level key, with its settings, defaults and checks; and
+//! the values that several of them read.
 
 pub(super) mod aggregation;
 pub(super) mod audit;

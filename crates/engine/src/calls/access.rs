@@ -71,11 +71,7 @@ impl Calls {
         match hidden {
             Some((entry, policies)) => {
                 let asking = request.asking(self.dispatcher.policies());
-                let item = entry.access_item(entry.definition.key());
-                // Asked only for somebody who reads it, so that a denied item does not take longer than an unknown one.
-                let is_read = request.recording.as_ref().is_some_and(|recording| recording.details().is_some());
-                let ids = if is_read { asking.forbidding(&policies, item) } else { Vec::new() };
-                asking.note(&item, "", &ids);
+                asking.note_hidden(&policies, entry.access_item(entry.definition.key()));
             }
             None => {
                 if let Some(recording) = &request.recording {

@@ -13,12 +13,8 @@ use super::context::RequestContext;
 use proxy_host_io::resolved_client_folders;
 use proxy_json::{Object, Raw, RawRef, raw};
 use proxy_mcp_client as backend;
-use proxy_mcp_client::CallError;
-use proxy_mcp_client::Peer;
-use proxy_model::JournalSnapshot;
-use proxy_model::Question;
-use proxy_model::QuestionKind;
-use proxy_model::{AnsweredQuestion, checked_answer};
+use proxy_mcp_client::{CallError, Peer};
+use proxy_model::{AnsweredQuestion, JournalSnapshot, Question, QuestionKind, checked_answer};
 
 /// How long a person may take to answer. Tickets expire after the same time.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);

@@ -20,8 +20,9 @@ use proxy_builtins::Handler;
 use proxy_fiber::Pool;
 use proxy_json::{Object, Raw, check_unique_keys, raw};
 use proxy_mcp_client::{BackendCall, CallError, Cancellation, Peer};
-use proxy_model::JournalSnapshot;
-use proxy_model::{CallOutcome, HandledCall, ItemKind, Principal, RefusalReason, RequestInfo, error_text};
+use proxy_model::{
+    CallOutcome, HandledCall, ItemKind, JournalSnapshot, Principal, RefusalReason, RequestInfo, error_text,
+};
 use proxy_script::{Host, Journal, JournalCursor, Relay};
 use proxy_store::Store;
 use proxy_telemetry::CallRecording;
@@ -56,10 +57,10 @@ impl Calls {
         let outcome = self.checked_item(request, call).await;
         if let Some(recording) = &request.recording {
             // An error result is how most scripts refuse a call after a limit was exceeded or nobody approved.
-            if let (Some(reason), Ok(result)) = (recording.refusal_of_script(), &outcome)
+            if let Ok(result) = &outcome
                 && call_outcome::of_result(result) == CallOutcome::ToolError
             {
-                recording.refused(reason, || None, &error_text(result));
+                recording.failed(|| error_text(result));
             }
             recording.note(|noted| {
                 let (counted, result) = (call_outcome::of_call(outcome.as_ref()), outcome.as_ref().ok().cloned());
@@ -273,7 +274,7 @@ impl Calls {
         // A handler needs a journal only if the client can be asked: only then may it run a second time.
         let can_ask = journal.is_some() || request.peer.as_ref().is_some_and(|peer| peer.askable().answers_scripts());
         let cursor = can_ask.then(|| JournalCursor::first(Journal::of(journal.unwrap_or_default())));
-        let namespace = Arc::clone(&request.surface.namespace);
+        let namespace = Arc::clone(&request.surface.run.namespace);
         let script_request = request.info(kind.use_method().into(), Arc::clone(&name));
         let (peer, cancel) = (request.peer.clone(), request.cancel.clone());
         let host = self.request_host(script_request, peer, cancel, Handle::current(), namespace, cursor);

@@ -114,7 +114,7 @@ impl Calls {
     fn completion_host(&self, request: &RequestContext, key: &str) -> RequestHost {
         let info = request.info(METHOD.into(), key.into());
         let (peer, cancel) = (request.peer.clone(), request.cancel.clone());
-        let namespace = Arc::clone(&request.surface.namespace);
+        let namespace = Arc::clone(&request.surface.run.namespace);
         let host = self.request_host(info, peer, cancel, Handle::current(), namespace, None);
         RequestHost { recording: request.recording.clone(), surface: Some(Arc::clone(&request.surface)), ..host }
     }

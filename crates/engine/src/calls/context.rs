@@ -6,8 +6,7 @@ use std::sync::Arc;
 use crate::surface::Surface;
 use proxy_json::{Object, Raw, raw};
 use proxy_mcp_client::{BackendCall, Cancellation, Peer};
-use proxy_model::JournalSnapshot;
-use proxy_model::{ClientInfo, ItemKind, Owner, Principal, RecordedItem, RequestInfo, ScopeRules};
+use proxy_model::{ClientInfo, ItemKind, JournalSnapshot, Owner, Principal, RecordedItem, RequestInfo, ScopeRules};
 use proxy_telemetry::CallRecording;
 use proxy_wire::Revision;
 

@@ -39,7 +39,7 @@ impl Calls {
             check_unique_keys(forwarded).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
         }
         let info = request.info(method.to_owned().into(), name.into());
-        let (peer, cancel, namespace) = (request.peer.clone(), request.cancel.clone(), &request.surface.namespace);
+        let (peer, cancel, namespace) = (request.peer.clone(), request.cancel.clone(), &request.surface.run.namespace);
         // There is no journal: nothing is asked here, so this runs once.
         let host = self.request_host(info, peer, cancel, Handle::current(), Arc::clone(namespace), None);
         // The surface owns the code of the function.

@@ -160,9 +160,17 @@ impl<'a> Asking<'a> {
     }
 
     /// The policies that forbid an item without arguments.
-    pub(super) fn forbidding(&self, policies: &Policies, item: AccessItem<'_>) -> Vec<Arc<str>> {
+    fn forbidding(&self, policies: &Policies, item: AccessItem<'_>) -> Vec<Arc<str>> {
         let request = AccessRequest { caller: self.caller(), item, arguments: None, via: "" };
         policies.decide(&request).policies().to_vec()
+    }
+
+    /// Notes that the caller wanted an item that these policies hide. Which of them is asked only for somebody who reads it,
+    /// so that a hidden item does not take longer than an unknown one.
+    pub(super) fn note_hidden(&self, policies: &Policies, item: AccessItem<'_>) {
+        let is_read = self.recording.is_some_and(|recording| recording.details().is_some());
+        let ids = if is_read { self.forbidding(policies, item) } else { Vec::new() };
+        self.note(&item, "", &ids);
     }
 
     /// Notes a refusal in the record of the request and in the log. Values of arguments are in neither.

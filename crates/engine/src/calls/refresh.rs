@@ -32,7 +32,7 @@ pub struct RefreshTarget {
     pub interval: Duration,
     /// The run of the script that made the handler; handlers of another run may return something else for the same URI. An
     /// extension has one handler for everybody.
-    pub run: usize,
+    pub run: u64,
 }
 
 /// The outcome of a refresh.
@@ -55,8 +55,8 @@ impl Calls {
             UpdateSource::Backend { backend, original } => (self.dispatcher.refresh_interval(backend, original)?, 0),
             UpdateSource::Script => {
                 let entry = surface.find(ItemKind::Resource, uri)?;
-                let Handler::Script(function) = &entry.handler else { return None };
-                (entry.refresh?, function.run())
+                let Handler::Script(_) = &entry.handler else { return None };
+                (entry.refresh?, surface.run.number)
             }
         };
         Some(RefreshTarget { source, interval, run })
@@ -65,8 +65,9 @@ impl Calls {
     /// Runs the handler of a resource for a client that follows it. `None` if this client may not read it now.
     pub async fn refresh(&self, request: &RequestContext, uri: &str, source: &UpdateSource) -> Option<Refreshed> {
         let entry = request.surface.find(ItemKind::Resource, uri)?;
-        let permit =
-            self.subscribe_permit(request, entry, request.surface.published_key(ItemKind::Resource, uri)).ok()?;
+        // Whoever follows it had the scopes when they subscribed.
+        let item = entry.access_item(request.surface.published_key(ItemKind::Resource, uri));
+        let permit = request.asking(self.dispatcher.policies()).ask(item, None, "").ok()?;
         let observer = Arc::new(RunObserver::default());
         let outcome = match (source, &entry.handler) {
             (UpdateSource::Backend { backend, original }, _) => {
@@ -136,7 +137,7 @@ impl Calls {
     fn refresh_host(&self, request: &RequestContext, uri: &str, observer: &Arc<RunObserver>) -> RequestHost {
         let info = request.info(METHOD.into(), uri.into());
         let (peer, cancel) = (request.peer.clone(), request.cancel.clone());
-        let namespace = Arc::clone(&request.surface.namespace);
+        let namespace = Arc::clone(&request.surface.run.namespace);
         // There is no journal: nothing is asked here.
         let host = self.request_host(info, peer, cancel, Handle::current(), namespace, None);
         let (surface, observer) = (Some(Arc::clone(&request.surface)), Some(Arc::clone(observer)));

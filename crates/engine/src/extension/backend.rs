@@ -14,9 +14,9 @@ use proxy_builtins::{completable_names, unknown_argument};
 use proxy_fiber::Pool;
 use proxy_json::{Object, Raw, RawRef};
 use proxy_mcp_client::{Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend};
-use proxy_model::JournalSnapshot;
 use proxy_model::{
-    BackendKind, BackendView, ItemKind, Lists, ServerInfo, Status, error_result, error_result_with, no_completion,
+    BackendKind, BackendView, ItemKind, JournalSnapshot, Lists, ServerInfo, Status, error_result, error_result_with,
+    no_completion,
 };
 use proxy_script::{FailureKind, Host, Limits, Stop};
 use proxy_wire::{CompletionParams, RpcError, code, completion};

@@ -8,9 +8,8 @@ use starlark::values::list::ListRef;
 use starlark::values::{OwnedFrozenValue, ValueLike};
 
 use super::runtime::ExtensionRuntime;
-use super::types;
 use super::values::{ExtensionData, FrozenDescribed, FrozenItem, ItemData};
-use super::{Extension, ExtensionItem, executable, modules};
+use super::{Extension, ExtensionItem, executable, modules, types};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_builtins::{self as builtins, Completers};
 use proxy_host_io::HostIo;

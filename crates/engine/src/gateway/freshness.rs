@@ -7,8 +7,7 @@ use std::time::Duration;
 use super::{Gateway, SurfaceHandle};
 use crate::surface::Surface;
 use proxy_mcp_client::{Backend, CacheHint};
-use proxy_model::Snapshot;
-use proxy_model::{BackendKind, BackendView, ClientProfile, ItemKind, Status};
+use proxy_model::{BackendKind, BackendView, ClientProfile, ItemKind, Snapshot, Status};
 
 /// Maximum time a list request waits for fresh lists. A list that arrives later is announced by `list_changed`.
 const REFRESH_TIMEOUT: Duration = Duration::from_secs(2);

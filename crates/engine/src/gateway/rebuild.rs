@@ -13,8 +13,7 @@ use super::telemetry::audit_surface;
 use crate::surface::{BuildError, ScriptSource, Surface};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_mcp_client::{Environment, StartPolicy};
-use proxy_model::Snapshot;
-use proxy_model::Status;
+use proxy_model::{Snapshot, Status};
 use proxy_telemetry::{ProxyStats, Telemetry};
 
 /// Maximum time the first run waits for servers. Servers that start later are added by other runs: lists wait longer, but

@@ -26,8 +26,7 @@ use proxy_mcp_client::{
     StartSlots,
 };
 
-use proxy_base::process::watchdog;
-use proxy_base::process::{is_served_by_ancestor, with_ancestor};
+use proxy_base::process::{is_served_by_ancestor, watchdog, with_ancestor};
 use proxy_identity::oauth::{CredentialStorage, LogIns, SubjectTokens};
 use proxy_model::{ScopeRules, Snapshot};
 use proxy_wire::http;

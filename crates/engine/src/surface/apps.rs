@@ -25,6 +25,7 @@ impl Apps {
     /// servers claim.
     pub(crate) fn of(plan: &Plan) -> (Self, Vec<Diagnostic>) {
         let with_interface: Vec<(&Published, &ItemRef, String)> = plan
+            .items
             .tools
             .iter()
             .filter_map(|tool| Some((tool, tool.origin.as_ref()?, interface(&tool.definition)?)))
@@ -43,7 +44,7 @@ impl Apps {
         warnings: &mut Vec<Diagnostic>,
     ) {
         for (tool, origin, uri) in with_interface {
-            let published = plan.resources.iter().find(|resource| resource.definition.key() == uri);
+            let published = plan.items.resources.iter().find(|resource| resource.definition.key() == uri);
             let server = published.and_then(|resource| Some(&resource.origin.as_ref()?.backend));
             let owner =
                 self.resources.entry(uri.clone()).or_insert_with(|| Arc::clone(server.unwrap_or(&origin.backend)));
@@ -59,7 +60,7 @@ impl Apps {
                 target.is_some_and(|target| target.backend == *owner && *target.name == **uri)
             };
             if published.is_none()
-                && let Some(renamed) = plan.resources.iter().find(is_renamed)
+                && let Some(renamed) = plan.items.resources.iter().find(is_renamed)
             {
                 self.renamed_resources.insert(uri.clone(), renamed.definition.key().to_owned());
             }
@@ -77,8 +78,8 @@ impl Apps {
             return;
         }
         let published: HashMap<&str, &Published> =
-            plan.tools.iter().map(|tool| (tool.definition.key(), tool)).collect();
-        for tool in &plan.tools {
+            plan.items.tools.iter().map(|tool| (tool.definition.key(), tool)).collect();
+        for tool in &plan.items.tools {
             let Some(origin) = tool.origin.as_ref().filter(|origin| servers.contains(&origin.backend)) else {
                 continue;
             };

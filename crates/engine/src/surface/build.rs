@@ -183,8 +183,8 @@ impl ScriptSource {
             return;
         }
         let is_named = |tool: &Published| self.only_tools.iter().any(|pattern| pattern.matches(tool.definition.key()));
-        let (kept, dropped) = std::mem::take(&mut plan.tools).into_iter().partition(is_named);
-        plan.tools = kept;
+        let (kept, dropped) = std::mem::take(&mut plan.items.tools).into_iter().partition(is_named);
+        plan.items.tools = kept;
         let why: Arc<str> = "`--tools` does not name it".into();
         plan.skipped.extend(dropped.iter().filter_map(Published::source).map(|item| SkippedItem {
             item: item.clone(),

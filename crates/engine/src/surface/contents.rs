@@ -1,13 +1,13 @@
 //! The surface: the items that one run of the session script publishes. Immutable.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
 use super::apps::Apps;
 use super::build::Origin;
-use super::definitions;
 use super::list_digests::ListDigests;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
@@ -16,11 +16,10 @@ use super::published_item::PublishedItem;
 use super::server_items::ServerItems;
 use super::skipped::SkippedItems;
 use super::version::SurfaceVersion;
-use super::{logged_warnings, schema_faults};
+use super::{definitions, logged_warnings, schema_faults};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_builtins::{Handler, Hook, OtherHook, Plan, Published, SkippedItem};
-use proxy_model::Snapshot;
-use proxy_model::{BackendView, ItemKind};
+use proxy_model::{BackendView, ItemKind, PerKind, Snapshot};
 use proxy_script::LogLine;
 use proxy_search::{IndexCache, SharedIndex, Tool};
 use proxy_wire::Revision;
@@ -87,26 +86,22 @@ fn without_tasks(mut item: Published, snapshot: &Snapshot) -> Published {
     item
 }
 
-/// Everything that the session script publishes, and its listings.
+/// What one run of the session script has decided. Shared by all views of it: what policies leave of a surface for one
+/// caller is the same run with fewer items.
 #[derive(Debug)]
-pub struct Surface {
+pub struct ScriptRun {
+    /// Distinguishes it from all other runs of this process.
+    pub number: u64,
     /// Whether a tool may require `Mcp-Param-*` headers.
     has_param_headers: bool,
-    tools: Items,
-    resources: Items,
-    resource_templates: Items,
-    prompts: Items,
-    skipped: SkippedItems,
     /// The version of the snapshot that the script ran on.
     pub snapshot: u64,
     /// The namespace of the script's values in the store.
     pub namespace: Arc<str>,
-    instructions: String,
     /// Whether the script has set the instructions. Otherwise they are those of the servers.
     has_own_instructions: bool,
     /// The only server, if the surface publishes it unchanged.
     mirrors: Option<Arc<BackendView>>,
-    apps: Apps,
     indexes: Vec<Arc<SharedIndex>>,
     /// The script's function that runs before every call of an item.
     on_request: Option<Hook>,
@@ -116,10 +111,20 @@ pub struct Surface {
     origin: Origin,
     /// Whether the script read the principal or the client.
     is_personal: bool,
+    version: SurfaceVersion,
+}
+
+/// Everything that a client is served: the items of one run of the session script, and their listings.
+#[derive(Debug)]
+pub struct Surface {
+    pub run: Arc<ScriptRun>,
+    items: PerKind<Items>,
+    skipped: SkippedItems,
+    instructions: String,
+    apps: Apps,
     pub warnings: Vec<Diagnostic>,
     /// What the script logged while it ran.
     pub log: Vec<LogLine>,
-    version: SurfaceVersion,
     /// Names of the items of servers, for policies. Made when policies first ask.
     pub(super) server_items: OnceLock<ServerItems>,
     /// Set if the surface has only what policies allow somebody.
@@ -146,7 +151,7 @@ impl Surface {
         let failed = snapshot.backends.iter().filter(|backend| backend.status.is_down());
         let failed: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
         let annotation = memchr::memmem::Finder::new("x-mcp-header");
-        let has_param_headers = plan.tools.iter().any(|tool| {
+        let has_param_headers = plan.items.tools.iter().any(|tool| {
             let text = tool.definition.raw().get().as_bytes();
             // The key may contain `\u` escapes.
             annotation.find(text).is_some() || memchr::memmem::find(text, b"\\u").is_some()
@@ -157,28 +162,53 @@ impl Surface {
             Revision::parse(&only.info.protocol_version).is_some_and(|revision| !revision.is_stateless())
         });
         let as_declared = |item| if mirrors_tasks { item } else { without_tasks(item, snapshot) };
-        let tools = plan.tools.into_iter().map(as_declared).collect();
-        Surface {
+        let PerKind { tools, resources, resource_templates, prompts } = plan.items;
+        let items = PerKind {
+            tools: Items::new(ItemKind::Tool, tools.into_iter().map(as_declared).collect(), &failed),
+            resources: Items::new(ItemKind::Resource, resources, &failed),
+            resource_templates: Items::new(ItemKind::ResourceTemplate, resource_templates, &failed),
+            prompts: Items::new(ItemKind::Prompt, prompts, &failed),
+        };
+        let has_own_instructions = plan.instructions.is_some();
+        let instructions = plan.instructions.unwrap_or_else(server_instructions);
+        static RUNS: AtomicU64 = AtomicU64::new(1);
+        let run = ScriptRun {
+            number: RUNS.fetch_add(1, Ordering::Relaxed),
             has_param_headers,
-            tools: Items::new(ItemKind::Tool, tools, &failed),
-            resources: Items::new(ItemKind::Resource, plan.resources, &failed),
-            resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &failed),
-            prompts: Items::new(ItemKind::Prompt, plan.prompts, &failed),
-            skipped: plan.skipped.into(),
             snapshot: snapshot.version,
             namespace,
-            has_own_instructions: plan.instructions.is_some(),
-            instructions: plan.instructions.unwrap_or_else(server_instructions),
+            has_own_instructions,
             mirrors,
-            apps,
             indexes: plan.indexes,
             on_request: plan.on_request,
             on_other_request: plan.on_other_request,
             origin,
             is_personal: plan.personal,
+            version: SurfaceVersion::new(&plan.digest, snapshot),
+        };
+        Surface {
             warnings: plan.warnings.into_iter().chain(conflicts).chain(schema_faults).collect(),
             log: plan.log,
-            version: SurfaceVersion::new(&plan.digest, snapshot),
+            ..Surface::view(Arc::new(run), items, plan.skipped.into(), instructions, apps)
+        }
+    }
+
+    /// A view of a run, without what was warned and logged in it.
+    fn view(
+        run: Arc<ScriptRun>,
+        items: PerKind<Items>,
+        skipped: SkippedItems,
+        instructions: String,
+        apps: Apps,
+    ) -> Self {
+        Surface {
+            run,
+            items,
+            skipped,
+            instructions,
+            apps,
+            warnings: Vec::new(),
+            log: Vec::new(),
             server_items: OnceLock::new(),
             permitted: None,
             digests: OnceLock::new(),
@@ -186,56 +216,34 @@ impl Surface {
         }
     }
 
-    /// A copy that has other items.
+    /// The same run with other items.
     pub(super) fn with_items(
         &self,
-        [tools, resources, resource_templates, prompts]: [Items; ItemKind::ALL.len()],
+        items: PerKind<Items>,
         skipped: Vec<SkippedItem>,
         permitted: PermittedView,
     ) -> Self {
-        let apps = self.apps.only(|name| tools.entries.contains_key(name), |uri| resources.entries.contains_key(uri));
-        Surface {
-            has_param_headers: self.has_param_headers,
-            tools,
-            resources,
-            resource_templates,
-            prompts,
-            skipped: if skipped.is_empty() { self.skipped.clone() } else { skipped.into() },
-            snapshot: self.snapshot,
-            namespace: Arc::clone(&self.namespace),
-            instructions: self.instructions.clone(),
-            has_own_instructions: self.has_own_instructions,
-            mirrors: self.mirrors.clone(),
-            apps,
-            indexes: self.indexes.clone(),
-            on_request: self.on_request.clone(),
-            on_other_request: self.on_other_request.clone(),
-            origin: self.origin.clone(),
-            is_personal: self.is_personal,
-            warnings: Vec::new(),
-            log: Vec::new(),
-            version: self.version.clone(),
-            server_items: OnceLock::new(),
-            permitted: Some(permitted),
-            digests: OnceLock::new(),
-            bytes: 0,
-        }
+        let has_tool = |name: &str| items.tools.entries.contains_key(name);
+        let apps = self.apps.only(has_tool, |uri| items.resources.entries.contains_key(uri));
+        let skipped = if skipped.is_empty() { self.skipped.clone() } else { skipped.into() };
+        let view = Surface::view(Arc::clone(&self.run), items, skipped, self.instructions.clone(), apps);
+        Surface { permitted: Some(permitted), ..view }
     }
 
     /// Leaves out the instructions of other servers, unless the script has set its own.
     pub(super) fn keep_instructions_of(&mut self, servers: &HashSet<Arc<str>>) {
-        if self.has_own_instructions {
+        if self.run.has_own_instructions {
             return;
         }
-        match &self.mirrors {
+        match &self.run.mirrors {
             Some(only) if servers.contains(&only.name) => {}
             Some(_) => self.instructions.clear(),
-            None => self.instructions = joined_instructions(self.origin.snapshot(), |name| servers.contains(name)),
+            None => self.instructions = joined_instructions(self.run.origin.snapshot(), |name| servers.contains(name)),
         }
     }
 
     pub(super) fn indexes(&self) -> &[Arc<SharedIndex>] {
-        &self.indexes
+        &self.run.indexes
     }
 
     /// Sets how much memory was taken to build it. That of lists is counted by those who share them.
@@ -253,7 +261,8 @@ impl Surface {
             converted.chain([&items.listed]).map(|listing| listing.text.share())
         });
         // A surface that was made for one user alone is kept by what policies leave of it.
-        let base = self.permitted.as_ref().filter(|_| self.is_personal).map_or(0, |permitted| permitted.base.bytes());
+        let base =
+            self.permitted.as_ref().filter(|_| self.run.is_personal).map_or(0, |permitted| permitted.base.bytes());
         base + self.bytes + texts.sum::<usize>()
     }
 
@@ -264,47 +273,42 @@ impl Surface {
 
     /// The digest of the script, its loaded modules and its settings.
     pub fn policy(&self) -> &Arc<str> {
-        &self.version.policy
+        &self.run.version.policy
     }
 
     /// The digest of everything that the servers listed when the surface was built.
     pub fn catalog(&self) -> &str {
-        self.version.catalog()
+        self.run.version.catalog()
     }
 
     /// What is needed to build the surface for other clients. `None` if the script did not read the principal or the
     /// client, so that all clients share this surface.
     pub fn personal(&self) -> Option<&Origin> {
-        self.is_personal.then_some(&self.origin)
+        self.run.is_personal.then_some(&self.run.origin)
     }
 
     /// What is needed to build the surface for clients that see something else of the servers.
     pub fn origin(&self) -> &Origin {
-        &self.origin
+        &self.run.origin
     }
 
     /// The script's function that runs before every call of an item.
     pub(crate) fn on_request(&self) -> Option<&Hook> {
-        self.on_request.as_ref()
+        self.run.on_request.as_ref()
     }
 
     /// The script's function that runs before requests that are not for an item.
     pub(crate) fn on_other_request(&self) -> Option<&OtherHook> {
-        self.on_other_request.as_ref()
+        self.run.on_other_request.as_ref()
     }
 
     pub(super) fn items(&self, kind: ItemKind) -> &Items {
-        match kind {
-            ItemKind::Tool => &self.tools,
-            ItemKind::Resource => &self.resources,
-            ItemKind::ResourceTemplate => &self.resource_templates,
-            ItemKind::Prompt => &self.prompts,
-        }
+        self.items.of(kind)
     }
 
     /// Whether any tool may require `Mcp-Param-*` headers.
     pub fn has_param_headers(&self) -> bool {
-        self.has_param_headers
+        self.run.has_param_headers
     }
 
     /// The published name or URI of an item for which a user interface uses another one; otherwise the key itself.
@@ -356,7 +360,7 @@ impl Surface {
         }
         // Policies decide about each URI of a template, whether the template is listed or not.
         let all = self.permitted.as_ref().map_or(self, |permitted| &permitted.base);
-        all.resource_templates.entries.values().map(Arc::as_ref).find(|entry| entry.variables(key).is_some())
+        all.items.resource_templates.entries.values().map(Arc::as_ref).find(|entry| entry.variables(key).is_some())
     }
 
     /// The JSON array of the listed items.
@@ -394,7 +398,7 @@ impl Surface {
 
     /// The only server, if the surface publishes all of its items unchanged and nothing else.
     pub fn mirrors(&self) -> Option<&BackendView> {
-        self.mirrors.as_deref()
+        self.run.mirrors.as_deref()
     }
 
     /// The server of a resource that is not published: the only server, or the server whose tool has this resource as
@@ -403,7 +407,7 @@ impl Surface {
         if self.hides(ItemKind::Resource, uri) {
             return None;
         }
-        self.mirrors.as_ref().map(|only| &only.name).or_else(|| self.apps.owner(uri))
+        self.run.mirrors.as_ref().map(|only| &only.name).or_else(|| self.apps.owner(uri))
     }
 
     /// The number of listed items of one kind.
@@ -413,7 +417,7 @@ impl Surface {
 
     /// The search index: the first index that the script created, or else an index of all published tools.
     pub fn search_index(&self) -> Arc<SharedIndex> {
-        if let Some(first) = self.indexes.first() {
+        if let Some(first) = self.run.indexes.first() {
             return match self.listed_of(first) {
                 Some(listed) => {
                     let tools = first.tools().zip(listed.iter()).filter(|(_, listed)| **listed);
@@ -427,12 +431,12 @@ impl Surface {
             original_name: entry.origin.as_ref().map_or_else(|| "".into(), |origin| Arc::clone(&origin.name)),
             definition: Arc::clone(&entry.definition),
         });
-        IndexCache::shared().index(tools.collect(), self.origin.embedder().cloned())
+        IndexCache::shared().index(tools.collect(), self.run.origin.embedder().cloned())
     }
 
     /// The tools that a client can find by search, published or not.
     pub fn searchable(&self) -> impl Iterator<Item = &Tool> {
-        self.indexes.iter().flat_map(|index| {
+        self.run.indexes.iter().flat_map(|index| {
             let listed = self.listed_of(index);
             let is_listed = move |position: usize| {
                 listed.as_ref().is_none_or(|listed| listed.get(position).copied().unwrap_or(false))

@@ -4,15 +4,14 @@
 use std::sync::Arc;
 
 use proxy_builtins::{Handler, Plan, Published};
-use proxy_model::Snapshot;
-use proxy_model::{BackendKind, BackendView, Definition, ItemKind};
+use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Snapshot};
 
 /// The only server, if the script publishes all of its items unchanged and nothing else. `None` for a server that has
 /// not answered yet: its lists are empty because they are unknown.
 pub(crate) fn mirrored(plan: &Plan, snapshot: &Snapshot) -> Option<Arc<BackendView>> {
     let [only] = snapshot.backends.as_slice() else { return None };
     let known = only.kind != BackendKind::Extension && only.info.capabilities.is_object();
-    let whole = || ItemKind::ALL.into_iter().all(|kind| is_unchanged(plan.of(kind), only.lists.of(kind)));
+    let whole = || ItemKind::ALL.into_iter().all(|kind| is_unchanged(plan.items.of(kind), only.lists.of(kind)));
     (known && plan.passes_all && whole()).then(|| Arc::clone(only))
 }
 

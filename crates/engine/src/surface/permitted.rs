@@ -11,7 +11,7 @@ use super::published_item::PublishedItem;
 use proxy_base::memory;
 use proxy_builtins::SkippedItem;
 use proxy_identity::cedar::{AccessCaller, AccessItem, AccessRequest, Decision, Listed, Policies, PolicyAction};
-use proxy_model::{ClientInfo, ItemKind, ItemRef, SurfaceKey};
+use proxy_model::{ClientInfo, ItemKind, ItemRef, PerKind, SurfaceKey};
 use proxy_search::{SharedIndex, Tool};
 
 /// Why items are not in a surface, for `proxy explain`.
@@ -42,7 +42,7 @@ impl Surface {
             indexes: Mutex::default(),
         };
         let mut denied = Vec::new();
-        let items = ItemKind::ALL.map(|kind| self.permitted_items(kind, &mut view, &mut denied));
+        let items = PerKind::make(|kind| self.permitted_items(kind, &mut view, &mut denied));
         let skipped = denied.iter().filter_map(|entry| entry.source());
         let why: Arc<str> = DENIED.into();
         let mut skipped: Vec<SkippedItem> =
@@ -58,7 +58,7 @@ impl Surface {
     }
 
     /// The servers of which the caller may use something.
-    fn servers_of(&self, items: &[Items], view: &PermittedView) -> HashSet<Arc<str>> {
+    fn servers_of(&self, items: &PerKind<Items>, view: &PermittedView) -> HashSet<Arc<str>> {
         let published = items.iter().flat_map(|items| items.entries.values()).filter_map(|entry| entry.source());
         let mut servers: HashSet<Arc<str>> = published.map(|source| Arc::clone(&source.backend)).collect();
         for index in self.indexes() {

@@ -8,7 +8,7 @@ use proxy_model::ToolSchema;
 /// A warning for each invalid schema of a server. Scripts cannot publish invalid schemas of their own.
 pub(crate) fn warnings(plan: &Plan) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
-    for tool in &plan.tools {
+    for tool in &plan.items.tools {
         let (Some(checks), Some(origin)) = (&tool.checks, &tool.origin) else { continue };
         for schema in [ToolSchema::Input, ToolSchema::Output] {
             let Some(fault) = checks.fault(schema) else { continue };

@@ -5,8 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 
-use proxy_model::Snapshot;
-use proxy_model::{BackendView, ItemKind};
+use proxy_model::{BackendView, ItemKind, Snapshot};
 
 /// The digests of a surface.
 #[derive(Clone, Debug)]

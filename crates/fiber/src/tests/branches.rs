@@ -10,11 +10,7 @@ use futures::FutureExt;
 use tokio::sync::Semaphore;
 
 use super::Alive;
-use crate::Branches;
-use crate::Pool;
-use crate::is_over_slice;
-use crate::wait_for_siblings;
-use crate::wait_here;
+use crate::{Branches, Pool, is_over_slice, wait_for_siblings, wait_here};
 
 type Jobs<'a> = Vec<Box<dyn FnOnce() + 'a>>;
 

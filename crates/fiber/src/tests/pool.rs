@@ -12,13 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 
 use super::Alive;
-use crate::Pool;
-use crate::PoolError;
-use crate::batch_wakeups;
-use crate::flush_wakeups;
-use crate::wait;
-use crate::wait_here;
-use crate::yield_now;
+use crate::{Pool, PoolError, batch_wakeups, flush_wakeups, wait, wait_here, yield_now};
 
 /// Lets other tasks run until the condition holds.
 async fn until(condition: impl Fn() -> bool) {

@@ -11,8 +11,7 @@ use super::progress_lines::CommandProgress;
 use super::running::{RunLimits, finish};
 use super::start::{find_in_path, start};
 use super::{Command, check, outcome};
-use crate::Folder;
-use crate::HostIo;
+use crate::{Folder, HostIo};
 use proxy_base::process::{DescriptorThree, is_executable};
 
 /// Maximum size of the standard output in bytes. An executable that prints more is stopped.

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use super::keys::IssuerKeys;
 use super::notices::Notices;
 use proxy_config::IssuerConfig;
+use proxy_model::operator_api::IssuerStatus;
 
 #[derive(Debug)]
 pub(super) struct Issuer {
@@ -17,10 +16,11 @@ pub(super) struct Issuer {
 
 impl Issuer {
     /// For `proxy status`.
-    pub(super) fn report(&self) -> Value {
-        let mut report = self.keys.report();
-        report["omittedGroups"] = json!(self.notices.omitted_groups());
-        report["oddClaims"] = json!(self.notices.odd_claims());
-        report
+    pub(super) fn report(&self) -> IssuerStatus {
+        IssuerStatus {
+            omitted_groups: self.notices.omitted_groups(),
+            odd_claims: self.notices.odd_claims(),
+            ..self.keys.report()
+        }
     }
 }

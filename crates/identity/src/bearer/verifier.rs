@@ -17,6 +17,7 @@ use super::resource::Resource;
 use super::token_cache::{TokenCache, TokenDigest, digest};
 use super::user::user;
 use proxy_config::{Authentication, Introspection, IssuerConfig};
+use proxy_model::operator_api::IssuerStatus;
 use proxy_model::{Principal, Realm};
 use proxy_wire::http::Fetcher;
 
@@ -237,7 +238,7 @@ impl TokenVerifier {
     }
 
     /// The state of each issuer, for `proxy status`.
-    pub fn report(&self) -> Vec<Value> {
+    pub fn report(&self) -> Vec<IssuerStatus> {
         self.issuers.iter().map(Issuer::report).collect()
     }
 }

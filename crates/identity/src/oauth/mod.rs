@@ -1,5 +1,5 @@
 //! Logging in to servers: OAuth as a client. A person logs in once with a browser (`LogIns::begin`), or the proxy logs in
-//! as itself, and from then on the transports of `backend` ask [`proxy_model::Credentials`] what to show.
+//! as itself, and from then on the transports of `mcp-client` ask [`proxy_model::Credentials`] what to show.
 //!
 //! The protocol is that of rmcp's `auth`. What its version does otherwise than MCP demands is done here, before or after
 //! the call, and listed in docs/architecture.md.

@@ -1,5 +1,5 @@
 //! The interface between the proxy and its backends: a call, its answer or error, and the peer it is made for.
-//! Uses no other module of `backend`.
+//! Uses no other module of this crate.
 
 mod attribution;
 mod backend;

@@ -1,5 +1,5 @@
 //! Opens connections: starts or reaches a server, negotiates the protocol revision, lists items and sends calls in the
-//! form that revision requires. Uses `call` and `transport` of the other modules of `backend`.
+//! form that revision requires. Uses `call` and `transport` of the other modules of this crate.
 
 mod audience;
 mod cache;

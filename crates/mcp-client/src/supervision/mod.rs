@@ -1,6 +1,6 @@
 //! Keeps a server connected: reconnects with backoff, lists again what changed, restores subscriptions, opens side
 //! connections for clients that cannot share the main one, and refuses calls to a server that keeps failing. Uses `call`,
-//! `transport` and `connection` of the other modules of `backend`.
+//! `transport` and `connection` of the other modules of this crate.
 
 mod breaker;
 mod comparison;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +20,7 @@ use super::supervised::{ConnectionState, SupervisedServer};
 use crate::connection::{
     ConnectError, Connection, ConnectionPurpose, Connector, Environment, Leg, ServerMemory, SoleClient, StartPolicy,
 };
-use crate::transport::{Signals, Transport};
+use crate::transport::{LogIn, Signals, Transport};
 use proxy_base::backoff::Backoff;
 use proxy_config::ServerConfig;
 use proxy_model::{Abilities, BackendKind, Era, LoginNeeded, Status};
@@ -49,7 +50,6 @@ pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environ
     let server = Arc::new(SupervisedServer::new(&name, config, view, receiver, &connector, environment));
     let publisher = Publisher::new(&name, config, environment, &server.view, &connector.last_words);
     let supervisor = Supervisor {
-        max_backoff: config.max_backoff,
         environment: environment.clone(),
         server: Arc::clone(&server),
         state,
@@ -58,13 +58,14 @@ pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environ
         publisher,
         log_in_changes: LogInChanges::default(),
         announced_login: None,
+        backoff: Backoff::new(FIRST_DELAY, config.max_backoff),
+        has_started: false,
     };
     tokio::spawn(supervisor.run());
     server
 }
 
 struct Supervisor {
-    max_backoff: Duration,
     environment: Environment,
     server: Arc<SupervisedServer>,
     state: watch::Sender<ConnectionState>,
@@ -74,104 +75,151 @@ struct Supervisor {
     log_in_changes: LogInChanges,
     /// The log-in that the log has asked for last.
     announced_login: Option<LoginNeeded>,
+    backoff: Backoff,
+    /// Whether the first attempt has begun.
+    has_started: bool,
+}
+
+/// Completes with the next change of a log-in. It is followed from before an attempt, so that a log-in during the attempt is
+/// not missed.
+type LogInChange<'a> = Shared<BoxFuture<'a, ()>>;
+
+/// What a supervisor is doing.
+enum Phase<'a> {
+    /// Until somebody needs the server.
+    Waiting,
+    /// Until the server may start, among those that are starting.
+    Starting,
+    Connecting,
+    Serving(Arc<Connection>, LogInChange<'a>),
+    NeedsLogin(LoginNeeded, LogInChange<'a>),
+    BackingOff,
+}
+
+impl Phase<'_> {
+    /// Whether a restart ends it from outside. One that comes earlier counts with the first attempt; a connection in use is
+    /// stopped by whoever uses it.
+    fn is_restartable(&self) -> bool {
+        matches!(self, Phase::Connecting | Phase::NeedsLogin(..) | Phase::BackingOff)
+    }
+
+    fn is_serving(&self) -> bool {
+        matches!(self, Phase::Serving(..))
+    }
 }
 
 impl Supervisor {
     async fn run(mut self) {
-        let stop = self.server.stop.clone();
+        let (server, log_in) = (Arc::clone(&self.server), Arc::clone(&self.connector.log_in));
         // Cancelled even if this task panics, so that `Handle::stop` does not wait forever.
-        let _stopped = self.server.stopped.clone().drop_guard();
-        let mut backoff = Backoff::new(FIRST_DELAY, self.max_backoff);
-        tokio::select! {
-            () = self.server.needed() => self.publisher.start_grace(),
-            () = stop.cancelled() => return,
+        let _stopped = server.stopped.clone().drop_guard();
+        let mut phase = Phase::Waiting;
+        loop {
+            let (is_restartable, is_serving) = (phase.is_restartable(), phase.is_serving());
+            phase = tokio::select! {
+                biased;
+                () = server.stop.cancelled(), if !is_serving => return,
+                () = server.restart_wanted.notified(), if is_restartable => self.restarting().await,
+                next = self.next_phase(phase, &log_in) => next,
+            };
         }
-        let (log_in, server) = (Arc::clone(&self.connector.log_in), Arc::clone(&self.server));
-        let changed = log_in.changed();
-        if let Some(needed) = self.publisher.known_login(&log_in).await {
-            tokio::select! {
-                () = self.wait_for_log_in(&needed, changed) => {}
-                () = server.restart_wanted.notified() => self.restarting(&mut backoff).await,
-                () = stop.cancelled() => return,
+    }
+
+    /// Goes through a phase to its end, and says which comes next.
+    async fn next_phase<'a>(&mut self, phase: Phase<'a>, log_in: &'a LogIn) -> Phase<'a> {
+        match phase {
+            Phase::Waiting => self.wait_until_needed(log_in).await,
+            Phase::Starting => {
+                tracing::debug!(target: "server_state", server = %self.server.name, "starting");
+                // Until a server may start, it is not missed.
+                let slot = self.connector.start_slot().await;
+                self.publisher.begin_start(slot);
+                self.has_started = true;
+                Phase::Connecting
+            }
+            Phase::Connecting => self.attempt(log_in).await,
+            Phase::Serving(connection, changed) => self.serve_to_the_end(connection, changed).await,
+            Phase::NeedsLogin(needed, changed) => {
+                if self.has_started {
+                    self.publisher.save_login(&needed).await;
+                }
+                self.wait_for_log_in(&needed, changed).await;
+                self.backoff.reset();
+                self.next_attempt()
+            }
+            Phase::BackingOff => {
+                let delay = self.backoff.next_delay();
+                let withdrawal = self.publisher.withdraw_lists_after_grace(&self.connector);
+                tokio::select! {
+                    () = self.pause(delay) => Phase::Connecting,
+                    never = withdrawal => match never {},
+                }
             }
         }
-        tracing::debug!(target: "server_state", server = %self.server.name, "starting");
-        // Until a server may start, it is not missed.
-        tokio::select! {
-            slot = self.connector.start_slot() => self.publisher.begin_start(slot),
-            () = stop.cancelled() => return,
+    }
+
+    async fn wait_until_needed<'a>(&mut self, log_in: &'a LogIn) -> Phase<'a> {
+        self.server.needed().await;
+        self.publisher.start_grace();
+        let changed = log_in.changed().boxed().shared();
+        match self.publisher.known_login(log_in).await {
+            Some(needed) => Phase::NeedsLogin(needed, changed),
+            None => Phase::Starting,
         }
-        loop {
-            let changed = log_in.changed().shared();
-            log_in.forget_need();
-            let withdrawal = self.publisher.withdraw_lists_after_grace(&self.connector);
-            let unfinished = self.publisher.note_unfinished_start();
-            let slow = self.publisher.note_slow_start();
-            let following = async {
-                changed.clone().await;
-                std::future::pending().await
-            };
-            let attempt = tokio::select! {
-                biased;
-                () = server.restart_wanted.notified() => None,
-                outcome = self.connect() => Some(outcome),
-                // Followed from the beginning of the attempt, so that a log-in during it is not missed.
-                never = following => match never {},
-                never = withdrawal => match never {},
-                never = unfinished => match never {},
-                never = slow => match never {},
-                () = stop.cancelled() => return,
-            };
-            let Some(attempt) = attempt else {
-                self.restarting(&mut backoff).await;
-                continue;
-            };
-            let login_needed = match attempt {
-                Ok(connection) => {
-                    self.announced_login = None;
-                    let end = self.serve(connection, &stop).await;
-                    if stop.is_cancelled() {
-                        return;
-                    }
-                    let Some(end) = end else {
-                        self.restarting(&mut backoff).await;
-                        continue;
-                    };
-                    // A server that completes the handshake and then fails has not worked.
-                    if end.was_listed {
-                        backoff.reset();
-                    }
-                    match end.cause {
-                        ListError::LoginNeeded(needed) => Some(needed),
-                        ListError::Failed(reason) => {
-                            self.lost(&reason, end.was_listed);
-                            None
-                        }
-                    }
-                }
-                Err(ConnectError::LoginNeeded(needed)) => Some(needed),
-                Err(error) => {
-                    let reason = error.to_string();
-                    self.publisher.save_failure(&reason).await;
-                    self.failed(&reason);
-                    None
-                }
-            };
-            match login_needed {
-                Some(needed) => tokio::select! {
-                    () = async {
-                        self.publisher.save_login(&needed).await;
-                        self.wait_for_log_in(&needed, changed).await;
-                    } => backoff.reset(),
-                    () = server.restart_wanted.notified() => self.restarting(&mut backoff).await,
-                    () = stop.cancelled() => return,
-                },
-                None => tokio::select! {
-                    () = self.pause(backoff.next_delay()) => {}
-                    () = server.restart_wanted.notified() => self.restarting(&mut backoff).await,
-                    never = self.publisher.withdraw_lists_after_grace(&self.connector) => match never {},
-                    () = stop.cancelled() => return,
-                },
+    }
+
+    /// The first attempt waits for its turn, later ones do so by themselves.
+    fn next_attempt<'a>(&self) -> Phase<'a> {
+        if self.has_started { Phase::Connecting } else { Phase::Starting }
+    }
+
+    /// Tries to connect.
+    async fn attempt<'a>(&mut self, log_in: &'a LogIn) -> Phase<'a> {
+        let changed = log_in.changed().boxed().shared();
+        log_in.forget_need();
+        let withdrawal = self.publisher.withdraw_lists_after_grace(&self.connector);
+        let unfinished = self.publisher.note_unfinished_start();
+        let slow = self.publisher.note_slow_start();
+        let following = changed.clone().then(|()| std::future::pending());
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.connect() => outcome,
+            never = following => match never {},
+            never = withdrawal => match never {},
+            never = unfinished => match never {},
+            never = slow => match never {},
+        };
+        match outcome {
+            Ok(connection) => Phase::Serving(connection, changed),
+            Err(ConnectError::LoginNeeded(needed)) => Phase::NeedsLogin(needed, changed),
+            Err(error) => {
+                let reason = error.to_string();
+                self.publisher.save_failure(&reason).await;
+                self.failed(&reason);
+                Phase::BackingOff
+            }
+        }
+    }
+
+    /// Uses a connection until it ends, somebody restarts the server, or the proxy stops.
+    async fn serve_to_the_end<'a>(&mut self, connection: Arc<Connection>, changed: LogInChange<'a>) -> Phase<'a> {
+        self.announced_login = None;
+        let stop = self.server.stop.clone();
+        let end = self.serve(connection, &stop).await;
+        if stop.is_cancelled() {
+            // Nothing comes next: `run` ends here.
+            return Phase::BackingOff;
+        }
+        let Some(end) = end else { return self.restarting().await };
+        // A server that completes the handshake and then fails has not worked.
+        if end.was_listed {
+            self.backoff.reset();
+        }
+        match end.cause {
+            ListError::LoginNeeded(needed) => Phase::NeedsLogin(needed, changed),
+            ListError::Failed(reason) => {
+                self.lost(&reason, end.was_listed);
+                Phase::BackingOff
             }
         }
     }
@@ -288,17 +336,19 @@ impl Supervisor {
     }
 
     /// Somebody restarts the server, which is not a failure. Calls wait for the next connection.
-    async fn restarting(&mut self, backoff: &mut Backoff) {
+    async fn restarting<'a>(&mut self) -> Phase<'a> {
         tracing::info!(target: "server_state", server = %self.server.name, "restarting");
-        backoff.reset();
+        self.backoff.reset();
         self.server.breaker.restarted();
         self.publisher.publish_restarting();
         self.state.send_modify(|state| {
             state.error = RESTARTING.to_owned();
             state.login_needed = None;
-            (state.restarts, state.restart_outcome) = (state.restarts + 1, None);
+            state.restarts += 1;
+            state.restart_outcome = None;
         });
         self.server.side_connections.restart().await;
+        self.next_attempt()
     }
 
     /// The connection was lost. This does not count as a failed attempt, so calls keep waiting for the next connection.

@@ -1,5 +1,5 @@
 //! Carries JSON-RPC messages to and from one server over stdio, Streamable HTTP or HTTP+SSE, and dispatches what the
-//! server sends. Knows nothing of handshakes or of reconnecting. Uses only `call` of the other modules of `backend`.
+//! server sends. Knows nothing of handshakes or of reconnecting. Uses only `call` of the other modules of this crate.
 
 mod activity;
 mod any_transport;

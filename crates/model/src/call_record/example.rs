@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::{CallOutcome, CallRecord, CallSource, RecordedItem, ReplayFacts};
-use crate::ItemKind;
-use crate::Principal;
+use crate::{ItemKind, Principal};
 
 impl CallRecord {
     /// A successful call of the tool `t` by an anonymous client, with nothing else known of it.

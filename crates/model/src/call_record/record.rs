@@ -9,10 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::{CallOutcome, CallRefusal, RecordedEvent, RequestTrace, ServerCallRecord, SpanId};
-use crate::ClientInfo;
-use crate::Definition;
-use crate::ItemKind;
-use crate::Principal;
+use crate::{ClientInfo, Definition, ItemKind, Principal};
 use proxy_json::Raw;
 
 /// The method of a statement at the prompt of `proxy repl`, which is no method of MCP.

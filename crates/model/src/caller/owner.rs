@@ -2,9 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::Principal;
-use crate::Realm;
-use crate::Who;
+use crate::{Principal, Realm, Who};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::Principal;
-use crate::Realm;
-use crate::Who;
+use crate::{Principal, Realm, Who};
 
 /// A person as an issuer knows them, with everything that is known of the rights of their token. A token is shown for
 /// requests of the same key only, and a connection to a server, and what the server lists on it, belongs to one key.

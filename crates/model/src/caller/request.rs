@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::ItemKind;
-use crate::Owner;
-use crate::Principal;
-use crate::ScopeRules;
+use crate::{ItemKind, Owner, Principal, ScopeRules};
 use proxy_json::{Object, Raw, RawRef};
 
 #[derive(Clone, Debug)]

@@ -2,8 +2,7 @@
 
 use glob::Pattern;
 
-use crate::ItemKind;
-use crate::Principal;
+use crate::{ItemKind, Principal};
 
 /// The scopes that the use of some items needs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ClientInfo;
-use crate::Principal;
+use crate::{ClientInfo, Principal};
 use proxy_json::canonical;
 
 /// A user and a client: everything that a session script can ask about the requester while it runs.

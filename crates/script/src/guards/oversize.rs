@@ -5,8 +5,7 @@ use starlark::codemap::Span;
 use starlark::syntax::AstModule;
 use starlark::syntax::ast::{Argument, AstExpr, AstLiteral, BinOp, Expr};
 
-use crate::Limits;
-use crate::Source;
+use crate::{Limits, Source};
 use proxy_base::diagnostic::{Diagnostic, Location};
 
 /// The size of a reference in a list or tuple.

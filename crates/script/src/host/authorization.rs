@@ -40,6 +40,9 @@ pub trait Authorization: Send + Sync {
     /// What [`Authorization::listed`] said about the tools of a search index, which is identified by its address.
     fn remembered(&self, index: usize) -> Option<Arc<[bool]>>;
 
+    /// Notes that the caller wanted a tool that must not be shown to them.
+    fn note_hidden(&self, tool: ToolFacts<'_>);
+
     /// Remembers what [`Authorization::listed`] said about the tools of a search index.
     fn remember(&self, index: usize, listed: &Arc<[bool]>);
 }

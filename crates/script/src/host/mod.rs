@@ -20,8 +20,7 @@ use serde_json::{Map, Value};
 use super::journal::JournalCursor;
 use proxy_base::watch::StampedFile;
 use proxy_json::{Raw, RawRef};
-use proxy_model::Question;
-use proxy_model::{ItemRef, RefusalReason, RequestInfo};
+use proxy_model::{CallRefusal, ItemRef, Question, RequestInfo};
 
 pub use authorization::{Authorization, ToolFacts, ToolRefusal};
 pub use call_options::{CallOptions, Relay};
@@ -111,8 +110,8 @@ pub enum NotedFact {
     CallerRead,
     /// It read a file with the module `data`.
     FileLoaded(StampedFile),
-    /// A call that it made for the client was refused: by whom, where in the script, and why.
-    Refused { reason: RefusalReason, at: Option<String>, why: String },
+    /// A call that it made for the client was refused.
+    Refused(CallRefusal),
 }
 
 /// The request that is being handled, and the store.

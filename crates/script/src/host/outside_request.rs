@@ -9,8 +9,7 @@ use serde_json::{Map, Value};
 use super::{Clock, Effects, Host, LogLevel, NotedFact, Output, Questions, RequestScope, ToolFacts, ToolRefusal};
 use crate::journal::JournalCursor;
 use proxy_json::RawRef;
-use proxy_model::Question;
-use proxy_model::RequestInfo;
+use proxy_model::{Question, RequestInfo};
 
 impl Host {
     /// A host without a request: output goes to the log of the proxy, questions cannot be asked, there is no store, and

@@ -1,4 +1,4 @@
-//! From the text of a script to a parsed module: sources, `load()`, and parsing.
+//! From the text of a script to a parsed module: parsing, and what `load()` names.
 
 pub(super) mod parse;
 pub(super) mod resolve;

@@ -8,14 +8,9 @@ use starlark::environment::{FrozenModule, Globals, Module};
 use starlark::eval::Evaluator;
 use starlark::values::OwnedFrozenValue;
 
-use crate::Context;
-use crate::Embedded;
-use crate::Failure;
-use crate::Limits;
-use crate::Paths;
-use crate::Source;
 use crate::program::loader::Loader;
 use crate::run::evaluator::{freeze, prepare};
+use crate::{Context, Embedded, Failure, Limits, Paths, Source};
 use proxy_base::diagnostic::Diagnostic;
 
 /// The stack size for parsing and freezing, which recurse. It suffices for everything that the guards let through. Only

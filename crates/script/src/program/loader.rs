@@ -10,15 +10,12 @@ use starlark::eval::{Evaluator, ReturnFileLoader};
 use starlark::syntax::AstModule;
 use starlark::values::dict::AllocDict;
 
-use crate::Failure;
-use crate::Program;
-use crate::ScriptError;
-use crate::Source;
 use crate::errors::report;
 use crate::guards::oversize;
 use crate::loading::parse::parse;
 use crate::loading::resolve::resolve;
 use crate::run::{evaluator, operators};
+use crate::{Failure, Program, ScriptError, Source};
 
 pub(crate) struct Loader<'a> {
     program: &'a Program<'a>,

@@ -5,14 +5,7 @@ use std::sync::Arc;
 
 use starlark::environment::Globals;
 
-use crate::Context;
-use crate::Embedded;
-use crate::Limits;
-use crate::Paths;
-use crate::Program;
-use crate::Source;
-use crate::evaluate;
-use crate::on_big_stack;
+use crate::{Context, Embedded, Limits, Paths, Program, Source, evaluate, on_big_stack};
 
 const SHIPPED: &[Embedded] = &[Embedded { name: "lib@1.star", text: "def twice(x):\n    return 2 * x\n" }];
 

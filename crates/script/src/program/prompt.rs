@@ -6,10 +6,9 @@ use starlark::environment::Module;
 use starlark::eval::{Evaluator, ReturnFileLoader};
 use starlark::values::dict::AllocDict;
 
-use crate::Failure;
-use crate::Program;
 use crate::program::loader::Loader;
 use crate::run::evaluator;
+use crate::{Failure, Program};
 
 pub struct Prompt<'v, 'a> {
     module: &'a Module<'v>,

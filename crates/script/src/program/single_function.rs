@@ -12,13 +12,9 @@ use starlark::eval::{Evaluator, ReturnFileLoader};
 use starlark::syntax::AstModule;
 use starlark::values::dict::AllocDict;
 
-use crate::Context;
-use crate::Failure;
-use crate::Host;
-use crate::Limits;
-use crate::Program;
 use crate::program::loader::Loader;
 use crate::run::evaluator;
+use crate::{Context, Failure, Host, Limits, Program};
 use proxy_base::diagnostic::Diagnostic;
 
 /// The contents of an evaluated script.

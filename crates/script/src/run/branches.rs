@@ -14,10 +14,8 @@ use starlark::values::Value;
 use super::context::Context;
 use super::evaluator;
 use super::meter::StopReason;
-use crate::ScriptError;
-use crate::Stop;
 use crate::journal::JournalCursor;
-use crate::script_error;
+use crate::{ScriptError, Stop, script_error};
 use proxy_fiber as fiber;
 
 /// How deep calls of `parallel` may nest.

@@ -10,13 +10,8 @@ use starlark::any::ProvidesStaticType;
 use starlark::eval::Evaluator;
 
 use super::meter::{Meter, StopReason};
-use crate::Host;
-use crate::Limits;
-use crate::LogLevel;
-use crate::ScriptError;
-use crate::Stop;
 use crate::journal::JournalCursor;
-use crate::script_error;
+use crate::{Host, Limits, LogLevel, ScriptError, Stop, script_error};
 
 /// A line that was logged at the top level of a script, where there is no host to log it.
 #[derive(Clone, Debug, PartialEq)]

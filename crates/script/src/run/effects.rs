@@ -8,10 +8,8 @@ use starlark::values::Value;
 
 use super::context::Context;
 use super::meter::StopReason;
-use crate::Host;
-use crate::Stop;
 use crate::journal::{JournalCursor, Step};
-use crate::script_error;
+use crate::{Host, Stop, script_error};
 use proxy_fiber as fiber;
 use proxy_json::Raw;
 use proxy_model::Question;

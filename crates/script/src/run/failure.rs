@@ -6,12 +6,9 @@ use std::fmt;
 use serde_json::Value;
 use starlark::{Error, ErrorKind};
 
-use crate::Context;
-use crate::Limits;
-use crate::Stop;
-use crate::StopReason;
 use crate::errors::report;
 use crate::journal::MAX_JOURNAL;
+use crate::{Context, Limits, Stop, StopReason};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_model::RefusalReason;
 

@@ -13,11 +13,7 @@ use starlark::values::{Heap, OwnedFrozenValue, Value};
 
 use super::call_timeout::CallTimeout;
 use super::evaluator;
-use crate::Context;
-use crate::Failure;
-use crate::Host;
-use crate::Limits;
-use crate::convert;
+use crate::{Context, Failure, Host, Limits, convert};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_json::RawRef;
 
@@ -56,12 +52,6 @@ impl Function {
     /// This function, one call of which may take this long without progress.
     pub fn with_timeout(self, limit: Duration) -> Self {
         Function { timeout: Some(limit), ..self }
-    }
-
-    /// The run of the script that made the function: the same number for all functions of a run, and another for those of
-    /// other runs that are still in use.
-    pub fn run(&self) -> usize {
-        Arc::as_ptr(&self.world).cast::<()>() as usize
     }
 
     pub fn name(&self) -> String {

@@ -5,9 +5,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::Host;
-use crate::Stop;
 use crate::limits::Limits;
+use crate::{Host, Stop};
 use proxy_base::memory;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,11 +13,9 @@ use super::context::Context;
 use super::deadline::{after, call_until, wait_until};
 use super::evaluator;
 use super::meter::StopReason;
-use crate::Host;
-use crate::Stop;
 use crate::host::{CallOptions, Effects, Relay};
 use crate::journal::JournalCursor;
-use crate::script_error;
+use crate::{Host, Stop, script_error};
 use proxy_json::{Raw, RawRef};
 use proxy_model::ItemRef;
 

@@ -247,7 +247,7 @@ impl Peer for ClientPeer {
         if let Some(recording) = &recording {
             recording.asked(&question.text());
         }
-        match (&self.ask_by, &asked.questions) {
+        match (&self.ask_by, asked.session()) {
             (AskBy::Conversation(asking), _) => {
                 let answer = asking.ask(question);
                 async move {
@@ -259,14 +259,14 @@ impl Peer for ClientPeer {
                 }
                 .boxed()
             }
-            (AskBy::Request | AskBy::Session(_), Some(questions)) => {
+            (AskBy::Request | AskBy::Session(_), Some(session)) => {
                 let sink = self.round().sink.clone();
                 let params = match crate::era::older_question::params_for(asked.revision, &question) {
                     Ok(params) => task_ids::for_client(self.task.get(), &params).into_owned(),
                     Err(error) => return refuse(error),
                 };
-                let (questions, task) = (Arc::clone(questions), self.task.get().cloned());
-                let timer = asked.timer.clone();
+                let (questions, task) = (Arc::clone(&session.questions), self.task.get().cloned());
+                let timer = session.timer.clone();
                 let answer = async move {
                     let answer = questions.ask(sink, question.method, params).await;
                     if let Some(recording) = recording {
@@ -291,20 +291,19 @@ impl Peer for ClientPeer {
                 AskBy::Conversation(_) => true,
                 AskBy::Request | AskBy::Session(_) => {
                     let asked = self.asked();
-                    let reachable = !matches!(self.round().sink, MessageSink::Discard) && asked.questions.is_some();
+                    let reachable = !matches!(self.round().sink, MessageSink::Discard) && asked.session().is_some();
                     reachable && crate::era::older_question::params_for(asked.revision, question).is_ok()
                 }
             }
     }
 
     fn between_calls(&self) -> Option<Arc<dyn Peer>> {
-        let sink = self.client.subscriptions.as_ref()?.sink();
-        self.client.questions.as_ref()?;
+        let sink = self.client.subscriptions()?.sink();
         Some(ClientPeer::new(&self.client, sink, AskBy::Request, None))
     }
 
     fn gone(&self) -> Option<CancellationToken> {
-        self.client.gone.clone()
+        self.client.session().map(|session| session.gone.clone())
     }
 }
 

@@ -25,30 +25,62 @@ pub(crate) struct Client {
     pub(crate) owner: Owner,
     /// Looks up the surface of this client.
     pub(crate) surface_handle: Arc<SurfaceHandle>,
-    /// The lists that the client of a session saw last.
-    pub(crate) seen_lists: Option<Arc<SeenLists>>,
     pub(crate) abilities: Abilities,
     /// The `clientInfo` and capabilities from the handshake, or from each request of a stateless client.
     pub(crate) info: Arc<ClientInfo>,
-    /// The headers of this request that the config exposes to scripts.
-    pub(crate) headers: Arc<[(String, String)]>,
-    /// The trace context of this HTTP request, if requests are traced.
-    pub(crate) trace_context: Option<TraceContext>,
-    /// A digest of the id of its HTTP session.
-    pub(crate) session: Option<Arc<str>>,
-    /// The other end of the HTTP connection.
-    pub(crate) peer: Option<IpAddr>,
     pub(crate) level: ClientLogLevel,
-    /// Sends requests to a session-based client.
-    pub(crate) questions: Option<Arc<PendingQuestions>>,
-    /// The resources that the client of a session subscribed to.
-    pub(crate) subscriptions: Option<SessionSubscriptions>,
-    /// Cancelled when the session ends.
-    pub(crate) gone: Option<CancellationToken>,
-    /// Measures the session.
-    pub(crate) timer: Option<Arc<SessionTimer>>,
     /// The resource links that the client has received; `None` for anonymous requests without a session.
     pub(crate) links: Option<Arc<Links>>,
+    /// What is known of this HTTP request beside its body.
+    pub(crate) facts: HttpFacts,
+    pub(crate) kind: ClientKind,
+}
+
+/// What an HTTP request says beside its body.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HttpFacts {
+    /// The headers that the config exposes to scripts.
+    pub(crate) headers: Arc<[(String, String)]>,
+    /// The trace context, if requests are traced.
+    pub(crate) trace_context: Option<TraceContext>,
+    /// The other end of the connection.
+    pub(crate) peer: Option<IpAddr>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum ClientKind {
+    Session(ClientSession),
+    Stateless,
+}
+
+/// What belongs to a session.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientSession {
+    /// The lists that the client saw last.
+    pub(crate) seen_lists: Arc<SeenLists>,
+    /// Sends requests to the client.
+    pub(crate) questions: Arc<PendingQuestions>,
+    /// The resources that the client subscribed to; `None` if nothing can be sent outside of a request.
+    pub(crate) subscriptions: Option<SessionSubscriptions>,
+    /// Cancelled when the session ends.
+    pub(crate) gone: CancellationToken,
+    /// Measures the session. Its end is measured when the last client of the session is dropped.
+    pub(crate) timer: Option<Arc<SessionTimer>>,
+    /// A digest of the id of an HTTP session.
+    pub(crate) id: Option<Arc<str>>,
+}
+
+impl ClientSession {
+    fn new() -> Self {
+        ClientSession {
+            seen_lists: Arc::default(),
+            questions: Arc::default(),
+            subscriptions: None,
+            gone: CancellationToken::new(),
+            timer: None,
+            id: None,
+        }
+    }
 }
 
 /// A handle on the surface for this principal and client.
@@ -68,38 +100,56 @@ impl Client {
         Client {
             revision,
             surface_handle: surface_handle(&principal, &info, ClientProfile { era: revision.era(), abilities }),
-            seen_lists: Some(Arc::default()),
             principal,
             owner: Owner::new_session(),
             abilities,
             info,
-            headers: Arc::default(),
-            trace_context: None,
-            session: None,
-            peer: None,
             level: ClientLogLevel::new_session(),
-            questions: Some(Arc::default()),
-            subscriptions: None,
-            gone: Some(CancellationToken::new()),
-            timer: None,
             links: Some(Arc::default()),
+            facts: HttpFacts::default(),
+            kind: ClientKind::Session(ClientSession::new()),
         }
+    }
+
+    /// The session of the client; `None` for a stateless one.
+    pub(crate) fn session(&self) -> Option<&ClientSession> {
+        match &self.kind {
+            ClientKind::Session(session) => Some(session),
+            ClientKind::Stateless => None,
+        }
+    }
+
+    fn with_session(mut self, change: impl FnOnce(&mut ClientSession)) -> Self {
+        if let ClientKind::Session(session) = &mut self.kind {
+            change(session);
+        }
+        self
     }
 
     /// Adds the sink for messages that do not belong to a request of the client.
     pub(crate) fn with_sink(self, sink: MessageSink) -> Self {
-        Client { subscriptions: Some(SessionSubscriptions::new(sink)), ..self }
+        self.with_session(|session| session.subscriptions = Some(SessionSubscriptions::new(sink)))
     }
 
     /// Measures the session from now on.
     pub(crate) fn timed(self, stats: &Arc<ProxyStats>) -> Self {
-        Client { timer: Some(Arc::new(SessionTimer::start(stats))), ..self }
+        self.with_session(|session| session.timer = Some(Arc::new(SessionTimer::start(stats))))
+    }
+
+    /// Adds a digest of the id of its HTTP session.
+    pub(crate) fn with_id(self, digest: Arc<str>) -> Self {
+        self.with_session(|session| session.id = Some(digest))
+    }
+
+    /// The resources that the client of a session subscribed to.
+    pub(crate) fn subscriptions(&self) -> Option<&SessionSubscriptions> {
+        self.session()?.subscriptions.as_ref()
     }
 
     /// The client of the same session from when its user's groups, claims or scopes have changed: it sees another surface.
     pub(crate) fn with_principal(&self, principal: &Principal) -> Self {
         let surface_handle = surface_handle(principal, &self.info, self.profile());
-        if let Some(subscriptions) = &self.subscriptions {
+        if let Some(subscriptions) = self.subscriptions() {
             subscriptions.use_surface(&surface_handle);
         }
         Client { principal: principal.clone(), surface_handle, ..self.clone() }
@@ -117,21 +167,18 @@ impl Client {
 
     /// The client has completed its handshake and may be asked.
     pub(crate) fn release_questions(&self) {
-        if let Some(questions) = &self.questions {
-            questions.release();
+        if let Some(session) = self.session() {
+            session.questions.release();
         }
     }
 
     /// Ends the session: pending questions fail, subscriptions stop.
     pub(crate) fn end(&self) {
-        if let Some(questions) = &self.questions {
-            questions.end();
-        }
-        if let Some(subscriptions) = &self.subscriptions {
+        let Some(session) = self.session() else { return };
+        session.questions.end();
+        if let Some(subscriptions) = &session.subscriptions {
             subscriptions.clear();
         }
-        if let Some(gone) = &self.gone {
-            gone.cancel();
-        }
+        session.gone.cancel();
     }
 }

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use crate::Server;
 use crate::client::in_flight::InFlight;
 use crate::client::sink::MessageSink;
-use crate::client::state::Client;
+use crate::client::state::{Client, ClientSession};
 use crate::methods::{self, vendor};
 use proxy_json::Raw;
 use proxy_wire::{Id, Message, Notification, Request, Response, RpcError, encode};
@@ -67,7 +67,7 @@ pub(crate) fn start(
         match item {
             BatchItem::Invalid(text) => responses.push(tokio::spawn(async move { Some(text) })),
             BatchItem::Response(response) => {
-                if let Some(questions) = &client.questions {
+                if let Some(ClientSession { questions, .. }) = client.session() {
                     questions.take(response);
                 }
             }

@@ -1,10 +1,10 @@
 //! The connected clients, for `proxy status`.
 
+use proxy_model::operator_api::ClientStatus;
 use std::sync::Weak;
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 
 use crate::Server;
 use crate::client::state::Client;
@@ -33,17 +33,15 @@ impl ConnectedClients {
 
 impl Server {
     /// The clients with a session, oldest first. Stateless clients are not connected between their requests.
-    pub fn clients(&self) -> Vec<Value> {
+    pub fn clients(&self) -> Vec<ClientStatus> {
         let all = self.clients.0.lock();
         let connected = all.iter().filter_map(|(client, since)| Some((client.upgrade()?, since)));
-        let described = connected.map(|(client, since)| {
-            json!({
-                "name": client.info.name(),
-                "version": client.info.version(),
-                "protocolVersion": client.revision.as_str(),
-                "user": client.principal.sub(),
-                "connectedSeconds": since.elapsed().as_secs(),
-            })
+        let described = connected.map(|(client, since)| ClientStatus {
+            name: client.info.name(),
+            version: client.info.version(),
+            protocol_version: client.revision.as_str().to_owned(),
+            user: client.principal.sub().to_owned(),
+            connected_seconds: since.elapsed().as_secs(),
         });
         described.collect()
     }

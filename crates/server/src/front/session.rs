@@ -11,7 +11,7 @@ use crate::client::in_flight::InFlight;
 use crate::client::replay_budget::ReplayBudget;
 use crate::client::session_stream::SessionStream;
 use crate::client::sink::MessageSink;
-use crate::client::state::Client;
+use crate::client::state::{Client, ClientSession};
 use crate::front::session_id::SessionId;
 use proxy_model::Principal;
 use proxy_wire::http::Frames;
@@ -45,7 +45,7 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(id: SessionId, client: Client, replay_budget: &Arc<ReplayBudget>) -> Self {
         let standalone = Arc::new(SessionStream::new(0, replay_budget));
-        let client = Client { session: Some(id.digest()), ..client };
+        let client = client.with_id(id.digest());
         Session {
             id,
             client: Mutex::new(Arc::new(client.with_sink(MessageSink::SessionStream(Arc::clone(&standalone))))),
@@ -83,7 +83,7 @@ impl Session {
 
     /// Handles the response to a request of the proxy.
     pub(super) fn take_response(&self, response: Response) {
-        if let Some(questions) = &self.client().questions {
+        if let Some(ClientSession { questions, .. }) = self.client().session() {
             questions.take(response);
         }
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::refusal::Refusal;
 use crate::client::log_level::ClientLogLevel;
-use crate::client::state::{Client, surface_handle};
+use crate::client::state::{Client, ClientKind, HttpFacts, surface_handle};
 use crate::methods::initialize::client_info_too_large;
 use proxy_engine::surface::Surface;
 use proxy_json::{Object, Raw, RawRef};
@@ -94,21 +94,14 @@ pub(super) fn admit(
     Ok(Client {
         revision,
         surface_handle: surface_handle(&principal, &info, ClientProfile { era: revision.era(), abilities }),
-        seen_lists: None,
         principal,
         owner,
         abilities,
         info,
-        headers: Arc::default(),
-        trace_context: None,
-        session: None,
-        peer: None,
         level: ClientLogLevel::Request(level),
-        questions: None,
-        subscriptions: None,
-        gone: None,
-        timer: None,
         links: None,
+        facts: HttpFacts::default(),
+        kind: ClientKind::Stateless,
     })
 }
 

@@ -15,7 +15,7 @@ use crate::client::links::Links;
 use crate::client::list_changes::SurfaceChanges;
 use crate::client::peer::{AskBy, ClientPeer, CurrentSession};
 use crate::client::sink::{MessageQueue, MessageSink};
-use crate::client::state::{Client, surface_handle};
+use crate::client::state::{Client, ClientSession, surface_handle};
 use crate::era::detect;
 use crate::methods::initialize::Handshake;
 use crate::methods::{self, MethodOutcome, initialize, vendor};
@@ -112,7 +112,7 @@ async fn notify_list_changes(front: Arc<StdioFront>) {
     while changes.next().await {
         let Some(client) = front.session() else { continue };
         let now = gateway.lists_now(&client.surface_handle);
-        let (Some(seen_lists), Some(now)) = (&client.seen_lists, now) else { continue };
+        let (Some(ClientSession { seen_lists, .. }), Some(now)) = (client.session(), now) else { continue };
         for change in seen_lists.replace(now) {
             front.send(encode::notification(change, None)).await;
         }
@@ -145,7 +145,9 @@ impl StdioFront {
         if !oversized::is_response(head) {
             return self.send(encode::error(Some(&id), &error)).await;
         }
-        if let Some(questions) = self.session().and_then(|client| client.questions.clone()) {
+        if let Some(questions) =
+            self.session().and_then(|client| client.session().map(|session| Arc::clone(&session.questions)))
+        {
             questions.take(Response { id: Some(id), outcome: Err(error) });
         }
     }
@@ -168,10 +170,12 @@ impl StdioFront {
                     }
                 }
             }
-            Ok(Message::Response(response)) => match self.session().and_then(|client| client.questions.clone()) {
-                Some(questions) => questions.take(response),
-                None => tracing::debug!(?response.id, "dropped a response to an unknown request"),
-            },
+            Ok(Message::Response(response)) => {
+                match self.session().and_then(|client| client.session().map(|session| Arc::clone(&session.questions))) {
+                    Some(questions) => questions.take(response),
+                    None => tracing::debug!(?response.id, "dropped a response to an unknown request"),
+                }
+            }
             Err(MessageError { id: Some(id), error }) => self.send(encode::error(Some(&id), &error)).await,
             Err(MessageError { id: None, error }) => self.send_error_without_id(&error).await,
         }
@@ -264,7 +268,7 @@ impl StdioFront {
 
     /// Tells the servers of the client of a session. They may ask it as soon as its own handshake is complete.
     fn introduce(&self, client: &Arc<Client>) {
-        if let Some(questions) = &client.questions {
+        if let Some(ClientSession { questions, .. }) = client.session() {
             questions.hold();
         }
         let ask_by = AskBy::Session(Arc::clone(&self.session));

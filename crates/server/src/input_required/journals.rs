@@ -17,9 +17,7 @@ use proxy_engine::calls::{
 use proxy_engine::surface::Surface;
 use proxy_json::{Object, Raw, digest, quote};
 use proxy_mcp_client::CallError;
-use proxy_model::JournalSnapshot;
-use proxy_model::Principal;
-use proxy_model::Question;
+use proxy_model::{JournalSnapshot, Principal, Question};
 use proxy_wire::RpcError;
 
 /// Maximum size of the surfaces of suspended calls that were built for single clients. A call whose surface is gone continues if the catalog is unchanged.

@@ -7,7 +7,7 @@ use tracing::Level;
 
 use super::capabilities;
 use crate::Server;
-use crate::client::state::Client;
+use crate::client::state::{Client, ClientSession};
 use proxy_json::{Object, Raw, RawRef};
 use proxy_model::{Abilities, ClientInfo, Principal};
 use proxy_wire::{Request, Revision, RpcError};
@@ -64,7 +64,7 @@ pub(crate) fn client_info_too_large(names: &str, size: usize) -> RpcError {
 pub(crate) async fn result(server: &Server, client: &Client) -> Raw {
     let started = Instant::now();
     let (surface, revision) = (capabilities::described_surface(server, &client.surface_handle).await, client.revision);
-    if let (Some(seen_lists), Some(surface)) = (&client.seen_lists, &surface) {
+    if let (Some(ClientSession { seen_lists, .. }), Some(surface)) = (client.session(), &surface) {
         seen_lists.set_if_none(|| surface.list_digests());
     }
     let mut result = json!({

@@ -107,9 +107,9 @@ pub(super) fn record<'a>(server: &Server, client: &'a Client, message: &'a Reque
         principal: &client.principal,
         client: &client.info,
         source: server.source,
-        session: client.session.as_ref(),
-        peer: client.peer.map(CallPeer::Address),
-        ambient: client.trace_context,
+        session: client.session().and_then(|session| session.id.as_ref()),
+        peer: client.facts.peer.map(CallPeer::Address),
+        ambient: client.facts.trace_context,
     };
     RecordedRequest::begin(&server.telemetry, origin)
 }
@@ -185,7 +185,7 @@ fn context(
         client: Arc::clone(&client.info),
         revision: Some(client.revision),
         retries_with_input: client.revision.is_stateless(),
-        headers: Arc::clone(&client.headers),
+        headers: Arc::clone(&client.facts.headers),
         surface,
         scope_rules: server.gateway.scope_rules(),
         peer: Some(peer as Arc<dyn Peer>),

@@ -81,7 +81,7 @@ pub(super) async fn add(
         }
     };
     calls.admit_other(request, admission).await?;
-    let (owner, gone) = (client.owner.clone(), client.gone.clone());
+    let (owner, gone) = (client.owner.clone(), client.session().map(|session| session.gone.clone()));
     let subscriber = Subscriber {
         owner,
         person: Owner::of_share(&client.principal),
@@ -91,7 +91,7 @@ pub(super) async fn add(
     };
     if calls.refresh_target(surface, uri).is_some() {
         let fresh = || Arc::new(Mutex::new(Some(Arc::clone(&client.surface_handle))));
-        let current = client.subscriptions.as_ref().map(|subscriptions| Arc::clone(subscriptions.current_surface()));
+        let current = client.subscriptions().map(|subscriptions| Arc::clone(subscriptions.current_surface()));
         let follower = NewFollower {
             uri: uri.into(),
             source: source.clone(),
@@ -110,7 +110,7 @@ fn empty() -> Raw {
 
 /// The URI in a request, and the subscriptions of the client that sent it.
 fn read<'a>(client: &'a Client, message: &Request) -> Result<(String, &'a SessionSubscriptions), RpcError> {
-    let subscriptions = client.subscriptions.as_ref();
+    let subscriptions = client.subscriptions();
     let subscriptions = subscriptions.ok_or_else(|| RpcError::method_not_found(&message.method))?;
     let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
     let object = Object::of(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;

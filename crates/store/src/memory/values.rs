@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::MAX_OWNER;
-use crate::StoreError;
 use crate::expiring_map::ExpiringMap;
 use crate::space::cost;
+use crate::{MAX_OWNER, StoreError};
 
 /// Maximum total size of the values of all owners, in MiB.
 const MAX_VALUES_MIB: usize = 256;

@@ -7,13 +7,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::line::{self, AuditEntry, LineOptions, PublishedSurface, Redact};
 use super::state::AuditState;
 use super::writer::{Writer, WriterCommand};
 use proxy_config::Audit;
+use proxy_model::operator_api::AuditStatus;
 use proxy_model::{CallReader, CallRecord, REPL, RecordedEventKind};
 
 /// How long the end of the proxy waits for the last lines.
@@ -73,7 +73,7 @@ impl AuditLog {
     }
 
     /// The file, its last number and hash, and why it cannot be written.
-    pub fn report(&self) -> Value {
+    pub fn report(&self) -> AuditStatus {
         self.state.report()
     }
 

@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_tail_is_the_last_whole_line_and_what_was_cut_off() {
-        let folder = std::env::temp_dir().join(format!("audit-tail-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("tail-of-audit-{}", std::process::id()));
         let long = "x".repeat(100_000);
         for (number, (text, line, torn)) in [
             ("", None, ""),

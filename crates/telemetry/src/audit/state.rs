@@ -1,10 +1,10 @@
 //! What the writer of an audit log and the calls share: how much waits, whether the log can be written, where it ends.
 
+use proxy_model::operator_api::AuditStatus;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 
 /// Bytes of records that may wait for the writer.
 const MAX_WAITING: usize = 64 << 20;
@@ -102,15 +102,15 @@ impl AuditState {
         (self.required && self.is_failing()).then(|| format!("the audit log cannot be written: {}", self.failure()))
     }
 
-    pub(super) fn report(&self) -> Value {
+    pub(super) fn report(&self) -> AuditStatus {
         let end = self.end.lock().clone();
-        json!({
-            "file": end.file.display().to_string(),
-            "seq": end.seq,
-            "head": end.head,
-            "error": self.is_failing().then(|| self.failure()),
-            "lost": self.lost(),
-        })
+        AuditStatus {
+            file: end.file.display().to_string(),
+            seq: end.seq,
+            head: end.head,
+            error: self.is_failing().then(|| self.failure()),
+            lost: self.lost(),
+        }
     }
 }
 

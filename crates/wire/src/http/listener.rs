@@ -22,10 +22,8 @@ use super::accept;
 use super::body::{self, BodyError};
 use super::guard::{Guard, GuardError};
 use super::reply_body::ReplyBody;
-use crate::RpcError;
-use crate::encode;
 use crate::outbound::{NoRoom, OutboundBudget, OutboundConnection, OutboundMessage, Outlet};
-use crate::oversized;
+use crate::{RpcError, encode, oversized};
 
 /// How long the body of a request may take to arrive.
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);

@@ -55,8 +55,7 @@ async fn unknown(kind: ItemKind, key: &str, report: &SurfaceReport, answers: &An
     answers.report_extensions(report);
     let mut diagnostic = Diagnostic::error(format!("unknown {} `{key}`", kind.noun()));
     for server in &report.servers {
-        let name = server["name"].as_str().unwrap_or_default();
-        if let Some(problem) = problem(name, server["error"].as_str().unwrap_or_default()) {
+        if let Some(problem) = problem(&server.name, &server.error) {
             diagnostic = diagnostic.note(problem);
         }
     }

@@ -65,9 +65,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), CommandFailure> {
 /// What a running proxy of this config knows.
 fn running(query: &Query<'_>) -> Result<Option<Explained>, CommandFailure> {
     let Some(report) = query::histories_of_running(query)? else { return Ok(None) };
-    let unknown_servers = report.servers.iter().filter_map(|server| {
-        problem(server["name"].as_str().unwrap_or_default(), server["error"].as_str().unwrap_or_default())
-    });
+    let unknown_servers = report.servers.iter().filter_map(|server| problem(&server.name, &server.error));
     Ok(Some(Explained { unknown_servers: unknown_servers.collect(), items: report.histories }))
 }
 

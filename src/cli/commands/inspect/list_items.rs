@@ -90,7 +90,7 @@ fn list(args: &ItemListArgs, heading: &str, kinds: &[ItemKind]) -> Result<(), Co
 }
 
 fn check_server(name: Option<&str>, report: &SurfaceReport) -> Result<(), CommandFailure> {
-    let names: Vec<&str> = report.servers.iter().filter_map(|server| server["name"].as_str()).collect();
+    let names: Vec<&str> = report.servers.iter().map(|server| server.name.as_str()).collect();
     let Some(name) = name.filter(|name| !names.contains(name)) else { return Ok(()) };
     let diagnostic = Diagnostic::error(format!("unknown server `{name}`"));
     Err(CommandFailure::failed(match nearest(name, names.iter().copied()) {

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use clap::Args;
-use serde_json::Value;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, ServerArgs};
 use crate::cli::setup::SourceArgs;
 use crate::cli::{age, output, table};
 use proxy_model::error_line;
+use proxy_model::operator_api::ServerStatus;
 
 #[derive(Debug, Args)]
 pub(crate) struct ListServersArgs {
@@ -43,34 +43,33 @@ pub(in crate::cli::commands) fn run(args: &ListServersArgs) -> Result<(), Comman
     query::unless_all_failed(&servers)
 }
 
-fn row(server: &Value) -> Vec<String> {
-    let text = |value: &Value| table::first_line(value.as_str().unwrap_or_default()).to_owned();
-    let number = |name: &str| server[name].as_u64().unwrap_or_default();
-    let status = match ago(&server["lastSeen"]).filter(|_| server["status"] == "cached") {
+fn row(server: &ServerStatus) -> Vec<String> {
+    let text = |text: &str| table::first_line(text).to_owned();
+    let status = match server.last_seen.as_deref().and_then(ago).filter(|_| server.status == "cached") {
         Some(ago) => format!("cached ({ago})"),
-        None => text(&server["status"]),
+        None => text(&server.status),
     };
-    let failure = &server["lastError"];
-    let error = match ago(&failure["at"]) {
-        Some(ago) => format!("{ago}: {}", error_line(failure["error"].as_str().unwrap_or_default())),
-        None => error_line(server["error"].as_str().unwrap_or_default()),
+    let failure = server.last_error.as_ref();
+    let error = match failure.and_then(|failure| Some((ago(&failure.at)?, &failure.error))) {
+        Some((ago, error)) => format!("{ago}: {}", error_line(error)),
+        None => error_line(&server.error),
     };
     vec![
-        text(&server["name"]),
+        text(&server.name),
         status,
-        text(&server["kind"]),
-        text(&server["version"]),
-        text(&server["protocolVersion"]),
-        number("tools").to_string(),
-        (number("resources") + number("resourceTemplates")).to_string(),
-        number("prompts").to_string(),
-        server["startMilliseconds"].as_u64().map(|time| format!("{time} ms")).unwrap_or_default(),
+        text(&server.kind),
+        text(&server.version),
+        text(&server.protocol_version),
+        server.tools.to_string(),
+        (server.resources + server.resource_templates).to_string(),
+        server.prompts.to_string(),
+        server.start_milliseconds.map(|time| format!("{time} ms")).unwrap_or_default(),
         error,
     ]
 }
 
-/// How long ago a time in JSON was.
-fn ago(time: &Value) -> Option<String> {
-    let time: jiff::Timestamp = time.as_str()?.parse().ok()?;
+/// How long ago a time was.
+fn ago(time: &str) -> Option<String> {
+    let time: jiff::Timestamp = time.parse().ok()?;
     Some(age::ago(time.into()))
 }

@@ -28,8 +28,8 @@ impl RunningServer {
                 let items = report.offered.iter().filter(|item| item.kind == kind && item.server == *name);
                 *lists.of_mut(kind) = items.map(|item| Arc::clone(&item.definition)).collect();
             }
-            let state = report.servers.iter().find(|state| state["name"] == *name);
-            let error = state.and_then(|state| state["error"].as_str()).unwrap_or_default();
+            let state = report.servers.iter().find(|state| state.name == *name);
+            let error = state.map(|state| state.error.as_str()).unwrap_or_default();
             let view = BackendView {
                 lists: Arc::new(lists),
                 status: if error.is_empty() { Status::Ready } else { Status::Failed },

@@ -17,9 +17,8 @@ use summary::{print_servers, print_summary};
 
 use crate::admin::{DiagnosticsPort, Health};
 use crate::cli::failure::CommandFailure;
-use crate::cli::logging;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
-use crate::cli::table;
+use crate::cli::{logging, table};
 use proxy_author::published::PublishedFile;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_base::process::descriptors;

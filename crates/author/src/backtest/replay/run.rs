@@ -21,8 +21,7 @@ use proxy_fiber::Pool;
 use proxy_identity::cedar::Policies;
 use proxy_json::{Object, Raw};
 use proxy_mcp_client::{Backend, CallError};
-use proxy_model::JournalSnapshot;
-use proxy_model::{AnsweredQuestion, CallOutcome, CallRefusal, HandledCall, RefusalReason, Snapshot};
+use proxy_model::{AnsweredQuestion, CallOutcome, CallRefusal, HandledCall, JournalSnapshot, RefusalReason, Snapshot};
 use proxy_telemetry::CallRecording;
 
 /// Handlers that run concurrently: those of one call.

@@ -1,8 +1,7 @@
 //! Parser for JSON with comments and trailing commas.
 
-use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
 
 use super::{MAX_DEPTH, Node, NodeKey, SyntaxError, Value};
 

@@ -42,6 +42,10 @@ impl Authorization for HostAuthorization {
         self.policies.list(caller, &items).into_iter().map(Listed::is_listed).collect()
     }
 
+    fn note_hidden(&self, tool: ToolFacts<'_>) {
+        self.host.asking().note_hidden(&self.policies, item(tool));
+    }
+
     fn remembered(&self, index: usize) -> Option<Arc<[bool]>> {
         self.host.surface.as_ref()?.remembered_index(index, &self.policies)
     }

@@ -22,8 +22,7 @@ use crate::calls::test_overrides::TestOverrides;
 use crate::surface::Surface;
 use proxy_json::{Object, Raw, RawRef, quote};
 use proxy_mcp_client::{Answer, BackendCall, CallError, Cancellation, Peer};
-use proxy_model::Question;
-use proxy_model::{ItemKind, ItemRef, RecordedEventKind, RequestInfo, error_result};
+use proxy_model::{ItemKind, ItemRef, Question, RecordedEventKind, RequestInfo, error_result};
 use proxy_script::{
     Authorization, CallOptions, Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, NotedFact, Output,
     Questions, Relay, RequestScope, Stop, ToolFacts, ToolRefusal,
@@ -305,7 +304,7 @@ impl RequestScope for RequestHost {
                 recording.note(|noted| noted.replay.reads_state = true);
             }
             NotedFact::Answered { is_accepted } => recording.accepted(is_accepted),
-            NotedFact::Refused { reason, at, why } => recording.refused(reason, || at, &why),
+            NotedFact::Refused(refusal) => recording.inner_refused(refusal),
             NotedFact::CacheHit => recording.happened(|| RecordedEventKind::CacheHit),
             NotedFact::CallerRead | NotedFact::FileLoaded(_) => {}
         }

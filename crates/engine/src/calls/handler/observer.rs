@@ -24,7 +24,7 @@ impl RunObserver {
             | NotedFact::RateLimited
             | NotedFact::CacheHit
             | NotedFact::Answered { .. }
-            | NotedFact::Refused { .. } => {}
+            | NotedFact::Refused(_) => {}
         }
     }
 

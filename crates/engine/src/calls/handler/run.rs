@@ -13,10 +13,9 @@ use crate::surface::{PublishedItem, Surface};
 use proxy_builtins::{Admission, ArgumentChecks};
 use proxy_json::{Object, ObjectError, Raw, RawRef, check_unique_keys};
 use proxy_mcp_client::CallError;
-use proxy_model::JournalSnapshot;
 use proxy_model::{
-    ItemKind, ItemRef, RefusalReason, checked_output, error_result, error_result_with, shaped, shaped_contents,
-    shaped_messages,
+    ItemKind, ItemRef, JournalSnapshot, RefusalReason, checked_output, error_result, error_result_with, shaped,
+    shaped_contents, shaped_messages,
 };
 use proxy_script::{CallOptions, Failure, FailureKind, Function, Limits, Stop};
 use proxy_telemetry::CallRecording;

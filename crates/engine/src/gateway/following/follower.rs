@@ -109,14 +109,14 @@ pub(super) struct Seen {
     pub(super) error: Option<Arc<str>>,
     pub(super) at: Instant,
     /// The run of the script whose handler it was.
-    pub(super) run: usize,
+    pub(super) run: u64,
     /// Whom the result is for; `None` if it is for everybody.
     pub(super) owner: Option<Owner>,
 }
 
 impl Seen {
     /// Whether the result is also that of another follower.
-    pub(super) fn is_for(&self, run: usize, owner: &Owner) -> bool {
+    pub(super) fn is_for(&self, run: u64, owner: &Owner) -> bool {
         self.run == run && self.owner.as_ref().is_none_or(|own| own == owner)
     }
 }

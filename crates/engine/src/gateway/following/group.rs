@@ -123,7 +123,7 @@ impl FollowerGroup {
     }
 
     /// Gives a new follower a result that another one has from the last refresh. Returns whether there is one.
-    pub(super) fn adopt(&self, id: u64, run: usize, owner: &Owner) -> bool {
+    pub(super) fn adopt(&self, id: u64, run: u64, owner: &Owner) -> bool {
         let mut state = self.state.lock();
         let known = state.followers.values().filter_map(|follower| follower.seen.as_ref());
         let Some(seen) = known.filter(|seen| seen.is_for(run, owner)).max_by_key(|seen| seen.at).cloned() else {

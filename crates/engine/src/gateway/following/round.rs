@@ -70,7 +70,7 @@ pub(super) async fn run(gateway: &Arc<Gateway>, group: &Arc<FollowerGroup>) {
 impl Round<'_> {
     /// The followers by the handler that makes their resource. Those to whom the resource is not published now are left out.
     async fn audiences(&self, is_whole: bool) -> Vec<Audience> {
-        let mut audiences: IndexMap<usize, Audience> = IndexMap::new();
+        let mut audiences: IndexMap<u64, Audience> = IndexMap::new();
         for member in self.group.members(is_whole) {
             let id = member.id;
             match self.place(member).await {

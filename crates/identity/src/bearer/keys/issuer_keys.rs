@@ -4,12 +4,12 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 
 use super::key_fetch::{self, FetchedKeys};
 use super::key_set::KeySet;
 use crate::bearer::error::TokenError;
 use crate::bearer::jwt::Jwt;
+use proxy_model::operator_api::IssuerStatus;
 use proxy_wire::http::Fetcher;
 
 /// The least time between two fetches that tokens cause: anybody can send a token with a key that nobody has.
@@ -151,16 +151,17 @@ impl IssuerKeys {
     }
 
     /// For `proxy status`.
-    pub(in crate::bearer) fn report(&self) -> Value {
+    pub(in crate::bearer) fn report(&self) -> IssuerStatus {
         let state = self.state.lock();
         let keys = state.current();
-        json!({
-            "issuer": self.issuer,
-            "ready": keys.is_some(),
-            "keys": keys.map_or(0, |keys| keys.len()),
-            "fetchedSecondsAgo": state.fetched.map(|fetched| fetched.elapsed().as_secs()),
-            "error": state.error,
-        })
+        IssuerStatus {
+            issuer: self.issuer.to_string(),
+            ready: keys.is_some(),
+            keys: keys.map_or(0, |keys| keys.len()),
+            fetched_seconds_ago: state.fetched.map(|fetched| fetched.elapsed().as_secs()),
+            error: state.error.clone(),
+            ..IssuerStatus::default()
+        }
     }
 }
 

@@ -16,9 +16,7 @@ use url::form_urlencoded;
 
 use super::rewrite::{self, Rewrite};
 use crate::oauth::LogInError;
-use crate::oauth::terms::AuthorizationServer;
-use crate::oauth::terms::Grant;
-use crate::oauth::terms::{AuthMethod, Registration};
+use crate::oauth::terms::{AuthMethod, AuthorizationServer, Grant, Registration};
 use proxy_base::foreign_text::quoted;
 use proxy_model::Secret;
 use proxy_wire::http::{FetchError, Fetcher, Reach};

@@ -12,8 +12,7 @@ use url::Url;
 
 use super::token::{NoToken, TokenRequest};
 use crate::oauth::exchange::{OAuthExchange, Rewrite};
-use crate::oauth::terms::AuthMethod;
-use crate::oauth::terms::Grant;
+use crate::oauth::terms::{AuthMethod, Grant};
 use proxy_config::{EnterpriseConfig, IdToken, RegisteredClient};
 use proxy_model::Secret;
 use proxy_wire::http::Reach;

@@ -3,10 +3,8 @@
 use http::HeaderValue;
 use serde::{Deserialize, Serialize};
 
-use crate::oauth::terms::AuthorizationServer;
-use crate::oauth::terms::Registration;
 use crate::oauth::terms::secret_fields::{optional_secret, secret};
-use crate::oauth::terms::{Grant, bearer, renew_at};
+use crate::oauth::terms::{AuthorizationServer, Grant, Registration, bearer, renew_at};
 use crate::oauth::unix_time::now;
 use proxy_model::Secret;
 

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use rmcp::transport::auth::AuthorizationMetadata;
 
-use crate::oauth::terms::AuthMethod;
-use crate::oauth::terms::texts;
+use crate::oauth::terms::{AuthMethod, texts};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AuthorizationServer {

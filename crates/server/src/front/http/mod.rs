@@ -31,6 +31,7 @@ use super::sessions::Sessions;
 use crate::Server;
 use crate::client::list_changes::SurfaceChanges;
 use crate::client::replay_budget::ReplayBudget;
+use crate::client::state::ClientSession;
 use proxy_config::Serve;
 use proxy_fiber::CommonDelay;
 use proxy_identity::bearer::Resource;
@@ -135,7 +136,7 @@ impl HttpFront {
         for session in self.sessions.all() {
             let client = session.client();
             let now = self.server.gateway.lists_now(&client.surface_handle);
-            let (Some(seen_lists), Some(now)) = (&client.seen_lists, now) else { continue };
+            let (Some(ClientSession { seen_lists, .. }), Some(now)) = (client.session(), now) else { continue };
             let changed = seen_lists.replace(now);
             if changed.is_empty() {
                 continue;

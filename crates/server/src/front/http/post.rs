@@ -118,8 +118,8 @@ impl HttpFront {
         let (gateway, session) = (Arc::clone(&self.server.gateway), Arc::clone(session));
         tokio::spawn(async move {
             let Ok(surface) = gateway.surface(&now.surface_handle).await else { return };
-            let seen_lists = now.seen_lists.as_ref();
-            for method in seen_lists.map(|seen| seen.replace(surface.list_digests())).unwrap_or_default() {
+            let Some(seen) = now.session().map(|session| &session.seen_lists) else { return };
+            for method in seen.replace(surface.list_digests()) {
                 session.notify(method).await;
             }
         });

@@ -12,7 +12,7 @@ use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::client::session_stream::SessionStream;
 use crate::client::sink::MessageSink;
-use crate::client::state::Client;
+use crate::client::state::{Client, HttpFacts};
 use crate::front::session::Session;
 use crate::front::session_id::SessionId;
 use crate::front::sessions::AddedSession;
@@ -31,7 +31,7 @@ impl HttpFront {
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
         let client = handshake.client(principal).timed(self.server.telemetry.proxy());
-        let client = Client { peer: outlet.peer(), ..client };
+        let client = Client { facts: HttpFacts { peer: outlet.peer(), ..client.facts }, ..client };
         let Ok(id) = SessionId::random() else {
             let error = RpcError::internal("cannot open a session: the random number generator failed");
             return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error));

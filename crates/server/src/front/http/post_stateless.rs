@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::client::sink::{MessageQueue, MessageSink};
-use crate::client::state::Client;
+use crate::client::state::{Client, HttpFacts};
 use crate::front::authenticator::Caller;
 use crate::front::refusal::Refusal;
 use crate::front::stateless::{admit, check_param_headers, status};
@@ -53,9 +53,11 @@ impl HttpFront {
         let client = match admit(&request, Some(&headers), caller.principal.clone(), None) {
             Ok(client) => Arc::new(Client {
                 links: self.server.links.of(&client.principal),
-                headers: self.request_headers.of(&headers),
-                trace_context: self.request_headers.trace_context(&headers),
-                peer: outlet.peer(),
+                facts: HttpFacts {
+                    headers: self.request_headers.of(&headers),
+                    trace_context: self.request_headers.trace_context(&headers),
+                    peer: outlet.peer(),
+                },
                 ..client
             }),
             Err(refusal) => return refusal.reply(Some(&id)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::http::HeaderMap;
 
-use crate::client::state::Client;
+use crate::client::state::{Client, HttpFacts};
 use proxy_model::TraceContext;
 
 pub(super) struct RequestHeaders {
@@ -43,9 +43,10 @@ impl RequestHeaders {
     /// The client of a session with what the headers and the connection of this request say.
     pub(super) fn added_to(&self, client: &Arc<Client>, sent: &HeaderMap, peer: Option<IpAddr>) -> Arc<Client> {
         let trace_context = self.trace_context(sent);
-        if self.exposed.is_empty() && trace_context.is_none() && peer == client.peer {
+        if self.exposed.is_empty() && trace_context.is_none() && peer == client.facts.peer {
             return Arc::clone(client);
         }
-        Arc::new(Client { headers: self.of(sent), trace_context, peer, ..Client::clone(client) })
+        let facts = HttpFacts { headers: self.of(sent), trace_context, peer };
+        Arc::new(Client { facts, ..Client::clone(client) })
     }
 }

@@ -1,0 +1,152 @@
+//! `GET /status`, and what is told of single servers.
+
+use serde::{Deserialize, Serialize};
+
+use super::ServerStatus;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProxyStatus {
+    pub version: String,
+    pub pid: u32,
+    pub uptime_seconds: u64,
+    /// The config file as it was given.
+    pub config: Option<String>,
+    pub folder: String,
+    /// `stdio` or `http`.
+    pub transport: Option<String>,
+    pub address: Option<String>,
+    /// What is in use; null if it is more than a file, or a newer version is not in use yet.
+    pub source: Option<ServedSource>,
+    /// The name of the session script.
+    pub script: Option<String>,
+    pub published: ItemCounts,
+    pub servers: Vec<ServerStatus>,
+    pub last_reload: Option<LastReload>,
+    pub config_errors: Vec<String>,
+    pub script_errors: Vec<String>,
+    pub user_errors: Vec<UserError>,
+    pub extension_errors: Vec<String>,
+    pub audit: Option<AuditStatus>,
+    /// What holds code-mode scripts; null before the first one.
+    pub jail: Option<JailStatus>,
+    pub issuers: Vec<IssuerStatus>,
+    pub clients: Vec<ClientStatus>,
+    /// `ready` if it takes work. Empty for a proxy of an older version.
+    pub health: String,
+}
+
+/// The config file and the digests of its text and of the session script.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServedSource {
+    pub path: String,
+    pub digest: String,
+    pub script: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ItemCounts {
+    pub tools: usize,
+    pub resources: usize,
+    pub resource_templates: usize,
+    pub prompts: usize,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LastReload {
+    pub at: String,
+    pub seconds_ago: u64,
+    pub what: String,
+}
+
+/// The session script fails for one user.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UserError {
+    pub user: String,
+    pub error: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuditStatus {
+    pub file: String,
+    pub seq: u64,
+    /// The hash of the last line; null before the first.
+    pub head: Option<String>,
+    /// Why it cannot be written.
+    pub error: Option<String>,
+    /// How many lines could not be written.
+    pub lost: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JailStatus {
+    pub seccomp: bool,
+    pub landlock: bool,
+    /// What the system refuses; empty if nothing.
+    pub missing: String,
+}
+
+/// An issuer whose tokens are accepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct IssuerStatus {
+    pub issuer: String,
+    pub ready: bool,
+    pub keys: usize,
+    pub fetched_seconds_ago: Option<u64>,
+    pub error: Option<String>,
+    pub omitted_groups: u64,
+    pub odd_claims: u64,
+}
+
+/// A client with a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClientStatus {
+    pub name: String,
+    pub version: String,
+    pub protocol_version: String,
+    pub user: String,
+    pub connected_seconds: u64,
+}
+
+/// The answer to `POST /servers/NAME/restart`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RestartReport {
+    pub server: String,
+    /// `ready`, `starting`, `login` or `failed`.
+    pub status: String,
+    pub error: String,
+    /// Only if it is ready.
+    pub tools: Option<usize>,
+    pub seconds: f64,
+}
+
+/// The answer to `GET /logs`: the lines, or why there are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerLog {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<Vec<LoggedLine>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// A line that a server wrote to stderr.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoggedLine {
+    pub time: String,
+    pub text: String,
+}
