@@ -9,7 +9,7 @@ use proxy_script::Source;
 use super::{root, scripts};
 use crate::support::config::Config;
 use crate::support::programs::fake_backend;
-use crate::support::proxy::Proxy;
+use crate::support::proxy::{Proxy, StdioProxy};
 
 #[test]
 fn the_reference_of_the_built_ins_is_fresh() {
@@ -136,25 +136,42 @@ fn every_example_of_the_top_level_runs() {
 }
 
 #[test]
-fn what_is_for_the_top_level_is_refused_in_handlers_and_the_other_way_round() {
-    for example in examples() {
-        match example.entry.when {
-            When::Top | When::Always => {}
-            When::Handler => {
-                if is_local(&example) {
-                    continue;
-                }
-                // Without a wrapping function there is nobody who calls it.
-                let called = format!(
-                    "{PRELUDE}\nargs = {{}}\ndef example():\n{}\nexample()\n",
-                    indented(&called(&example.text))
-                );
-                let outcome = scripts::run(&Source::new(example.name.clone(), called));
-                let error = outcome.err().unwrap_or_else(|| panic!("`{}` runs at the top level", example.name));
-                assert!(error.message.contains("only while a call is handled"), "{}: {error}", example.name);
-            }
-        }
+fn what_is_for_handlers_is_refused_at_the_top_level() {
+    let mut refused = 0;
+    for example in examples().iter().filter(|example| example.entry.when == When::Handler && !is_local(example)) {
+        // Without a wrapping function there is nobody who calls it.
+        let called =
+            format!("{PRELUDE}\nargs = {{}}\ndef example():\n{}\nexample()\n", indented(&called(&example.text)));
+        let outcome = scripts::run(&Source::new(example.name.clone(), called));
+        let error = outcome.err().unwrap_or_else(|| panic!("`{}` runs at the top level", example.name));
+        assert!(error.message.contains("only while a call is handled"), "{}: {error}", example.name);
+        refused += 1;
     }
+    assert!(refused >= 3, "only {refused} examples were found");
+}
+
+#[tokio::test]
+async fn what_is_for_the_top_level_is_refused_in_handlers() {
+    let mut examples = examples();
+    examples.retain(|example| example.entry.when == When::Top && !is_local(example));
+    assert!(examples.len() >= 3, "only {} examples were found", examples.len());
+    let mut served = serving(&examples);
+    served.client.initialize("2025-11-25").await.result();
+    for (number, example) in examples.iter().enumerate() {
+        let result = served.client.call(&format!("example_{number}"), "{}").await.result();
+        let is_refused = result.contains("\"isError\":true") && result.contains("top level");
+        assert!(is_refused, "{}:\n{}\n{result}", example.name, example.text);
+    }
+}
+
+/// A proxy with every example as the handler of a tool of its own.
+fn serving(examples: &[Example]) -> StdioProxy {
+    let tools = fake_backend(["--only", "search,echo,read", "--resources", "--prompts"]);
+    let config = Config::new()
+        .server("github", &tools)
+        .server("docs", &tools)
+        .section("sessionInit: { scriptFile: examples.star }");
+    Proxy::new(&config).file("examples.star", &handlers(examples)).stdio()
 }
 
 #[tokio::test]
@@ -162,12 +179,7 @@ async fn every_example_of_a_handler_runs() {
     let mut examples = examples();
     examples.retain(|example| !is_top(example) && !is_local(example));
     assert!(examples.len() >= 3, "only {} examples were found", examples.len());
-    let tools = fake_backend(["--only", "search,echo,read"]);
-    let config = Config::new()
-        .server("github", &tools)
-        .server("docs", &tools)
-        .section("sessionInit: { scriptFile: examples.star }");
-    let mut served = Proxy::new(&config).file("examples.star", &handlers(&examples)).stdio();
+    let mut served = serving(&examples);
     served.client.initialize("2025-11-25").await.result();
     for (number, example) in examples.iter().enumerate() {
         let result = served.client.call(&format!("example_{number}"), "{}").await.result();

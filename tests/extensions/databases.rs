@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{one_tool, serving, started, world};
 use crate::support::config::Config;
+use crate::support::patience::within;
 use crate::support::postgres::{PASSWORD, Postgres};
 use crate::support::proxy::Proxy;
 
@@ -91,15 +92,44 @@ async fn a_statement_cannot_take_the_memory_of_the_machine() {
 }
 
 #[tokio::test]
-async fn a_cancelled_statement_leaves_the_proxy_at_work() {
+async fn a_cancelled_statement_is_interrupted() {
     let sql = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n";
     let body = format!("return sqlite.query(':memory:', '{sql}')");
     let mut proxy = serving(&[("one.star", &one_tool(&body, ""))]).await;
+    let (pid, log) = (proxy.client.program.id(), proxy.client.stderr().clone());
+    // Given statements that would never end by themselves,
+    let mut calls = Vec::new();
     for _ in 0..20 {
-        let id = proxy.client.begin("tools/call", r#"{"name":"run","arguments":{}}"#).await;
+        calls.push(proxy.client.begin("tools/call", r#"{"name":"run","arguments":{}}"#).await);
+    }
+    within("statements that compute", &log, until(|| computing_threads(pid) > 0)).await;
+    // when they are cancelled,
+    for id in calls {
         proxy.client.notify("notifications/cancelled", &format!(r#"{{"requestId":{id}}}"#)).await;
     }
+    // then none of them goes on, and the proxy is at work.
+    let mut quiet = 0;
+    let is_quiet = || {
+        quiet = if computing_threads(pid) == 0 { quiet + 1 } else { 0 };
+        quiet == 10
+    };
+    within("a proxy that computes nothing", &log, until(is_quiet)).await;
     proxy.client.request("ping", "{}").await.result();
+}
+
+/// Looks until something is so. No event tells what other processes do.
+async fn until(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
+/// The threads of a process that are running or want to.
+fn computing_threads(pid: u32) -> usize {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
+    let states = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
+    // The state comes after the name, which is in parentheses.
+    states.filter(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))).count()
 }
 
 #[tokio::test]

@@ -126,6 +126,21 @@ fn each_crate_says_what_it_is_and_what_it_must_not_know() {
 }
 
 #[test]
+fn every_crate_is_called_proxy_because_the_log_knows_its_own_entries_by_that() {
+    for name in crates().keys().filter(|name| *name != PROGRAM) {
+        let manifest = root().join("crates").join(name).join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).unwrap_or_else(|error| panic!("{}: {error}", manifest.display()));
+        assert!(
+            text.contains(&format!("name = \"proxy-{name}\"")),
+            "crates/{name} has another name than `proxy-{name}`"
+        );
+        for line in ["version.workspace = true", "publish = false", "doctest = false", "[lints]\nworkspace = true"] {
+            assert!(text.contains(line), "crates/{name}/Cargo.toml lacks `{line}`");
+        }
+    }
+}
+
+#[test]
 fn what_must_not_know_something_does_not_reach_it() {
     let crates = crates();
     // Not for its own sake: whoever builds one of these builds none of the others.

@@ -115,3 +115,18 @@ pub(super) fn admits(entry: &Metadata<'_>, server: Option<&str>) -> bool {
 pub(super) fn wants_all_of_servers() -> bool {
     Level::DEBUG <= CURRENT.load().proxy
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_every_crate_of_the_proxy_are_its_own() {
+        for target in ["proxy_engine::calls::permit", "proxy_base::watch", "starlark_mcp_proxy::admin", REQUEST] {
+            assert!(is_own(target), "{target}");
+        }
+        for target in ["h2::proto", "rmcp::transport", "rustls::client"] {
+            assert!(!is_own(target), "{target}");
+        }
+    }
+}
