@@ -53,9 +53,12 @@ impl Metadata {
     /// What is checked of arguments before `handler` gets them. None for a tool that is forwarded as its server lists it:
     /// the server knows its own schema.
     pub fn argument_checks(&self, handler: Value<'_>, snapshot: &Snapshot) -> Option<ArgumentChecks> {
+        if self.kind != ItemKind::Tool {
+            return None;
+        }
         let is_forwarded = handler.downcast_ref::<BackendHandler>().is_some();
         let schema = self.tool_checks(handler, snapshot);
-        if self.kind != ItemKind::Tool || !schema.applies(is_forwarded) {
+        if !schema.applies(is_forwarded) {
             return None;
         }
         Some(ArgumentChecks {

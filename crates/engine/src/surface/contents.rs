@@ -1,7 +1,6 @@
 //! The surface: the items that one run of the session script publishes. Immutable.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
@@ -13,6 +12,7 @@ use super::listing::{Listing, Page};
 use super::mirror::mirrored;
 use super::permitted::PermittedView;
 use super::published_item::PublishedItem;
+use super::script_run::{ScriptRun, next_run};
 use super::server_items::ServerItems;
 use super::skipped::SkippedItems;
 use super::version::SurfaceVersion;
@@ -86,34 +86,6 @@ fn without_tasks(mut item: Published, snapshot: &Snapshot) -> Published {
     item
 }
 
-/// What one run of the session script has decided. Shared by all views of it: what policies leave of a surface for one
-/// caller is the same run with fewer items.
-#[derive(Debug)]
-pub struct ScriptRun {
-    /// Distinguishes it from all other runs of this process.
-    pub number: u64,
-    /// Whether a tool may require `Mcp-Param-*` headers.
-    has_param_headers: bool,
-    /// The version of the snapshot that the script ran on.
-    pub snapshot: u64,
-    /// The namespace of the script's values in the store.
-    pub namespace: Arc<str>,
-    /// Whether the script has set the instructions. Otherwise they are those of the servers.
-    has_own_instructions: bool,
-    /// The only server, if the surface publishes it unchanged.
-    mirrors: Option<Arc<BackendView>>,
-    indexes: Vec<Arc<SharedIndex>>,
-    /// The script's function that runs before every call of an item.
-    on_request: Option<Hook>,
-    /// The script's function that runs before requests that are not for an item.
-    on_other_request: Option<OtherHook>,
-    /// What is needed to build the surface for other clients.
-    origin: Origin,
-    /// Whether the script read the principal or the client.
-    is_personal: bool,
-    version: SurfaceVersion,
-}
-
 /// Everything that a client is served: the items of one run of the session script, and their listings.
 #[derive(Debug)]
 pub struct Surface {
@@ -171,9 +143,8 @@ impl Surface {
         };
         let has_own_instructions = plan.instructions.is_some();
         let instructions = plan.instructions.unwrap_or_else(server_instructions);
-        static RUNS: AtomicU64 = AtomicU64::new(1);
         let run = ScriptRun {
-            number: RUNS.fetch_add(1, Ordering::Relaxed),
+            number: next_run(),
             has_param_headers,
             snapshot: snapshot.version,
             namespace,
