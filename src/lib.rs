@@ -1,7 +1,7 @@
 //! A programmable MCP proxy: clients connect to one endpoint, and a Starlark script decides what each of them sees of
-//! the servers behind it. This is the program; what it is made of lies in `crates/`.
+//! the servers behind it. This crate is the program; its parts are in `crates/`.
 
-// What the user of a proxy does with it beside MCP, in its process or over its control socket.
+// What a user does with a proxy besides MCP: in the same process, or over the control socket.
 pub mod admin;
 // The page of `proxy console`: a client of the control socket.
 pub mod console;

@@ -257,7 +257,7 @@ async fn a_change_of_the_config_cannot_open_the_door_to_everybody() {
     let tokens = "auth: {tokens: [{token: secret-token-of-a, sub: ann}]}";
     let proxy = Proxy::new(&config(tokens)).http().await;
     proxy.world.directory.write("proxy.yaml", &config("").text());
-    proxy.program.stderr.line("`auth` names no token and no issuer now").await;
+    proxy.program.stderr.line("`auth` no longer names any token or issuer").await;
     assert_eq!(proxy.client().send(&list()).await.status, 401);
     assert_eq!(holder(&proxy, "secret-token-of-a").send(&list()).await.status, 200);
     proxy.world.directory.write("proxy.yaml", &config("auth: {tokens: [{token: secret-token-of-b, sub: ann}]}").text());

@@ -154,13 +154,13 @@ async fn every_refusal_is_the_same_whichever_way_a_call_comes() {
     // Given a reason, whether every way can say the same text (an unknown name is an error of the protocol where the client
     // names it, and a result with similar names where a script does), and what the record says.
     let reasons = [
-        ("scoped", "scope", true, "this needs the scopes write"),
+        ("scoped", "scope", true, "this requires the scope write"),
         ("nothing", "unknown", false, "no such item is published"),
         ("secret", "policy", false, r#"call_tool Tool::"secret": a.cedar:3"#),
         ("hooked", "on_request", true, "closed today"),
         ("typed", "schema", true, "the arguments do not match the published schema"),
         // What several refuse, the first of them refuses: scopes, policies, the script, the schema.
-        ("all_of_it", "scope", true, "this needs the scopes write"),
+        ("all_of_it", "scope", true, "this requires the scope write"),
         ("all_but_scopes", "policy", true, r#"call_tool Tool::"all_but_scopes": a.cedar:4"#),
     ];
     for (tool, by, is_one_text, why) in reasons {

@@ -2,9 +2,9 @@
 
 use crate::support::config::Config;
 use crate::support::http_request::HttpRequest;
+use crate::support::in_process::Proxy;
 use crate::support::message;
 use crate::support::programs::fake_backend;
-use crate::support::proxy::Proxy;
 
 fn proxy() -> Proxy {
     let backend = fake_backend(["--era", "legacy", "--only", "echo"]);

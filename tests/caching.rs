@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::config::Config;
+use crate::support::in_process::{Proxy, StdioProxy};
 use crate::support::programs::fake_backend;
-use crate::support::proxy::{Proxy, StdioProxy};
 
 /// A server of the stateless era that says this about its lists.
 fn keeps<'a>(ttl: &'a str, scope: &'a str, more: &[&'a str]) -> std::process::Command {

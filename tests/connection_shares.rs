@@ -35,7 +35,7 @@ fn is_refused(answer: &Message) -> bool {
     if refused {
         let text = answer.text();
         assert!(text.contains("(`mcpServers.fake.maxPerUser`): end another session first"), "{text}");
-        assert!(text.contains("this user has 2 already"), "{text}");
+        assert!(text.contains("this user already has the maximum of 2"), "{text}");
     }
     refused
 }

@@ -85,15 +85,15 @@ async fn what_makes_no_sense_is_refused_with_a_reason() {
     let large = "x".repeat(3000);
     for (head, body, expected, reason) in [
         ("GET /nothing", "", 404, "unknown path"),
-        ("POST /status", "", 405, "another method"),
+        ("POST /status", "", 405, "method not allowed"),
         ("GET /find?query=", "", 400, "`query` is missing"),
         ("POST /call", "{", 400, "invalid request"),
         ("POST /call", r#"{"kind":"tool","key":"echo","params":{},"more":1}"#, 400, "unknown field `more`"),
         ("POST /call", r#"{"kind":"thing","key":"echo","params":{}}"#, 400, "`kind` must be"),
         ("POST /exec", "[]", 400, "invalid request"),
-        ("POST /questions/x", "{}", 400, "invalid request"),
-        ("POST /questions/7", "{}", 404, "not open"),
-        ("POST /events", "", 405, "another method"),
+        ("POST /elicitations/x", "{}", 400, "invalid request"),
+        ("POST /elicitations/7", "{}", 404, "no longer open"),
+        ("POST /events", "", 405, "method not allowed"),
         ("GET /calls/00000000", "", 404, "no such call is kept"),
         ("GET /calls/00000000?secrets=yes", "", 400, "`secrets` must be `show`"),
         ("POST /servers/fact/restart", "", 404, "there is no server `fact`"),
@@ -163,11 +163,11 @@ async fn a_question_is_answered_by_its_number_and_once() {
     });
     let mut stream = begin(&proxy, "POST /call", &call.to_string()).await;
     let mut events = read_until(&mut stream, "answerSeconds").await;
-    let (_, question) = events.split_once(r#""question":{"id":"#).unwrap_or_else(|| panic!("{events}"));
+    let (_, question) = events.split_once(r#""elicitation":{"id":"#).unwrap_or_else(|| panic!("{events}"));
     let id = question.split(',').next().unwrap_or_default().to_owned();
     let answer = json!({"action": "accept", "content": {"colour": "teal"}}).to_string();
-    assert_eq!(ask(&proxy, &format!("POST /questions/{id}"), &answer).await.0, 200);
-    assert_eq!(ask(&proxy, &format!("POST /questions/{id}"), &answer).await.0, 404);
+    assert_eq!(ask(&proxy, &format!("POST /elicitations/{id}"), &answer).await.0, 200);
+    assert_eq!(ask(&proxy, &format!("POST /elicitations/{id}"), &answer).await.0, 404);
     stream.read_to_string(&mut events).await.expect("it is text");
     assert!(events.contains(r#"data: {"result":{"#) && events.contains("teal"), "{events}");
 }

@@ -7,13 +7,19 @@ use serde_json::Value;
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::http_request::HttpRequest;
+use crate::support::in_process::{HttpProxy, Proxy, StdioProxy};
 use crate::support::message::{self, Message};
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
-use crate::support::proxy::{HttpProxy, Proxy, StdioProxy};
+use crate::support::proxy;
 
 fn in_front_of(backend: &Command) -> Proxy {
     Proxy::new(&Config::new().server("fake", backend).section("sessionInit: {preset: passthrough}"))
+}
+
+/// The same as a program of its own, which ends.
+fn program(backend: &Command) -> proxy::Proxy {
+    proxy::Proxy::new(&Config::new().server("fake", backend).section("sessionInit: {preset: passthrough}"))
 }
 
 async fn stdio_session(version: &str) -> StdioProxy {
@@ -134,7 +140,8 @@ async fn crlf_empty_lines_and_a_byte_order_mark_do_no_harm() {
 
 #[tokio::test]
 async fn what_was_asked_before_the_end_of_input_is_still_answered() {
-    let mut proxy = stdio_session("2025-11-25").await;
+    let mut proxy = program(&fake_backend(["--era", "legacy"])).stdio();
+    proxy.client.initialize("2025-11-25").await.result();
     let mut asked = Vec::new();
     for _ in 0..20 {
         asked.push(proxy.client.begin("tools/call", &message::call("slow", r#"{"ms":50}"#)).await);

@@ -5,10 +5,10 @@ use serde_json::json;
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::http_request::HttpRequest;
+use crate::support::in_process::{HttpProxy, Proxy};
 use crate::support::message::{self, Message};
 use crate::support::modern::{VERSION, meta_members};
 use crate::support::programs::fake_backend;
-use crate::support::proxy::{HttpProxy, Proxy};
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
 

@@ -3,10 +3,10 @@
 use crate::support::config::Config;
 use crate::support::corpus::{Odd, Use, odd_messages};
 use crate::support::http_client::HttpClient;
+use crate::support::in_process::{HttpProxy, Proxy, StdioProxy};
 use crate::support::message::{Message, member};
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
-use crate::support::proxy::{HttpProxy, Proxy, StdioProxy};
 use crate::support::temp_dir::TempDir;
 
 const ERAS: [&str; 2] = ["legacy", "modern"];

@@ -47,6 +47,7 @@ fn tools_of_servers(world: &Proxy) -> Vec<(String, u64)> {
 }
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn a_client_that_lists_once_has_the_tools_of_eighteen_servers() {
     let directory = TempDir::new();
     let six = || {
@@ -164,7 +165,7 @@ async fn a_script_that_needs_a_server_runs_again_when_it_is_there() {
         .section("serve: {firstList: 1s}\nsessionInit: {scriptFile: need.star}");
     let mut proxy = start(Proxy::new(&config).file("need.star", NEEDS_SLOW)).await;
     assert_eq!(proxy.tools().await, ["echo"]);
-    let warning = proxy.client.stderr().line("the session script failed, and runs again").await;
+    let warning = proxy.client.stderr().line("the session script failed; it runs again").await;
     assert!(warning.contains("WARN"), "{warning}");
 }
 

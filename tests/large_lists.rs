@@ -29,7 +29,7 @@ fn cache_size(proxy: &StdioProxy) -> u64 {
 async fn a_definition_of_more_than_a_mebibyte_is_left_out_with_a_warning() {
     let mut proxy = start("1,2,1048576", json!({})).await;
     let warning = proxy.client.stderr().line("item 0 of `tools/list` was left out").await;
-    assert!(warning.contains("`tool_0_0` has 1048644 bytes, and a definition may have at most 1 MiB"), "{warning}");
+    assert!(warning.contains("`tool_0_0` has 1048644 bytes; the limit for a definition is 1 MiB"), "{warning}");
     assert!(proxy.tools().await.is_empty());
 
     let mut proxy = start("1,2,1048000", json!({})).await;
@@ -51,6 +51,7 @@ async fn a_list_ends_at_the_size_that_the_config_allows() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
+#[ignore = "seconds of load"]
 async fn hundreds_of_megabytes_of_lists_take_little_memory_and_little_of_the_disk() {
     let proxy = start("30,150,100000", json!({})).await;
     let warning = proxy.client.stderr().line("`tools/list` is larger than").await;

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::http_request::HttpRequest;
+use crate::support::in_process::Proxy;
 use crate::support::message::{self, Message};
 use crate::support::modern::{VERSION, meta_members, with_meta};
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
-use crate::support::proxy::Proxy;
 use crate::support::stdio_client::StdioClient;
 
 /// The four kinds of server, and how each is told that a call is cancelled.

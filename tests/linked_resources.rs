@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
+use crate::support::in_process::Proxy;
 use crate::support::message::{self, member};
 use crate::support::programs::fake_backend;
-use crate::support::proxy::Proxy;
+use crate::support::proxy;
 use crate::support::temp_dir::TempDir;
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
@@ -153,7 +154,7 @@ async fn two_servers_with_one_interface_are_warned_of() {
     let (one, two) = (with_tools(&directory, "one.json", &[APP]), with_tools(&directory, "two.json", &[APP]));
     let config =
         Config::new().server("one", &fake_backend(["--tools", &one])).server("two", &fake_backend(["--tools", &two]));
-    let checked = Proxy::new(&config).run(["check", "--live"]).await.expect(0);
+    let checked = proxy::Proxy::new(&config).run(["check", "--live"]).await.expect(0);
     let told = "the tool `two_board` of server `two` has the user interface `ui://board/main`, but that URI belongs to server `one`";
     assert!(checked.stderr.contains(told), "{}", checked.stderr);
     let told =

@@ -60,6 +60,7 @@ async fn one_of_many(proxy: &HttpProxy, number: usize, token: String) -> HttpCli
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn hundreds_of_surfaces_take_bounded_memory_and_every_client_has_its_own() {
     let tokens = (0..PERSONS).map(|number| format!("{{token: person-{number}-long-t0ken, sub: person-{number}}}"));
     let tokens = format!("auth: {{tokens: [{}]}}", tokens.collect::<Vec<_>>().join(", "));
@@ -81,6 +82,7 @@ async fn hundreds_of_surfaces_take_bounded_memory_and_every_client_has_its_own()
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn anonymous_clients_together_have_the_memory_of_one_person() {
     let proxy = start(LARGE, "").await;
     let before = megabytes(&proxy);
@@ -96,6 +98,7 @@ async fn anonymous_clients_together_have_the_memory_of_one_person() {
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn a_client_whose_surface_was_dropped_is_told_that_its_lists_have_changed() {
     let script = "client()\nfor meta, call in backends()['fake'].tools():\n    publish(meta, call)\n";
     let proxy = start(script, "").await;
@@ -122,6 +125,7 @@ async fn a_client_whose_surface_was_dropped_is_told_that_its_lists_have_changed(
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn a_call_in_progress_keeps_the_surface_that_it_began_with() {
     let script = "\
 for meta, call in backends()['fake'].tools():

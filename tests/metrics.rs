@@ -142,11 +142,12 @@ async fn a_port_that_is_taken_is_a_warning() {
     let section = format!("telemetry: {{metrics: '{}'}}", taken.local_addr().expect("it is bound"));
     let config = Config::new().server("fake", &fake_backend(["--era", "legacy"])).section(&section);
     let proxy = Proxy::new(&config).http().await;
-    proxy.program.stderr.line("there are no metrics").await;
+    proxy.program.stderr.line("continuing without metrics").await;
     assert!(!proxy.client().modern_call("echo", "{}").await.result().is_empty());
 }
 
 #[tokio::test]
+#[ignore = "a real Prometheus"]
 async fn prometheus_scrapes_the_metrics_and_reads_the_alert_rules() {
     let (proxy, address) = proxy("").await;
     proxy.client().modern_call("echo", "{}").await.result();
@@ -181,7 +182,7 @@ async fn sessions_questions_and_runs_of_the_script_are_counted() {
     loop {
         let metrics = page(&address, "/metrics").await.1;
         assert!(value(&metrics, "proxy_surface_build_seconds_count") >= Some(1.0), "{metrics}");
-        assert_eq!(value(&metrics, r#"proxy_questions_total{action="decline"}"#), Some(1.0), "{metrics}");
+        assert_eq!(value(&metrics, r#"proxy_elicitations_total{action="decline"}"#), Some(1.0), "{metrics}");
         // The session is over when nobody uses it any more.
         if value(&metrics, "mcp_server_session_duration_seconds_count") == Some(1.0) {
             break;
@@ -229,7 +230,7 @@ async fn the_docs_the_dashboard_and_the_alerts_name_metrics_that_there_are() {
     let series: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     let metrics = named(&series.join("\n"));
     let read = |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect(path);
-    let guide = read("docs/running.md");
+    let guide = read("docs/guides/operations.md");
     let section = guide.split("\n## ").find(|section| section.starts_with("Metrics"));
     let documented = named(section.expect("a section on metrics"));
     let never_failed: BTreeSet<String> = ["proxy_script_failures_total".to_owned()].into();

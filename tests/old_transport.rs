@@ -174,7 +174,7 @@ async fn a_stream_that_names_no_address_is_reported() {
 async fn a_newer_server_that_is_called_old_is_reported_with_a_hint() {
     let (_server, url) = Program::start_server(fake_backend(["--http", "127.0.0.1:0", "--no-get"])).await;
     let error = error_of(&url, json!({"type": "sse"}), "failed");
-    assert!(error.contains("HTTP 405") && error.contains("without `type: sse`"), "{error}");
+    assert!(error.contains("HTTP 405") && error.contains("remove `type: sse`"), "{error}");
 }
 
 #[tokio::test]

@@ -1,9 +1,9 @@
 //! Clients of every revision get what their revision has, and lose no more than that.
 
 use crate::support::config::Config;
+use crate::support::in_process::{Proxy, StdioProxy};
 use crate::support::message::{Message, member};
 use crate::support::programs::fake_backend;
-use crate::support::proxy::{Proxy, StdioProxy};
 use crate::support::temp_dir::TempDir;
 
 const ERAS: [&str; 2] = ["legacy", "modern"];

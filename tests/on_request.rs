@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::questions::{Client, ERAS, EVERYTHING, one_server, text};
+use crate::elicitation::{Client, ERAS, EVERYTHING, one_server, text};
 use crate::support::config::Config;
 use crate::support::http_request::HttpRequest;
 use crate::support::message;
@@ -178,6 +178,8 @@ publish(metadata(\"any\", \"\", {}, {}), lambda args: None)
 async fn what_is_no_function_cannot_be_asked() {
     let finished = world("on_request = True\n").refused().await;
     assert!(finished.stderr.contains("`on_request` must be a function, not a `bool`"), "{}", finished.stderr);
+    let finished = world("def on_request():\n    return None\n").refused().await;
+    assert!(finished.stderr.contains("`on_request` must take one argument, the request"), "{}", finished.stderr);
 }
 
 const COUNTS: &str = "sessionInit:
@@ -193,7 +195,7 @@ async fn a_call_in_which_the_server_asks_something_is_still_one_call() {
     for era in ERAS {
         for modern in [false, true] {
             let config = one_server(era, json!({})).section(COUNTS);
-            let mut client = Client::of(&config, modern, EVERYTHING).await;
+            let mut client = Client::at(Proxy::new(&config), modern, EVERYTHING).await;
             let (questions, outcome) = client.converse("ask", json!({"rounds": 2}), json!({"action": "decline"})).await;
             assert_eq!(questions.len(), 2, "{era}, {modern}: {outcome}");
             client.proxy.client.stderr().line("asked tools/call ask").await;

@@ -2,11 +2,12 @@
 
 use crate::support::config::Config;
 use crate::support::http_request::HttpRequest;
+use crate::support::in_process::Proxy;
 use crate::support::message::{self, Message, member};
 use crate::support::modern::{meta_members, meta_with_progress, with_meta};
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
-use crate::support::proxy::Proxy;
+use crate::support::proxy;
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
 const PASSTHROUGH: &str = "sessionInit: {preset: passthrough}";
@@ -147,7 +148,7 @@ async fn a_notification_reaches_the_server_it_belongs_to() {
 #[tokio::test]
 async fn a_method_given_to_two_servers_is_an_error_of_the_config() {
     let text = "mcpServers:\n  a: {command: x, methods: [vendor/x]}\n  b: {command: y, methods: [vendor/x]}\n";
-    let checked = Proxy::with_config_text(text).run(["check"]).await.expect(2);
+    let checked = proxy::Proxy::with_config_text(text).run(["check"]).await.expect(2);
     let told = "method `vendor/x` is assigned to two servers: `b` and `a`";
     assert!(checked.stderr.contains(told), "{}", checked.stderr);
 }

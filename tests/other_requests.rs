@@ -202,7 +202,7 @@ passthrough()
     assert_eq!(answered.error_message(), text);
     let asked = proxy.client.request("vendor/asked", "{}").await;
     assert_eq!(asked.error_code(), -32603);
-    let text = "`elicit()` cannot be used for `vendor/asked`: nobody can be asked (policy.star:";
+    let text = "`elicit()` is not available in `vendor/asked` requests: the user cannot be asked (policy.star:";
     assert!(asked.error_message().starts_with(text), "{}", asked.raw);
     proxy.client.stderr().line("return None to let it through, or refuse it with `fail(\"why\")`").await;
     proxy.client.request("vendor/else", "{}").await.result();

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
+use crate::support::in_process::{Proxy, StdioProxy};
 use crate::support::programs::fake_backend;
-use crate::support::proxy::{Proxy, StdioProxy};
+use crate::support::proxy;
 use crate::support::temp_dir::TempDir;
 
 const PASSTHROUGH: &str = "sessionInit: {preset: passthrough}";
@@ -148,7 +149,8 @@ async fn a_cursor_is_of_no_use_to_somebody_else() {
 
 async fn tools_of(flags: &[&str]) -> (StdioProxy, Vec<String>) {
     let flags = ["--era", "legacy"].into_iter().chain(flags.iter().copied());
-    let mut proxy = Proxy::new(&Config::new().server("fake", &fake_backend(flags)).section(PASSTHROUGH)).stdio();
+    // The program, which writes a log.
+    let mut proxy = proxy::Proxy::new(&Config::new().server("fake", &fake_backend(flags)).section(PASSTHROUGH)).stdio();
     proxy.client.initialize("2025-11-25").await.result();
     let names = proxy.client.request("tools/list", "{}").await.tool_names();
     (proxy, names)
@@ -178,5 +180,5 @@ async fn a_server_that_repeats_a_cursor_has_a_list_that_ends_there() {
 async fn a_server_whose_pages_never_end_is_stopped() {
     let (proxy, names) = tools_of(&["--only", "a,b", "--pages", "2", "--endless-pages"]).await;
     assert_eq!(names, ["a", "b"]);
-    proxy.client.stderr().line("`tools/list` does not end: only the first 2 items are used").await;
+    proxy.client.stderr().line("`tools/list` has too many pages or items: only the first 2 items are used").await;
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::questions::{Client, EVERYTHING, text};
+use crate::elicitation::{Client, EVERYTHING, text};
 use crate::support::config::Config;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
@@ -67,11 +67,11 @@ async fn approval_asks_before_what_may_change_something() {
             assert_eq!(asked, format!("Allow `{tool}` of `fake` to run with {{\"n\":1}}?"));
             assert_eq!(outcome["result"]["structuredContent"], json!({"n": 1}), "{outcome}");
             let (_, outcome) = client.converse(tool, json!({}), json!({"action": "decline"})).await;
-            assert!(text(&outcome).contains("nobody approved this call (decline)"), "{outcome}");
+            assert!(text(&outcome).contains("the user did not approve this call (decline)"), "{outcome}");
         }
         let mut mute = Client::of(&config, modern, "{}").await;
         let (_, outcome) = mute.converse("write", json!({}), json!({})).await;
-        assert!(text(&outcome).contains("nobody approved this call"), "{outcome}");
+        assert!(text(&outcome).contains("this client cannot ask its user for approval"), "{outcome}");
     }
     let config = server(&files).section("sessionInit: { preset: approval, params: { when_unavailable: accept } }");
     let mut mute = Client::of(&config, false, "{}").await;

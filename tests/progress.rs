@@ -4,10 +4,10 @@ use serde_json::json;
 
 use crate::support::config::Config;
 use crate::support::http_request::HttpRequest;
+use crate::support::in_process::{Proxy, StdioProxy};
 use crate::support::message::{self, Message};
 use crate::support::modern::{meta_with_progress, with_meta};
 use crate::support::programs::fake_backend;
-use crate::support::proxy::{Proxy, StdioProxy};
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
 

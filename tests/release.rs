@@ -108,7 +108,8 @@ async fn a_container_serves_with_a_token_and_its_health_check_says_so() {
     let health: Vec<&str> = health[1..].iter().map(String::as_str).collect();
 
     world.run(health.clone()).await.expect(1);
-    let serving = Program::start_server(world.command(command.iter().map(String::as_str))).await;
+    let (serving, _) = Program::start_server(world.command(command.iter().map(String::as_str))).await;
+    serving.stderr.line("ready: 1 tool").await;
     world.run(health.clone()).await.expect(0);
     drop(serving);
     world.run(health).await.expect(1);

@@ -163,6 +163,7 @@ async fn the_same_resource_on_two_servers_is_the_first_ones() {
 }
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn an_argument_of_a_prompt_is_completed_by_the_server_that_has_it() {
     let Some(everything) = real_servers::everything() else { return };
     let script = "sessionInit:\n  script: |\n    for name, backend in backends().items():\n        for meta, call in backend.prompts():\n            publish_prompt(meta.replace(name = \"team_\" + meta.name), call)\n";

@@ -7,11 +7,11 @@ use serde_json::json;
 use crate::support::config::Config;
 use crate::support::http_client::{HttpClient, HttpReply};
 use crate::support::http_request::HttpRequest;
+use crate::support::in_process::{HttpProxy, Proxy};
 use crate::support::message::{self, Message};
 use crate::support::modern::with_meta;
 use crate::support::program::Program;
 use crate::support::programs::{fake_backend, fake_http_backend};
-use crate::support::proxy::{HttpProxy, Proxy};
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
@@ -146,7 +146,8 @@ async fn a_client_that_drops_before_the_stream_opens_cancels_nothing() {
         assert!(!client.call("seen", "{}").await.structured().contains("notifications/cancelled"));
         if is_in_time {
             // There is nothing to resume: the stream of that call was never opened.
-            let resume = HttpRequest::get().header("Last-Event-ID", "1-0");
+            let (home, _) = client.session().and_then(|id| id.split_once('.')).expect("an id begins with the process");
+            let resume = HttpRequest::get().header("Last-Event-ID", &format!("{home}-1-0"));
             assert_eq!(client.send(&client.in_session(resume)).await.status, 400);
             return;
         }
@@ -158,7 +159,9 @@ async fn a_client_that_drops_before_the_stream_opens_cancels_nothing() {
 async fn an_event_id_of_no_stream_cannot_be_resumed() {
     let proxy = proxy().await;
     let client = session(&proxy).await;
-    for id in ["99-1", "nonsense", ""] {
+    let (home, _) = client.session().and_then(|id| id.split_once('.')).expect("an id begins with the process");
+    let foreign = "0123456789abcdef-1-0";
+    for id in [&format!("{home}-99-1"), &format!("{home}-1-0"), foreign, "99-1", "nonsense", ""] {
         let resume = HttpRequest::get().header("Last-Event-ID", id);
         assert_eq!(client.send(&client.in_session(resume)).await.status, 400, "{id}");
     }
@@ -397,9 +400,9 @@ async fn batches_on_stdio_belong_to_one_version() {
 }
 
 #[tokio::test]
-async fn a_client_that_opens_session_after_session_ends_those_that_nobody_uses() {
+async fn a_client_that_opens_session_after_session_displaces_those_that_nobody_uses() {
     let config = Config::new().server("fake", &fake_backend(["--only", "echo"]));
-    let proxy = Proxy::new(&config.section("serve: {maxSessions: 6}")).http().await;
+    let proxy = Proxy::new(&config.section("serve: {maxSessions: 6, sessionLifetime: 0s}")).http().await;
     let mut clients = Vec::new();
     for _ in 0..3 {
         let mut client = proxy.client();

@@ -3,11 +3,11 @@
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::http_request::HttpRequest;
+use crate::support::in_process::{HttpProxy, Proxy};
 use crate::support::message;
 use crate::support::modern::{header_text, meta_members, modern_meta};
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
-use crate::support::proxy::{HttpProxy, Proxy};
 
 const PASSTHROUGH: &str = "sessionInit: {preset: passthrough}";
 

@@ -54,6 +54,7 @@ async fn ask(client: &HttpClient, modern: bool) -> TcpStream {
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn a_server_waits_for_a_client_that_does_not_read_and_nothing_is_lost() {
     let http = ["--http", "127.0.0.1:0", "--only", "progress,echo"];
     let (_server, url) = Program::start_server(fake_backend(http)).await;
@@ -80,6 +81,7 @@ async fn a_server_waits_for_a_client_that_does_not_read_and_nothing_is_lost() {
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn another_client_of_the_same_server_is_served_meanwhile() {
     let proxy = Proxy::new(&Config::new().server("fake", &fake_backend(["--only", "progress,echo"]))).http().await;
     let (mut first, mut second) = (proxy.client(), proxy.client());
@@ -99,6 +101,7 @@ async fn another_client_of_the_same_server_is_served_meanwhile() {
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn large_answers_that_nobody_reads_are_bounded_on_many_connections_and_on_one() {
     const EACH: usize = 40;
     let proxy = Proxy::new(&Config::new().server("fake", &fake_backend(["--only", "big,echo"]))).http().await;

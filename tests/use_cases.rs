@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::questions::{Client, text};
+use crate::elicitation::{Client, text};
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::message::{self, Message};
@@ -102,6 +102,7 @@ impl Person {
 const ERAS: [bool; 2] = [false, true];
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn find_tool_says_what_there_is_for_this_user() {
     let Some(world) = World::new("") else { return };
     let proxy = world.http(include_str!("../scripts/company.star")).await;
@@ -122,6 +123,7 @@ async fn find_tool_says_what_there_is_for_this_user() {
 }
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn writing_needs_a_human_who_agrees() {
     let Some(world) = World::new("sessionInit: { preset: approval }") else { return };
     for modern in ERAS {
@@ -150,12 +152,13 @@ async fn writing_needs_a_human_who_agrees() {
         let mut mute = world.client(modern, "{}").await;
         let (questions, outcome) = mute.converse("write_file", arguments, json!({})).await;
         assert_eq!((questions.len(), &outcome["result"]["isError"]), (0, &json!(true)), "{outcome}");
-        assert!(text(&outcome).contains("approved"), "{outcome}");
+        assert!(text(&outcome).contains("cannot ask its user for approval"), "{outcome}");
         assert!(!Path::new(&path).exists(), "a client that cannot ask is refused");
     }
 }
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn what_identifies_people_does_not_reach_the_model() {
     let Some(world) = World::new("") else { return };
     let proxy = world.http(include_str!("../scripts/redaction.star")).await;
@@ -186,6 +189,7 @@ publish(metadata("read_dated_note", "Reads a note, and says when.", read_meta.pa
 "#;
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn a_curated_surface_has_our_names_and_a_tool_of_two() {
     let Some(world) = World::new("") else { return };
     let proxy = world.http(CURATED).await;
@@ -202,6 +206,7 @@ async fn a_curated_surface_has_our_names_and_a_tool_of_two() {
 }
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn roles_decide_what_is_there_and_how_often() {
     let Some(world) = World::new("") else { return };
     let proxy = world.http(include_str!("../scripts/roles.star")).await;
@@ -226,6 +231,7 @@ async fn roles_decide_what_is_there_and_how_often() {
 }
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn all_of_it_in_one_script() {
     let Some(world) = World::new("") else { return };
     let proxy = world.http(include_str!("../scripts/company.star")).await;

@@ -14,12 +14,12 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::elicitations::OperatorElicitations;
 use super::event_peer::{EventPeer, frame};
 use super::events::{CallEvent, CallRequest, ExecRequest};
 use super::find::{FindRequest, find, searchable};
 use super::health::Health;
 use super::operator::{Operator, UseError};
-use super::questions::OperatorQuestions;
 use super::recorded_calls::CallRecorder;
 use super::report::SurfaceReport;
 use super::routes::{Operation, routed};
@@ -28,15 +28,17 @@ use proxy_base::process::ANCESTORS_VARIABLE;
 use proxy_engine::gateway::{Gateway, STOPPED, SurfaceHandle};
 use proxy_identity::bearer::named_user;
 use proxy_json::{Raw, valid};
-use proxy_model::operator_api::{ProxyStatus, ServerLog};
-use proxy_model::{Abilities, CallSource, ClientProfile, Era, ItemKind, NamedUser, Owner, Principal, SurfaceKey};
+use proxy_model::operator_api::{ProxyStatus, ServerLog, SessionEnd};
+use proxy_model::{
+    Abilities, CallSource, ClientProfile, Era, ItemKind, NamedUser, Owner, Principal, SessionDigest, SurfaceKey,
+};
 use proxy_server::Server;
 use proxy_wire::http::{HttpReply, SocketRequest, SocketService, serve_socket};
 use proxy_wire::outbound::OutboundMessage;
 
-/// How many events of a call wait for the caller. Progress beyond that is lost.
+/// How many events of a call are queued for the caller. Further progress events are dropped.
 pub(super) const MAX_WAITING_EVENTS: usize = 64;
-/// How long an answer waits for servers that are starting and of which nothing is known.
+/// How long an answer waits for starting servers without cached lists.
 const STARTING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum number of tools that `GET /find` returns.
 const MAX_FOUND: usize = 1000;
@@ -45,10 +47,10 @@ const MAX_FOUND: usize = 1000;
 pub struct ControlApi {
     pub(super) gateway: Arc<Gateway>,
     server: Server,
-    /// The user who has started the proxy.
+    /// The user who started the proxy.
     pub(super) local: Principal,
     pub(super) recorder: Arc<CallRecorder>,
-    questions: Arc<OperatorQuestions>,
+    elicitations: Arc<OperatorElicitations>,
     logs: LogsProvider,
     /// The folder of the control sockets.
     folder: PathBuf,
@@ -57,13 +59,13 @@ pub struct ControlApi {
     running: TaskTracker,
 }
 
-/// The header by which `proxy console` says that a request is of its page.
+/// The header by which `proxy console` marks requests from its page.
 pub static SOURCE_HEADER: HeaderName = HeaderName::from_static("proxy-source");
 
 /// What a server wrote to stderr, or why there is nothing.
 pub type LogsProvider = Arc<dyn Fn(&str) -> ServerLog + Send + Sync>;
 
-/// A reply that says what is wrong with the request.
+/// An error reply.
 pub(super) type Refused = HttpReply;
 
 impl ControlApi {
@@ -77,16 +79,16 @@ impl ControlApi {
     ) -> Self {
         let recorder = CallRecorder::new(gateway.calls().dispatcher.telemetry());
         let (gateway, server, health) = (Arc::clone(gateway), server.clone(), Arc::clone(health));
-        let (questions, running) = (Arc::default(), TaskTracker::new());
-        ControlApi { gateway, server, local, recorder, questions, logs, folder, health, running }
+        let (elicitations, running) = (Arc::default(), TaskTracker::new());
+        ControlApi { gateway, server, local, recorder, elicitations, logs, folder, health, running }
     }
 
-    /// The calls of commands and of the console, for whoever waits until they have ended.
+    /// The running calls from commands and the console, so that shutdown can wait for them.
     pub fn running_calls(&self) -> TaskTracker {
         self.running.clone()
     }
 
-    /// Answers on a socket until `stop`, and to the end of what was asked before.
+    /// Serves a socket until `stop`, and then finishes the requests that arrived before.
     pub async fn serve(self, listener: UnixListener, max_body: usize, stop: CancellationToken) {
         serve_socket(listener, Arc::new(self), max_body, stop).await;
     }
@@ -106,13 +108,13 @@ impl ControlApi {
         principal.map_err(|error| problem(StatusCode::BAD_REQUEST, &error))
     }
 
-    /// A user of this proxy who can be asked this much, with the surface of that user.
+    /// A user of this proxy with these elicitation capabilities, and that user's surface.
     async fn operator(&self, user: Option<&NamedUser>, abilities: Abilities) -> Result<Operator, Refused> {
         let principal = self.principal(user)?;
         let key = SurfaceKey { principal: principal.clone(), client: Arc::default() };
         let handle = SurfaceHandle::of(key, ClientProfile { era: Era::Session, abilities });
         self.gateway.first_lists().await;
-        // Later, a reload may have added servers.
+        // A reload may add servers later.
         let _ = tokio::time::timeout(STARTING_TIMEOUT, self.gateway.lists_known()).await;
         let surface = self.gateway.surface(&handle).await;
         let surface = surface.map_err(|error| problem(StatusCode::CONFLICT, &error.to_string()))?;
@@ -141,6 +143,24 @@ impl ControlApi {
             Operation::Call => self.call(&request).await,
             Operation::Exec => self.exec(&request).await,
             Operation::Answer => self.answer(name, &request),
+            Operation::Sessions => answer_json(&self.server.sessions()),
+            Operation::EndSessions => self.end_sessions(&request),
+        }
+    }
+
+    fn end_sessions(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
+        match body(request)? {
+            SessionEnd::User(user) => answer_json(&self.server.end_sessions_of(&self.principal(Some(&user))?)),
+            SessionEnd::Digest(digest) => {
+                let digest = SessionDigest::parse(&digest).ok_or_else(|| {
+                    problem(
+                        StatusCode::BAD_REQUEST,
+                        "a digest has 16 hexadecimal digits, as `proxy sessions` shows them",
+                    )
+                })?;
+                let unknown = || problem(StatusCode::NOT_FOUND, "no session has this digest");
+                answer_json(&self.server.end_session(digest).ok_or_else(unknown)?)
+            }
         }
     }
 
@@ -151,7 +171,7 @@ impl ControlApi {
         let (gateway, surface) = (Arc::clone(&operator.gateway), Arc::clone(&operator.surface));
         let wants = |what| request.parameter(what) == Some("true");
         let (with_histories, with_tokens) = (wants("histories"), wants("tokens"));
-        // Thousands of definitions take a while to write, and clients must not wait for that.
+        // Serializing thousands of definitions takes a while and must not delay clients.
         let text = tokio::task::spawn_blocking(move || {
             let mut report = SurfaceReport::of(&gateway, &surface);
             if with_histories {
@@ -191,7 +211,7 @@ impl ControlApi {
         Ok(self.within(names.to_string(), request, &operator).await)
     }
 
-    /// A reply that counts toward what waits for the user.
+    /// A reply that counts toward the memory that is buffered for the user.
     async fn within(&self, text: String, request: &SocketRequest, operator: &Operator) -> HttpReply {
         let outlet = request.connection.outlet(Owner::of_share(&operator.principal));
         HttpReply::json(StatusCode::OK, text).within(&outlet).await
@@ -229,8 +249,8 @@ impl ControlApi {
         Ok(HttpReply::events(stream))
     }
 
-    /// Somebody who calls and is told by events what happens. What is published only to those who can be asked is looked
-    /// for only if it is wanted: to find that out, every server may have to be started once more.
+    /// A caller that receives the events of its call. Items that are published only to clients with elicitation are looked
+    /// up only if `wanted` needs it, because this may start every server a second time.
     async fn caller(
         &self,
         user: Option<&NamedUser>,
@@ -246,7 +266,7 @@ impl ControlApi {
             operator = self.operator(user, abilities).await?;
         }
         let (frames, stream) = mpsc::channel(MAX_WAITING_EVENTS);
-        let peer = EventPeer::new(&operator.principal, abilities, frames.clone(), &self.questions);
+        let peer = EventPeer::new(&operator.principal, abilities, frames.clone(), &self.elicitations);
         Ok((Operator { peer: Some(Arc::new(peer)), ..operator }, frames, stream))
     }
 
@@ -254,9 +274,9 @@ impl ControlApi {
         let id = id.parse().map_err(|error: std::num::ParseIntError| bad_request(&error))?;
         let text = String::from_utf8(request.body.to_vec()).map_err(|error| bad_request(&error))?;
         let answer: Raw = valid(text).map_err(|error| bad_request(&error))?;
-        match self.questions.answer(id, answer) {
+        match self.elicitations.answer(id, answer) {
             true => Ok(HttpReply::json(StatusCode::OK, "{}".to_owned())),
-            false => Err(problem(StatusCode::NOT_FOUND, "this question is not open")),
+            false => Err(problem(StatusCode::NOT_FOUND, "this elicitation is no longer open")),
         }
     }
 }
@@ -271,7 +291,7 @@ impl SocketService for ControlApi {
     }
 }
 
-/// The outcome of a call; `None` if its caller has gone, which cancels the call.
+/// The outcome of a call; `None` if the caller disconnected, which cancels the call.
 async fn until_gone(
     gateway: &Gateway,
     frames: &mpsc::Sender<OutboundMessage>,
@@ -284,7 +304,7 @@ async fn until_gone(
     }
 }
 
-/// One line of the log, as for a request of a client.
+/// Writes one log line, as for a client request.
 fn log_exec(started: Instant, outcome: Option<&Result<Raw, UseError>>) {
     let outcome = match outcome {
         None => "cancelled",
@@ -298,7 +318,7 @@ fn log_exec(started: Instant, outcome: Option<&Result<Raw, UseError>>) {
     );
 }
 
-/// Sends the last event. The stream ends when everybody who may write on it is gone.
+/// Sends the last event. The stream ends when all its senders have been dropped.
 async fn finish(frames: mpsc::Sender<OutboundMessage>, operator: Operator, outcome: Option<Result<Raw, UseError>>) {
     drop(operator);
     let event = match outcome {
@@ -312,7 +332,7 @@ async fn finish(frames: mpsc::Sender<OutboundMessage>, operator: Operator, outco
     let _ = frames.send(OutboundMessage::uncounted(frame(&event))).await;
 }
 
-/// Whether the request is of a command or of the page of `proxy console`.
+/// Whether the request comes from a command or from the page of `proxy console`.
 fn source(request: &SocketRequest) -> CallSource {
     match request.headers.get(&SOURCE_HEADER) {
         Some(source) if source == CallSource::Console.as_str() => CallSource::Console,
@@ -320,7 +340,7 @@ fn source(request: &SocketRequest) -> CallSource {
     }
 }
 
-/// The user whom the parameters of a request name.
+/// The user named by the parameters of a request.
 fn user(request: &SocketRequest) -> Result<Option<NamedUser>, Refused> {
     let Some(sub) = request.parameter("user") else { return Ok(None) };
     let claims = request.parameter("claims").map_or(Ok(serde_json::Map::new()), serde_json::from_str);

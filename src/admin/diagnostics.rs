@@ -41,7 +41,7 @@ impl DiagnosticsPort {
         self.socket.local_addr()
     }
 
-    /// Serves for as long as the process lives.
+    /// Serves until the process exits.
     pub async fn serve(self) {
         serve_text(self.socket, self.pages, CancellationToken::new()).await;
     }

@@ -1,4 +1,4 @@
-//! The caller at the other end of the control socket, as the peer of a call.
+//! The process at the other end of the control socket, as the peer of a call.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::elicitations::OperatorElicitations;
 use super::events::CallEvent;
-use super::questions::OperatorQuestions;
 use proxy_json::{Raw, RawRef};
 use proxy_mcp_client::{Peer, Question};
 use proxy_model::{Abilities, Era, Owner, PersonKey, Principal};
@@ -26,9 +26,9 @@ pub(super) struct EventPeer {
     person: Owner,
     abilities: Abilities,
     frames: mpsc::Sender<OutboundMessage>,
-    questions: Arc<OperatorQuestions>,
+    elicitations: Arc<OperatorElicitations>,
     gone: CancellationToken,
-    /// Ends the connections that servers have for this caller alone.
+    /// Closes the server connections that exist for this caller only.
     _leaving: DropGuard,
 }
 
@@ -37,21 +37,21 @@ impl EventPeer {
         principal: &Principal,
         abilities: Abilities,
         frames: mpsc::Sender<OutboundMessage>,
-        questions: &Arc<OperatorQuestions>,
+        elicitations: &Arc<OperatorElicitations>,
     ) -> Self {
         let gone = CancellationToken::new();
         EventPeer {
-            owner: Owner::new_session(),
+            owner: Owner::new_connection(),
             person: Owner::of_share(principal),
             abilities,
             frames,
-            questions: Arc::clone(questions),
+            elicitations: Arc::clone(elicitations),
             _leaving: gone.clone().drop_guard(),
             gone,
         }
     }
 
-    /// Sends an event that may be lost if the caller does not read.
+    /// Sends an event that is dropped if the caller does not read.
     fn offer(&self, event: &CallEvent) {
         let _ = self.frames.try_send(OutboundMessage::uncounted(frame(event)));
     }
@@ -66,7 +66,7 @@ impl Peer for EventPeer {
         self.person.clone()
     }
 
-    /// The operator of the proxy shows no token of an issuer.
+    /// The local operator has no token from an issuer.
     fn person_key(&self) -> Option<PersonKey> {
         None
     }
@@ -118,9 +118,9 @@ impl Peer for EventPeer {
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
-        let (frames, mut open, limit) = (self.frames.clone(), self.questions.open(), question.answer_timeout);
+        let (frames, mut open, limit) = (self.frames.clone(), self.elicitations.open(), question.answer_timeout);
         async move {
-            let event = CallEvent::Question {
+            let event = CallEvent::Elicitation {
                 id: open.id,
                 method: question.method,
                 params: question.params,

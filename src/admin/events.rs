@@ -1,4 +1,4 @@
-//! The messages of the control API for calls: what is asked, and what happens until there is a result.
+//! The messages of the control API for calls: the request, and the events up to the result.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub struct CallRequest {
     /// The user to act as; the local user if it is missing.
     #[serde(default)]
     pub user: Option<NamedUser>,
-    /// What the caller can be asked, as capabilities of an MCP client.
+    /// Which elicitations the caller supports, as MCP client capabilities.
     #[serde(default)]
     pub capabilities: Value,
 }
@@ -45,9 +45,9 @@ pub enum CallEvent {
     Progress(Raw),
     /// The params of `notifications/message`.
     Log(Raw),
-    /// Answered by `POST /questions/ID` with the result of the request.
+    /// Answered by `POST /elicitations/ID` with the result of the request.
     #[serde(rename_all = "camelCase")]
-    Question {
+    Elicitation {
         id: u64,
         method: String,
         params: Raw,
@@ -56,7 +56,7 @@ pub enum CallEvent {
     Result(Raw),
     Error {
         message: String,
-        /// Whether nothing of that name is published.
+        /// Whether no item of that name is published.
         unknown: bool,
     },
 }

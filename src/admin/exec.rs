@@ -23,7 +23,7 @@ const TOOL: &str = "execute_tool_script";
 impl Operator {
     /// Runs a script. Returns a tool result, which may be an error.
     pub async fn exec(&self, script: &str, data: &Value, limits: &CodeMode) -> Result<Raw, UseError> {
-        // A process that has just started has yet to find out what the tools mean; whoever searches waits for it.
+        // A new process still has to embed the tools; scripts that search wait for that.
         if script.contains("search_tools") {
             find::settle(&self.surface).await;
         }
@@ -44,7 +44,7 @@ impl Operator {
 
 type BranchResult<'a> = Pin<Box<dyn Future<Output = Result<Option<ScriptResult>, ExitReason>> + Send + 'a>>;
 
-/// Serves the requests of one branch of the script until the branch ends, and concurrently those of its own branches.
+/// Serves the requests of one branch of the script until the branch ends, and those of its child branches concurrently.
 fn serve<'a>(run: &'a ScriptRun, branch: String, limits: &'a CodeMode, operator: &'a Operator) -> BranchResult<'a> {
     Box::pin(async move {
         loop {

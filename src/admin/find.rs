@@ -10,18 +10,18 @@ use serde_json::Value;
 use proxy_engine::surface::Surface;
 use proxy_search::{Hit, Index};
 
-/// How long to wait for the next vectors of tools. After that, the word score alone decides.
+/// How long to wait for the next tool embeddings. After that, only the word score counts.
 const EMBEDDING_WAIT: Duration = Duration::from_secs(30);
 
 /// A tool that was found.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FoundTool {
     pub score: f64,
-    /// What the words of the query add to the score.
+    /// The share of the score from matching words.
     pub words: f64,
-    /// What the meaning of the query adds to the score; `None` if only words were compared.
+    /// The share of the score from semantic similarity; `None` if only words were compared.
     pub meaning: Option<f64>,
-    /// The cosine similarity of the tool and the query, if the meaning was compared.
+    /// The cosine similarity of tool and query, if embeddings were compared.
     pub similarity: Option<f64>,
     /// The words of the query that the tool contains, by decreasing weight.
     pub matched: Vec<String>,
@@ -34,11 +34,11 @@ pub struct FoundTool {
 pub struct FindRequest {
     pub query: String,
     pub limit: usize,
-    /// Whether words alone decide.
+    /// Whether only words are compared.
     pub by_words: bool,
 }
 
-/// Told how many tools have been embedded, and how many there are.
+/// Receives how many tools have been embedded, and how many there are.
 pub type EmbeddingProgress = Box<dyn Fn(usize, usize) + Send>;
 
 /// The tools that match a query, best first, and how many there are in all.
@@ -62,10 +62,10 @@ pub async fn find(
     found.await.map_err(|error| error.to_string())
 }
 
-/// Waits until searches go by meaning, for as long as [`find`] does.
+/// Waits until semantic search is available, for as long as [`find`] does.
 pub(super) async fn settle(surface: &Arc<Surface>) {
     let shared = surface.search_index();
-    // Fails only if the search crashed, which the search itself will say.
+    // Fails only if the search crashed; the search itself then reports the error.
     let _ = tokio::task::spawn_blocking(move || shared.ready().settle(EMBEDDING_WAIT, &|_, _| {})).await;
 }
 

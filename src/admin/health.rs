@@ -1,10 +1,10 @@
-//! Whether the proxy takes work, for load balancers and containers.
+//! Readiness, for load balancers and containers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proxy_engine::gateway::Gateway;
 
-/// The health of a proxy. Once it was ready, only the order to stop ends that: a server that dies must not take every
+/// The health of a proxy. Once ready, it stays ready until shutdown begins: a server that dies must not take every
 /// replica out of service.
 #[derive(Debug, Default)]
 pub struct Health {
@@ -20,7 +20,7 @@ impl Health {
         }
     }
 
-    /// The proxy was told to stop.
+    /// Shutdown has begun.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }

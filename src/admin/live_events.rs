@@ -1,4 +1,4 @@
-//! What happens in a running proxy, as events for whoever follows it.
+//! The events of a running proxy, for clients of `GET /events`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use proxy_model::{ItemKind, Snapshot, Status};
 use proxy_wire::outbound::OutboundMessage;
 use proxy_wire::sse;
 
-/// An event of `GET /events`. Events carry facts, and state that has to be complete is read from `GET /status`.
+/// An event of `GET /events`. Events report changes; for complete state, read `GET /status`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LiveEvent {
-    /// A request is over.
+    /// A request has finished.
     Call(Box<CallSummary>),
     /// The status of a server has changed.
     Server {
@@ -25,17 +25,17 @@ pub enum LiveEvent {
         status: String,
         error: String,
     },
-    /// The script has run on another version of config, script or extensions.
+    /// The script has run after a change to the config, the script or the extensions.
     Reload {
         tools: usize,
         /// Why the old version stays in use.
         error: Option<String>,
     },
-    /// So many calls were not read in time, and are lost for this reader.
+    /// This many calls were dropped because this reader was too slow.
     Dropped(u64),
 }
 
-/// Sends events until the reader is gone or the proxy stops. A reader that is slow holds up nobody: it misses calls.
+/// Sends events until the reader disconnects or the proxy stops. A slow reader does not block the proxy; it misses calls.
 pub(super) async fn send_events(gateway: &Gateway, mut following: Following, frames: mpsc::Sender<OutboundMessage>) {
     let (mut catalog, mut surface) = (gateway.catalog(), gateway.watch());
     let mut servers = statuses(&catalog.borrow_and_update());
@@ -69,7 +69,7 @@ pub(super) async fn send_events(gateway: &Gateway, mut following: Following, fra
     }
 }
 
-/// What tells one reload from another.
+/// Identifies a reload.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Version {
     edition: u64,

@@ -1,4 +1,4 @@
-//! What the user of a proxy does with it beside MCP: look at what it publishes, search, call, run scripts. Commands do it in
+//! What a user does with a proxy besides MCP: inspect what it publishes, search, call, run scripts. Commands do this in
 //! their own process ([`Operator`]), or ask a running proxy over its control socket ([`ControlApi`]).
 
 mod api;
@@ -12,7 +12,7 @@ mod live_events;
 mod metrics;
 mod operations_report;
 mod operator;
-mod questions;
+mod elicitations;
 mod recorded_calls;
 mod recording;
 mod report;

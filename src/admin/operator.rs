@@ -1,4 +1,4 @@
-//! The user of a proxy who calls what it publishes, by the same way as a client's calls.
+//! A user who calls what the proxy publishes, through the same path as client calls.
 
 use std::sync::Arc;
 
@@ -10,30 +10,30 @@ use proxy_mcp_client::{CallError, Cancellation, Peer};
 use proxy_model::{CallPeer, CallSource, ItemKind, Principal};
 use proxy_wire::key;
 
-/// Somebody who uses the items of one surface.
+/// A user of one surface's items.
 #[derive(Clone)]
 pub struct Operator {
     pub gateway: Arc<Gateway>,
     pub surface: Arc<Surface>,
     pub principal: Principal,
-    /// Receives progress and questions. `None` if there is nobody to notify or ask.
+    /// Receives progress and elicitations. `None` if there is nobody to notify or ask.
     pub peer: Option<Arc<dyn Peer>>,
-    /// How the audit log names where the calls come from.
+    /// The source of the calls, as named in the audit log.
     pub source: CallSource,
-    /// The user id of the process that asks for the calls.
+    /// The user id of the process that makes the calls.
     pub uid: Option<u32>,
 }
 
 /// Why an item could not be used.
 #[derive(Debug)]
 pub enum UseError {
-    /// Nothing of that name is published.
+    /// No item of that name is published.
     Unknown,
     Failed(String),
 }
 
-/// The params with the name or URI of the item itself, which policy decides about, and without what belongs to a session of
-/// MCP: the server gets them as they are.
+/// The params with the name or URI of the item, so that policies decide about the right item, and without members that
+/// belong to an MCP session, because the server gets the params as they are.
 fn own_params(kind: ItemKind, item: &str, params: &Raw) -> Result<Raw, UseError> {
     let params = Object::of(params).map_err(|error| UseError::Failed(format!("invalid params: {error}")))?;
     let mut own = params.edit();
@@ -44,7 +44,7 @@ fn own_params(kind: ItemKind, item: &str, params: &Raw) -> Result<Raw, UseError>
     Ok(own.finish_raw())
 }
 
-/// Cancels a call that nobody waits for any more.
+/// Cancels a call that nobody is waiting for any more.
 struct CancelOnDrop(Cancellation);
 
 impl Drop for CancelOnDrop {
@@ -86,7 +86,7 @@ impl Operator {
         recorded.end_call(&outcome);
         outcome.map_err(|error| match error {
             CallError::Rejected(error) => UseError::Failed(error.message()),
-            // A policy denies it, and an item that is denied is like one that does not exist.
+            // A policy denies it, and a denied item looks like one that does not exist.
             CallError::Unknown => UseError::Unknown,
             CallError::Cancelled | CallError::Asks(_) => {
                 let verb = if kind == ItemKind::Tool { "called" } else { "read" };

@@ -1,4 +1,4 @@
-//! What a user sees of a proxy: the published items with their servers, what the servers offer, and how they are.
+//! What a user sees of a proxy: the published items with their servers, what the servers offer, and the state of each.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct ReportedItem {
     /// Empty if a script defines the item.
     pub server: String,
     pub definition: Arc<Definition>,
-    /// The number of tokens of the definition, estimated; only if it was asked for.
+    /// The estimated number of tokens in the definition, if requested.
     pub tokens: Option<usize>,
 }
 
@@ -33,13 +33,13 @@ pub struct SurfaceReport {
     pub servers: Vec<ServerStatus>,
     /// The errors of extensions.
     pub problems: Vec<String>,
-    /// What became of each item, where and why; only if it was asked for.
+    /// What happened to each item, where and why, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histories: Vec<ItemHistory>,
 }
 
 impl SurfaceReport {
-    /// What is known of the servers now and published to the owner of this surface.
+    /// What is currently known about the servers, and what is published to the owner of this surface.
     pub fn of(gateway: &Gateway, surface: &Surface) -> Self {
         let snapshot = gateway.snapshot();
         let published = ItemKind::ALL.into_iter().flat_map(|kind| surface.entries(kind)).map(|entry| {
@@ -65,13 +65,13 @@ impl SurfaceReport {
         }
     }
 
-    /// This report with what became of each item. Blocks until the search indexes of the script are built.
+    /// This report with the history of each item. Blocks until the script's search indexes are built.
     pub fn with_histories(mut self, gateway: &Gateway, surface: &Surface) -> Self {
         self.histories = histories(surface, &gateway.snapshot());
         self
     }
 
-    /// This report with the tokens of each definition. Takes a while for thousands.
+    /// This report with the token count of each definition, which takes a while for thousands of items.
     pub fn with_tokens(mut self) -> Self {
         for item in self.published.iter_mut().chain(&mut self.offered) {
             item.tokens = Some(estimate_tokens(item.definition.raw().get()));

@@ -24,13 +24,15 @@ pub(super) enum Operation {
     Call,
     Exec,
     Answer,
+    Sessions,
+    EndSessions,
 }
 
 /// A part of a path that is any name.
 const NAME: &str = "*";
 
 /// All paths. The first that fits counts.
-const ROUTES: [(Method, &[&str], Operation); 17] = [
+const ROUTES: [(Method, &[&str], Operation); 19] = [
     (Method::GET, &["status"], Operation::Status),
     (Method::GET, &["surface"], Operation::Surface),
     (Method::GET, &["logs"], Operation::Logs),
@@ -47,7 +49,9 @@ const ROUTES: [(Method, &[&str], Operation); 17] = [
     (Method::POST, &["servers", "call"], Operation::CallServer),
     (Method::POST, &["call"], Operation::Call),
     (Method::POST, &["exec"], Operation::Exec),
-    (Method::POST, &["questions", NAME], Operation::Answer),
+    (Method::POST, &["elicitations", NAME], Operation::Answer),
+    (Method::GET, &["sessions"], Operation::Sessions),
+    (Method::POST, &["sessions", "end"], Operation::EndSessions),
 ];
 
 /// What a path asks for, and the name in it.
@@ -61,7 +65,7 @@ pub(super) fn routed<'a>(method: &Method, path: &[&'a str]) -> Result<(Operation
         return Err(problem(StatusCode::NOT_FOUND, "unknown path"));
     }
     let Some((_, pattern, operation)) = known.find(|(allowed, ..)| allowed == method) else {
-        return Err(problem(StatusCode::METHOD_NOT_ALLOWED, "this path has another method"));
+        return Err(problem(StatusCode::METHOD_NOT_ALLOWED, "method not allowed for this path"));
     };
     let name = pattern.iter().zip(path).find(|(wanted, _)| **wanted == NAME).map(|(_, part)| *part);
     Ok((*operation, name.unwrap_or_default()))

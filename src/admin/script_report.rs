@@ -1,4 +1,4 @@
-//! The session script of a running proxy: its text, why a newer version is not in use, and what the lints say.
+//! The session script of a running proxy: its source, why a newer version is not in use, and its lints.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Calls of servers themselves, for `proxy repl`: it works with what servers offer, not with what is published of them. Whoever
-//! may use the socket could also start these servers.
+//! Direct calls to servers, for `proxy repl`, which works with what servers offer and not with what is published. Anyone
+//! who may use the socket could also start these servers.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use proxy_mcp_client::{BackendCall, CallError};
 use proxy_wire::RpcError;
 use proxy_wire::http::{HttpReply, SocketRequest};
 
-/// The body of `POST /servers/call`. The name is no part of the path: it may have any letters.
+/// The body of `POST /servers/call`. The name is not in the path, because it can contain any character.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ServerCallRequest {
     pub server: String,
@@ -22,19 +22,19 @@ pub struct ServerCallRequest {
     pub timeout: Option<u64>,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ServerCallOutcome {
     Result(Raw),
-    /// An error of JSON-RPC that the server has sent.
+    /// A JSON-RPC error from the server.
     Error(Raw),
-    /// There is no answer of the server.
+    /// The server did not answer.
     Failed(String),
 }
 
 impl ServerCallOutcome {
-    /// The outcome as the caller of a backend gets it.
+    /// The outcome as a backend call returns it.
     pub fn into_result(self, server: &str) -> Result<Raw, CallError> {
         match self {
             ServerCallOutcome::Result(result) => Ok(result),

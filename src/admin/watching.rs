@@ -1,4 +1,4 @@
-//! The part of the control API about what runs: its calls, and its servers.
+//! The part of the control API for watching a running proxy: its calls, and restarting its servers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,11 +20,11 @@ use proxy_model::Owner;
 use proxy_model::operator_api::RestartReport;
 use proxy_wire::http::{HttpReply, SocketRequest};
 
-/// How long a restart is waited for.
+/// How long to wait for a restart.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl ControlApi {
-    /// Calls are recorded from the moment of the reply until the reader is gone.
+    /// Calls are recorded from this reply until the reader disconnects.
     pub(super) fn events(&self) -> HttpReply {
         let (frames, stream) = mpsc::channel(MAX_WAITING_EVENTS);
         let (gateway, following) = (Arc::clone(&self.gateway), self.recorder.follow());
@@ -41,27 +41,27 @@ impl ControlApi {
     pub(super) async fn call_details(&self, id: &str, request: &SocketRequest) -> Result<HttpReply, Refused> {
         let show_secrets = shows_secrets(request)?;
         let call = self.find_call(id)?;
-        // To look for secrets in a megabyte takes a while, and clients must not wait for that.
+        // Searching a megabyte for secrets takes a while and must not delay clients.
         let text =
             tokio::task::spawn_blocking(move || serde_json::to_string(&CallDetails::of(&call, show_secrets))).await;
         let text = text.ok().and_then(Result::ok).unwrap_or_default();
         Ok(self.counted(text, request).await)
     }
 
-    /// A call as a test function, for what the servers offer now and the script that is in use.
+    /// A call as a test function, based on what the servers offer now and the current script.
     pub(super) async fn call_as_test(&self, id: &str, request: &SocketRequest) -> Result<HttpReply, Refused> {
         let show_secrets = shows_secrets(request)?;
         let call = self.find_call(id)?;
         let call = call.whole().ok_or_else(|| {
             let hint = "`proxy calls --record FILE` writes whole calls to a file";
-            refusal(StatusCode::CONFLICT, "the call is kept in part only: it is too large", Some(hint.to_owned()))
+            refusal(StatusCode::CONFLICT, "the call is too large: only a part of it was kept", Some(hint.to_owned()))
         })?;
         let no_script = || problem(StatusCode::CONFLICT, "there is no session script in use");
         let script = self.gateway.script_versions().in_use.ok_or_else(no_script)?;
         let (catalog, runtime) = (catalog_now(&self.gateway), Handle::current());
-        // The call is made again, in the script, and clients must not wait for that.
+        // The call is replayed in the script, which must not delay clients.
         let test = tokio::task::spawn_blocking(move || {
-            let none = || Diagnostic::error("this request is not a call of a tool, a resource or a prompt");
+            let none = || Diagnostic::error("this request is not a tool call, a resource read or a prompt");
             let call = CallLine::of(&call).ok_or_else(none)?;
             let call = if show_secrets { call } else { call.redacted() };
             runtime.block_on(as_test(&SingleRecording { catalog, call }, &script, show_secrets))
@@ -74,7 +74,7 @@ impl ControlApi {
         Ok(self.counted(text, request).await)
     }
 
-    /// Whole calls, with everything in them, from the moment of the reply until the reader is gone.
+    /// Complete calls, from this reply until the reader disconnects.
     pub(super) fn recording(&self) -> HttpReply {
         let (frames, stream) = mpsc::channel(MAX_WAITING_EVENTS);
         let gateway = Arc::clone(&self.gateway);
@@ -86,13 +86,13 @@ impl ControlApi {
         self.recorder.find(id).map_err(|error| match error {
             FindError::Unknown => problem(
                 StatusCode::NOT_FOUND,
-                "no such call is kept: calls are recorded while somebody follows them, the last 500",
+                "no such call is kept: calls are recorded only while somebody follows them, and only the last 500 are kept",
             ),
-            FindError::Ambiguous => problem(StatusCode::CONFLICT, "several calls have an id that ends like this"),
+            FindError::Ambiguous => problem(StatusCode::CONFLICT, "several calls have an id with this ending"),
         })
     }
 
-    /// A reply that counts toward what waits for the local user.
+    /// A reply that counts toward the memory that is buffered for the local user.
     pub(super) async fn counted(&self, text: String, request: &SocketRequest) -> HttpReply {
         let outlet = request.connection.outlet(Owner::of_share(&self.local));
         HttpReply::json(StatusCode::OK, text).within(&outlet).await
@@ -101,7 +101,7 @@ impl ControlApi {
     /// Restarts a server. The reply comes when the server is ready or has failed, or after a minute.
     pub(super) async fn restart(&self, name: &str) -> Result<HttpReply, Refused> {
         let started = Instant::now();
-        // Goes on without the caller.
+        // Continues if the caller disconnects.
         let (gateway, server) = (Arc::clone(&self.gateway), name.to_owned());
         let restart = tokio::spawn(async move { gateway.restart(&server).await });
         let outcome = match tokio::time::timeout(RESTART_TIMEOUT, restart).await {
@@ -130,7 +130,7 @@ impl ControlApi {
         let snapshot = self.gateway.snapshot();
         if snapshot.backend(name).is_some() {
             let error = format!("`{name}` is an extension, which has no process and no connection");
-            let hint = "it is loaded again when its file changes";
+            let hint = "it is reloaded when its file changes";
             return refusal(StatusCode::CONFLICT, &error, Some(hint.to_owned()));
         }
         let near = nearest(name, snapshot.backends.iter().map(|server| server.name.as_ref()));

@@ -1,14 +1,14 @@
-//! The layout of `proxy --help`: the subcommands in groups, on one screen. clap has no headings for subcommands. And the
-//! examples in the help of each subcommand.
+//! The layout of `proxy --help`, with the subcommands in groups on one screen (clap has no headings for subcommands), and
+//! the examples in the help of each subcommand.
 
 use std::fmt::Write;
 
 use clap::Command;
 
-/// Every subcommand, by group, in the order of `proxy --help`. Each line has a command and others that are like it, so that
-/// all fit on one screen.
+/// Every subcommand, by group, in the order of `proxy --help`. Each line has a command and similar ones, so that all
+/// of them fit on one screen.
 const GROUPS: [(&str, &[&[&str]]); 5] = [
-    ("Serve", &[&["serve"], &["status", "logs", "calls", "console", "audit"], &["login", "logout"]]),
+    ("Serve", &[&["serve"], &["status", "logs", "calls", "sessions", "console"], &["login", "logout", "audit"]]),
     (
         "Inspect",
         &[&["list-servers", "restart"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]],
@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
 const OPTIONS: &str = "--log <LEVEL>, --log-format <FORMAT>, --log-file <FILE>, -v, --verbose,
   -q, --quiet, --color <WHEN>, -h, --help, -V, --version; also <COMMAND> --help";
 
-/// The help template of the whole command line. The descriptions are those that clap knows.
+/// The help template of the top-level command. The descriptions come from clap.
 pub(super) fn template(command: &Command) -> String {
     let header = command.get_styles().get_header();
     let literal = command.get_styles().get_literal();
@@ -57,8 +57,8 @@ pub(super) fn with_examples(command: Command) -> Command {
     })
 }
 
-/// What people do with each subcommand.
-const EXAMPLES: [(&str, &[&str]); 31] = [
+/// Typical uses of each subcommand.
+const EXAMPLES: [(&str, &[&str]); 32] = [
     (
         "serve",
         &[
@@ -79,6 +79,7 @@ const EXAMPLES: [(&str, &[&str]); 31] = [
             "proxy calls --as-test 9c1d4f3a > policy_test.star",
         ],
     ),
+    ("sessions", &["proxy sessions", "proxy sessions end 5e1f0c7a92b34d18", "proxy sessions end --as-user ann"]),
     ("console", &["proxy console", "proxy console --no-browser --port 8088"]),
     ("restart", &["proxy restart github"]),
     ("audit", &["proxy audit verify audit.jsonl", "proxy audit verify audit*.jsonl --head sha256:9f86d0…"]),

@@ -47,7 +47,7 @@ pub fn command() -> clap::Command {
 /// Parses the arguments and runs the subcommand. Exit codes: 0 for success, 1 if the operation failed, 2 for a usage or
 /// config error.
 pub fn run() -> ExitCode {
-    // The help and the errors of clap have colours too, so the choice is needed before anything is parsed.
+    // clap's own help and errors are coloured too, so the choice is needed before parsing.
     let matches = command().color(chosen_color(std::env::args_os())).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     output::set_up(cli.color, cli.log.quiet);
@@ -56,7 +56,7 @@ pub fn run() -> ExitCode {
         Err(failure) => return failure.report(),
     };
     let outcome = cli.command.run();
-    // Writes the rest of the log, so that the reason of a failure comes last.
+    // Flushes the log, so that the reason for a failure is printed last.
     drop(log);
     match outcome.and_then(|()| output::finish().map_or(Ok(()), |problem| Err(CommandFailure::failed(problem)))) {
         Ok(()) => ExitCode::SUCCESS,
@@ -64,7 +64,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// The value of `--color` among the arguments. A wrong one is reported when they are parsed.
+/// The value of `--color` among the arguments. An invalid value is reported later, by clap.
 fn chosen_color(arguments: impl Iterator<Item = OsString>) -> ColorChoice {
     let mut arguments = arguments.skip(1).take_while(|argument| argument != "--");
     let mut choice = None;

@@ -1,5 +1,5 @@
-//! Printing. A closed pipe (`proxy list-tools | head`) is not an error. Texts of servers, clients and other people's files
-//! can contain anything, so each is printed by a function here that makes terminal escapes and the like visible.
+//! Printing. A closed pipe (`proxy list-tools | head`) is not an error. Text from servers, clients and imported files
+//! is untrusted: the functions here that print it escape terminal sequences and invisible characters.
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
@@ -12,7 +12,7 @@ use clap::ColorChoice;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_base::foreign_text::{json_visible, visible};
 
-/// What the arguments say about all output.
+/// The output settings from the command line.
 struct Settings {
     color: ColorChoice,
     quiet: bool,
@@ -25,25 +25,25 @@ pub(super) fn set_up(color: ColorChoice, quiet: bool) {
     let _ = SETTINGS.set(Settings { color, quiet });
 }
 
-/// Whether nothing but results and errors is printed.
+/// Whether only results and errors are printed.
 pub(super) fn is_quiet() -> bool {
     SETTINGS.get().is_some_and(|settings| settings.quiet)
 }
 
-/// Why standard output could not be written, the first time.
+/// The first error on writing to standard output.
 static FAILURE: OnceLock<String> = OnceLock::new();
 
-/// Prints a text of the proxy itself, which may contain colours, or a foreign text that has been made harmless.
+/// Prints text from the proxy itself, which may contain colours, or untrusted text that is already escaped.
 pub(super) fn out(text: &str) {
     line(text);
 }
 
-/// Like [`out`], for a command that prints until nobody reads any more. Returns false then.
+/// Like [`out`], but returns false once the reader has closed the pipe.
 pub(super) fn line(text: &str) -> bool {
     written(writeln!(std::io::stdout().lock(), "{text}"))
 }
 
-/// Remembers why something was not printed. Whoever closes a pipe has read enough, but a full disk is a failure.
+/// Records a write error. A closed pipe is not a failure, because its reader has read enough; a full disk is.
 fn written(outcome: std::io::Result<()>) -> bool {
     if let Err(error) = &outcome
         && error.kind() != std::io::ErrorKind::BrokenPipe
@@ -53,14 +53,14 @@ fn written(outcome: std::io::Result<()>) -> bool {
     outcome.is_ok()
 }
 
-/// Writes the rest, and says why the results of the command are not where they should be.
+/// Flushes standard output, and returns an error if results of the command could not be written.
 pub(super) fn finish() -> Option<Diagnostic> {
     written(std::io::stdout().lock().flush());
     let reason = FAILURE.get()?;
     Some(Diagnostic::error(format!("cannot write to standard output: {reason}")))
 }
 
-/// Whether the last that was printed on standard error is a diagnostic.
+/// Whether the last output on standard error was a diagnostic.
 static AFTER_DIAGNOSTIC: AtomicBool = AtomicBool::new(false);
 
 /// Like [`out`], on standard error.
@@ -69,19 +69,19 @@ pub(super) fn err(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Says on a terminal where an answer comes from.
+/// Prints, on a terminal only, where an answer comes from.
 pub(super) fn status_line(text: &str) {
     if std::io::stderr().is_terminal() && !is_quiet() {
         err(&one_line(text));
     }
 }
 
-/// Prints the data that a command was asked for. A pipe gets it as it is, a terminal gets it harmless.
+/// Prints the result of a command: unchanged in a pipe, escaped on a terminal.
 pub(super) fn data(text: &str) {
     if is_terminal() { out(&visible(text)) } else { out(text) }
 }
 
-/// Prints a text that a command was asked for. JSON is laid out for a terminal.
+/// Prints a text result. On a terminal, JSON is formatted.
 pub(super) fn text(text: &str) {
     if is_terminal()
         && text.trim_start().starts_with(['{', '['])
@@ -102,7 +102,7 @@ pub(super) fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// A foreign text on one line, for a cell of a table or a part of a line.
+/// Untrusted text, escaped and on one line, for a table cell or part of a line.
 pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     let text = visible(text);
     if text.contains(['\n', '\t']) { text.replace('\n', "\\n").replace('\t', " ").into() } else { text }
@@ -142,7 +142,7 @@ fn wants_colour(is_terminal: bool) -> bool {
 /// Prints diagnostics, with a blank line between two of them.
 pub(super) fn diagnostics(diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.is_error() || !is_quiet()) {
-        // Diagnostics of several lines would run into each other.
+        // Multi-line diagnostics would otherwise run into each other.
         let gap = if AFTER_DIAGNOSTIC.load(Ordering::Relaxed) { "\n" } else { "" };
         err(&format!("{gap}{}", rendered(diagnostic)));
         AFTER_DIAGNOSTIC.store(true, Ordering::Relaxed);
@@ -164,7 +164,7 @@ fn from_here(mut diagnostic: Diagnostic) -> Diagnostic {
     diagnostic
 }
 
-/// The diagnostic with its texts made harmless: they may quote what a server said.
+/// The diagnostic with its texts escaped, because they may quote a server.
 pub(super) fn harmless(diagnostic: &Diagnostic) -> Diagnostic {
     let text = |text: &String| visible(text).into_owned();
     Diagnostic {
@@ -176,7 +176,7 @@ pub(super) fn harmless(diagnostic: &Diagnostic) -> Diagnostic {
     }
 }
 
-/// Prints JSON. For a terminal, what would not be visible is written as an escape of JSON.
+/// Prints JSON. On a terminal, invisible characters are written as JSON escapes.
 pub(super) fn json(value: &impl serde::Serialize) {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     if is_terminal() { out(&json_visible(&text)) } else { out(&text) }

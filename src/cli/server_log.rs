@@ -1,11 +1,11 @@
-//! What a running proxy answers to `proxy logs`: the last lines that a server wrote to stderr.
+//! The running proxy's answer to `proxy logs`: the last lines that a server wrote to stderr.
 
 use super::logging::{full_time, lines_of};
 use proxy_base::diagnostic::nearest;
 use proxy_model::operator_api::{LoggedLine, ServerLog};
 use proxy_model::{BackendKind, BackendView};
 
-/// The lines of a server among these, oldest first, or why there are none.
+/// The lines of the server `name`, oldest first, or why there are none.
 pub(super) fn of_server(name: &str, servers: &[std::sync::Arc<BackendView>]) -> ServerLog {
     let known: Vec<&str> = servers.iter().map(|server| server.name.as_ref()).collect();
     let Some(server) = servers.iter().find(|server| server.name.as_ref() == name) else {
@@ -24,11 +24,11 @@ pub(super) fn of_server(name: &str, servers: &[std::sync::Arc<BackendView>]) -> 
         }
         BackendKind::Extension => none(
             format!("`{name}` is an extension, which has no standard error"),
-            "what it prints is in the log of the proxy".to_owned(),
+            "its output is in the proxy's log".to_owned(),
         ),
         _ => none(
-            format!("`{name}` is not a process of the proxy: it is reached by its URL"),
-            "look at its log where it runs".to_owned(),
+            format!("`{name}` is a remote server: the proxy does not see its standard error"),
+            "check its log on the machine where it runs".to_owned(),
         ),
     }
 }

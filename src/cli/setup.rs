@@ -17,9 +17,9 @@ use proxy_mcp_client::StartPolicy;
 const HEADING: &str = "Servers and script";
 
 /// Options that select the servers and the session script.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(super) struct SourceArgs {
-    /// Config file; repeatable: later files win [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json, then ~/.config/proxy]
+    /// Config file; repeatable: later files win [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json, then ~/.config/starlark-mcp-proxy]
     #[arg(short, long, value_name = "FILE", help_heading = HEADING)]
     pub(super) config: Vec<PathBuf>,
     /// Add a server: NAME="COMMAND ARGS" or NAME=URL; repeatable
@@ -51,14 +51,7 @@ pub(super) struct LoadedConfig {
 
 impl SourceArgs {
     pub(super) fn of_file(file: &Path) -> Self {
-        SourceArgs {
-            config: vec![file.to_owned()],
-            servers: Vec::new(),
-            env: Vec::new(),
-            extensions: Vec::new(),
-            script: None,
-            tools: Vec::new(),
-        }
+        SourceArgs::of_servers(vec![file.to_owned()], Vec::new())
     }
 
     /// The servers of a file and of the command line.
@@ -68,14 +61,7 @@ impl SourceArgs {
 
     /// These options with a different session script.
     pub(super) fn with_script(&self, script: &Path) -> Self {
-        SourceArgs {
-            config: self.config.clone(),
-            servers: self.servers.clone(),
-            env: self.env.clone(),
-            extensions: self.extensions.clone(),
-            script: Some(script.to_owned()),
-            tools: self.tools.clone(),
-        }
+        SourceArgs { script: Some(script.to_owned()), ..self.clone() }
     }
 
     /// Loads the config, and prints the warnings about it.
@@ -97,10 +83,12 @@ impl SourceArgs {
         // Messages show a file in the current folder by its relative name.
         let paths: Vec<PathBuf> =
             paths.into_iter().map(|path| path.strip_prefix(&folder).unwrap_or(&path).to_owned()).collect();
-        let (mut config, warnings) = match paths.is_empty() {
+        let old_place = user_config_folder().and_then(|folder| config::old_place(paths.first()?, &folder));
+        let (mut config, mut warnings) = match paths.is_empty() {
             false => load_files(&paths)?,
             true => (Config::default_for(&folder), Vec::new()),
         };
+        warnings.extend(old_place);
         self.apply(&mut config, &folder)?;
         logging::hide_secrets(&config);
         let bundled = paths.is_empty() && !quick;
@@ -125,7 +113,7 @@ impl SourceArgs {
     }
 }
 
-/// The config file: the one that the command names, or else `PROXY_CONFIG`, or else the one in the default places.
+/// The config file: `named`, else `PROXY_CONFIG`, else the one in the default locations.
 pub(super) fn find_config(
     named: Option<&Path>,
     folder: &Path,
@@ -134,14 +122,14 @@ pub(super) fn find_config(
     let variable = std::env::var_os("PROXY_CONFIG").filter(|path| !path.is_empty() && named.is_none());
     match variable.as_deref().map(Path::new) {
         Some(path) if !path.is_file() => {
-            let problem = format!("config file `{}` not found, which `PROXY_CONFIG` names", path.display());
+            let problem = format!("config file `{}` (from `PROXY_CONFIG`) not found", path.display());
             Err(Diagnostic::error(problem).hint("change or unset the variable, or name a file with `--config`"))
         }
         variable => config::find(named.or(variable), folder, user_config_folder),
     }
 }
 
-/// The config files: those that the command names, or the only one in the default places.
+/// The config files: `named`, else the one from [`find_config`].
 pub(super) fn find_configs(
     named: &[PathBuf],
     folder: &Path,
@@ -169,14 +157,14 @@ fn xdg_folder(variable: &str, below_home: &str) -> Option<PathBuf> {
     named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(below_home)))
 }
 
-/// The folder for what can be found out again.
+/// The folder for data that can be rebuilt.
 pub(super) fn cache_folder() -> Option<PathBuf> {
-    xdg_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("starlark-mcp-proxy"))
+    xdg_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join(proxy_base::NAME))
 }
 
 /// The folder for state that is kept between runs.
 pub(super) fn state_folder() -> Option<PathBuf> {
-    xdg_folder("XDG_STATE_HOME", ".local/state").map(|folder| folder.join("starlark-mcp-proxy"))
+    xdg_folder("XDG_STATE_HOME", ".local/state").map(|folder| folder.join(proxy_base::NAME))
 }
 
 pub(super) fn user_config_folder() -> Option<PathBuf> {

@@ -15,7 +15,7 @@ pub(super) async fn with<T>(label: &str, work: impl Future<Output = T>) -> T {
     if !std::io::stderr().is_terminal() || output::is_quiet() {
         return work.await;
     }
-    // On one line of the terminal, because only one is removed again.
+    // Cut to one line, because only one line is erased afterwards.
     let room = output::stderr_width().map_or(80, |width| width.saturating_sub(FRAME_WIDTH));
     let label = table::cut(&output::one_line(label), room);
     let mut work = std::pin::pin!(work);

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use proxy_json::hex;
 
-    /// Of `htm/preact/standalone.module.js`: a file of others that is in every page must not change unnoticed.
+    /// The SHA-256 of `htm/preact/standalone.module.js`: this third-party file must not change unnoticed.
     const PREACT: &str = "72284e8e9079c87817145df1110f74e8a2aa040b2fc384922e18dfcb46fc1fd7";
 
     fn collect(folder: &Path, files: &mut Vec<String>) {

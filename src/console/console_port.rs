@@ -25,25 +25,25 @@ use super::{assets, forwarding};
 use proxy_base::control::Instance;
 use proxy_wire::http::{Body, Guard, HttpError, HttpReply, WebRequest, WebService, serve_web};
 
-/// The maximum size of a request. The proxy has a limit of its own.
+/// The maximum size of a request. The proxy has its own limit.
 const MAX_BODY: usize = 64 << 20;
-/// How many events wait for the command.
+/// How many events are queued for the command.
 const MAX_EVENTS: usize = 16;
-/// What a person does without a valid code or token.
+/// The hint for a request without a valid code or token.
 const NEW_CODE: &str = "press Enter in the terminal of `proxy console`, and open the new address";
 
-/// What the person at the terminal is told.
+/// An event that the command reports on the terminal.
 #[derive(Debug)]
 pub enum ConsoleEvent {
     /// A page has used the code.
     Opened,
-    /// The proxy with this process id does not answer any more.
+    /// The proxy with this process id no longer answers.
     Ended(u32),
     /// The proxy with this process id has taken its place.
     Found(u32),
 }
 
-/// Why there is no console.
+/// Why the console could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsoleError {
     #[error("cannot listen on port {0}: {1}")]
@@ -82,13 +82,13 @@ impl Console {
         Ok(Console { address, service, events, _serving: serving })
     }
 
-    /// The address of the page with a new code. The code is in the fragment, which browsers send to nobody.
+    /// The address of the page with a new code. The code is in the fragment, which browsers do not send.
     pub fn new_address(&self) -> Result<String, ConsoleError> {
         let code = self.service.tokens.new_code().map_err(ConsoleError::Random)?;
         Ok(format!("http://{}/#{code}", self.address))
     }
 
-    /// What happened.
+    /// The next event.
     pub async fn next_event(&mut self) -> ConsoleEvent {
         match self.events.recv().await {
             Some(event) => event,
@@ -101,7 +101,7 @@ struct ConsoleService {
     guard: Guard,
     tokens: PageTokens,
     proxy: ShownProxy,
-    /// Whether the proxy did not answer the last time.
+    /// Whether the last request to the proxy got no answer.
     is_lost: AtomicBool,
     events: mpsc::Sender<ConsoleEvent>,
 }
@@ -130,7 +130,7 @@ impl ConsoleService {
         match forwarding::target(&request) {
             Ok(target) => self.forward(&target, request).await,
             Err(StatusCode::METHOD_NOT_ALLOWED) => {
-                problem(StatusCode::METHOD_NOT_ALLOWED, "this path has another method", None)
+                problem(StatusCode::METHOD_NOT_ALLOWED, "method not allowed for this path", None)
             }
             Err(status) => problem(status, "unknown path", None),
         }
@@ -138,7 +138,7 @@ impl ConsoleService {
 
     fn session(&self, request: &WebRequest) -> HttpReply {
         if request.method != Method::POST {
-            return problem(StatusCode::METHOD_NOT_ALLOWED, "this path has another method", None);
+            return problem(StatusCode::METHOD_NOT_ALLOWED, "method not allowed for this path", None);
         }
         let SessionRequest { code } = match serde_json::from_slice(&request.body) {
             Ok(body) => body,
@@ -170,7 +170,7 @@ impl ConsoleService {
         }
     }
 
-    /// Nobody waits for these: what does not fit into the channel is not told.
+    /// Nobody depends on these events, so an event that does not fit into the channel is dropped.
     fn tell(&self, event: ConsoleEvent) {
         let _ = self.events.try_send(event);
     }

@@ -1,4 +1,4 @@
-//! Passes requests of the page on to the control socket, and the answers back.
+//! Forwards requests from the page to the control socket, and the answers back.
 
 use http::{Method, StatusCode};
 use serde_json::json;
@@ -9,10 +9,10 @@ use proxy_wire::http::{EventStream, HttpAnswer, HttpReply, WebRequest};
 use proxy_wire::outbound::OutboundMessage;
 use proxy_wire::sse;
 
-/// How many events wait for a page that reads slowly. The proxy then waits with further ones, and drops calls.
+/// How many events are queued for a slow page. When the queue is full, the proxy holds back events and drops calls.
 const MAX_WAITING_EVENTS: usize = 16;
 
-/// Where a request goes on the control socket. `Err` if the page has nothing to ask there, such as `exec`.
+/// The path of a request on the control socket. `Err` for paths that the page may not use, such as `exec`.
 pub(super) fn target(request: &WebRequest) -> Result<String, StatusCode> {
     let path = request.uri.path();
     let below = path.strip_prefix(API).ok_or(StatusCode::NOT_FOUND)?;
@@ -20,7 +20,7 @@ pub(super) fn target(request: &WebRequest) -> Result<String, StatusCode> {
     let method = match segments.as_slice() {
         ["status" | "surface" | "logs" | "find" | "operations" | "script" | "events" | "calls"] => Method::GET,
         ["calls", _] | ["calls", _, "test"] => Method::GET,
-        ["call"] | ["questions", _] | ["servers", _, "restart"] => Method::POST,
+        ["call"] | ["elicitations", _] | ["servers", _, "restart"] => Method::POST,
         _ => return Err(StatusCode::NOT_FOUND),
     };
     if request.method != method {
@@ -30,7 +30,7 @@ pub(super) fn target(request: &WebRequest) -> Result<String, StatusCode> {
     Ok(format!("/{below}{query}"))
 }
 
-/// The answer of the proxy as it is; a stream of events goes on until one side ends it.
+/// The proxy's answer, unchanged; an event stream continues until one side ends it.
 pub(super) async fn forwarded(mut answer: HttpAnswer, pid: u32) -> HttpReply {
     let status = answer.status();
     if answer.is_events() {
@@ -64,7 +64,7 @@ async fn forward_events(mut events: EventStream, frames: mpsc::Sender<OutboundMe
 pub(super) fn unavailable(pid: u32, reason: &str) -> HttpReply {
     let body = json!({
         "error": format!("the proxy (process {pid}) does not answer: {reason}"),
-        "hint": "the console shows it again when `proxy serve` runs with the same config",
+        "hint": "the console reconnects when a `proxy serve` with the same config runs",
     });
     HttpReply::json(StatusCode::BAD_GATEWAY, body.to_string())
 }

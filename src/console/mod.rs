@@ -1,9 +1,9 @@
-//! `proxy console`: a page in the browser that shows a running proxy. The page has a port of its own, in the process of the
-//! command, and its API is the control socket of the proxy. So the proxy opens nothing, and one that serves on stdio has a
-//! console too.
+//! `proxy console`: a page in the browser that shows a running proxy. The command serves the page on its own
+//! port and forwards the page's API to the control socket of the proxy. The proxy itself opens no port, so a proxy on stdio
+//! has a console too.
 //!
-//! A port on loopback can be reached by every process of the machine, and by every web page in a browser of it. What
-//! keeps them out: [`request_check`] and [`page_tokens`].
+//! Every process on the machine, and every web page in its browsers, can reach a loopback port. [`request_check`] and
+//! [`page_tokens`] keep them out.
 
 mod assets;
 mod console_port;

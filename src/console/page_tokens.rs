@@ -1,6 +1,6 @@
-//! Who may use the API of the page: whoever brings a code that the command has printed gets a token.
+//! Access to the page's API: a client exchanges the one-time code that the command printed for a token.
 //!
-//! There are no cookies: browsers send them to every port of a host, and with requests that other pages make.
+//! There are no cookies, because browsers send them to every port of a host, and with requests from other pages.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use subtle::ConstantTimeEq;
 
 use proxy_json::hex;
 
-/// How long a code can be used.
+/// How long a code is valid.
 pub const CODE_LIFETIME: Duration = Duration::from_secs(60);
-/// A code is useless after so many wrong ones.
+/// A code becomes invalid after this many wrong attempts.
 const MAX_WRONG: u32 = 5;
-/// The maximum number of pages with a token. The oldest token is forgotten.
+/// The maximum number of pages with a token. The oldest token is dropped.
 const MAX_TOKENS: usize = 16;
 
-/// The newest code, and the tokens that were given for codes.
+/// The newest code, and the tokens issued for codes.
 #[derive(Debug, Default)]
 pub(super) struct PageTokens(Mutex<State>);
 
@@ -35,21 +35,21 @@ struct Code {
     wrong: u32,
 }
 
-/// Why there is no token for a code.
+/// Why a code was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CodeError {
     #[error("this code is wrong")]
     Wrong,
-    #[error("this code was used already; if not by you, end `proxy console`")]
+    #[error("this code was already used; if not by you, stop `proxy console`")]
     Used,
     #[error("this code is older than 60 seconds")]
     Old,
-    #[error("the code is no longer valid: too many wrong ones were tried")]
+    #[error("the code is no longer valid after too many wrong attempts")]
     Tried,
 }
 
 impl PageTokens {
-    /// A new code. The one before it cannot be used any more.
+    /// A new code. The previous one becomes invalid.
     pub(super) fn new_code(&self) -> Result<String, getrandom::Error> {
         let text = secret::<16>()?;
         let code = Code { text: text.clone(), made: Instant::now(), is_used: false, wrong: 0 };
@@ -57,7 +57,7 @@ impl PageTokens {
         Ok(text)
     }
 
-    /// A token for a code, once.
+    /// Exchanges a code for a token. Each code works once.
     pub(super) fn redeem(&self, code: &str) -> Result<String, CodeError> {
         self.redeem_at(code, Instant::now())
     }
@@ -88,7 +88,7 @@ impl PageTokens {
     }
 
     pub(super) fn is_token(&self, presented: &str) -> bool {
-        // Every token is compared, so that the duration reveals nothing about them.
+        // Compares with every token, so that the timing reveals nothing about them.
         let state = self.0.lock();
         state.tokens.iter().fold(false, |found, token| found | is_same(token, presented))
     }

@@ -1,5 +1,5 @@
-//! Checks the head of a request, against web pages that a person has open beside the console: they can make the browser
-//! send requests to any port, and some names lead to this machine (DNS rebinding).
+//! Checks the head of a request. Other web pages open in the same browser can send requests to any port, and a hostile
+//! host name can resolve to this machine (DNS rebinding).
 
 use http::header::{self, HeaderMap};
 use http::request::Parts;
@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use super::page_tokens::PageTokens;
 use proxy_wire::http::{Guard, GuardError};
 
-/// What the path of every request of the API begins with.
+/// The path prefix of all API requests.
 pub(super) const API: &str = "/api/";
 /// The only request of the API without a token.
 pub(super) const SESSION: &str = "/api/session";
@@ -18,17 +18,17 @@ pub(super) const SESSION: &str = "/api/session";
 pub(super) enum RequestRefusal {
     #[error("unknown host in the `Host` header: open the address that `proxy console` printed")]
     Host,
-    #[error("the header `Host` and the authority of the request differ")]
+    #[error("the `Host` header and the authority of the request differ")]
     Authority,
     #[error("another web page sent this request (`Origin`)")]
     Origin,
-    #[error("another web page led here (`Sec-Fetch-Site`): open the address that `proxy console` printed")]
+    #[error("another web page opened this address (`Sec-Fetch-Site`): open the address that `proxy console` printed")]
     Site,
-    #[error("this path has another method")]
+    #[error("method not allowed for this path")]
     Method,
-    #[error("the header `Content-Type` must be `application/json`")]
+    #[error("the `Content-Type` header must be `application/json`")]
     ContentType,
-    #[error("the header `Authorization` has no valid token")]
+    #[error("the `Authorization` header has no valid token")]
     Token,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn check(guard: &Guard, tokens: &PageTokens, head: &Parts) -> Result<
         GuardError::Authority => RequestRefusal::Authority,
         GuardError::Origin => RequestRefusal::Origin,
     })?;
-    // Browsers send it, and no page can change it. `none`: a person typed the address or opened a bookmark.
+    // Browsers send this header, and no page can change it. `none`: the user typed the address or opened a bookmark.
     let mut sites = head.headers.get_all("sec-fetch-site").iter();
     if !sites.all(|site| site == "same-origin" || site == "none") {
         return Err(RequestRefusal::Site);
@@ -60,7 +60,7 @@ pub(super) fn check(guard: &Guard, tokens: &PageTokens, head: &Parts) -> Result<
     if !path.starts_with(API) {
         return if reads { Ok(()) } else { Err(RequestRefusal::Method) };
     }
-    // A form of another page cannot send this type without asking first, which is refused.
+    // A form on another page cannot send this type without a CORS preflight, which is refused.
     if !reads && !is_json(&head.headers) {
         return Err(RequestRefusal::ContentType);
     }

@@ -1,4 +1,4 @@
-//! The headers of every response: the page runs only its own scripts, is shown in no other page, and tells nobody its address.
+//! The headers of every response: the page runs only its own scripts, cannot be framed, and sends no referrer.
 
 use http::header::{self, HeaderName, HeaderValue};
 

@@ -1,4 +1,4 @@
-//! The proxy that the page shows: over its control socket, and after its end the one that took its place.
+//! The proxy that the page shows, over its control socket. After it exits, the next proxy with the same config replaces it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,13 +15,13 @@ use proxy_wire::http::{HttpAnswer, HttpError, SocketClient};
 
 /// The maximum size of an answer or an event.
 const MAX_BYTES: usize = 256 << 20;
-/// How long a proxy may take to say which config it serves.
+/// How long to wait for a proxy to report which config it serves.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) struct ShownProxy {
     /// The folder of the control sockets.
     sockets: PathBuf,
-    /// What tells its successor from other proxies: the config, and the folder in which it was started.
+    /// What identifies a successor among other proxies: the config, and the folder in which it was started.
     source: [Value; 2],
     current: Mutex<RunningInstance>,
 }
@@ -32,14 +32,14 @@ struct RunningInstance {
     client: SocketClient,
 }
 
-/// The answer of the proxy that is shown, or of one that has taken its place.
+/// The answer of the shown proxy, or of its successor.
 pub(super) struct ShownAnswer {
     pub(super) pid: u32,
     pub(super) is_new: bool,
     pub(super) answer: HttpAnswer,
 }
 
-/// Nobody answers.
+/// No proxy answers.
 pub(super) struct NoAnswer {
     pub(super) pid: u32,
     pub(super) error: HttpError,
@@ -47,21 +47,21 @@ pub(super) struct NoAnswer {
 
 impl ShownProxy {
     /// # Errors
-    /// If the proxy does not tell its status.
+    /// If the proxy does not report its status.
     pub(super) async fn connect(instance: &Instance, sockets: &Path) -> Result<Self, HttpError> {
         let running = RunningInstance::of(instance);
         let source = running.source().await?;
         Ok(ShownProxy { sockets: sockets.to_owned(), source, current: Mutex::new(running) })
     }
 
-    /// Asks the proxy. If it has ended, the newest one with the same config is asked, now and later.
+    /// Sends a request to the proxy. If it has exited, this and later requests go to the newest proxy with the same config.
     pub(super) async fn ask(&self, method: Method, target: &str, body: Bytes) -> Result<ShownAnswer, NoAnswer> {
         let RunningInstance { pid, client } = self.current.lock().clone();
         let error = match client.send(method.clone(), target, body.clone()).await {
             Ok(answer) => return Ok(ShownAnswer { pid, is_new: false, answer }),
             Err(error) => error,
         };
-        // A request that was sent may have had an effect.
+        // A request that was sent may have had an effect, so it is not repeated.
         let successor = if matches!(error, HttpError::Connect(_)) { self.successor(pid).await } else { None };
         let Some(RunningInstance { pid, client }) = successor else { return Err(NoAnswer { pid, error }) };
         let answer = client.send(method, target, body).await.map_err(|error| NoAnswer { pid, error })?;

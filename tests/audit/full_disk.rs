@@ -81,7 +81,7 @@ async fn calls_go_on_without_a_log_that_is_not_required() {
     assert_eq!(log.text().matches("cannot write").count(), 1, "it is said once, not for each call");
     // What could not be written is kept for when it can.
     move_away(&proxy);
-    log.line("is written again").await;
+    log.line("can be written again").await;
     let full = calls(&parsed(&text(&proxy.world, "full.jsonl")));
     lines_until(&proxy.world, "audit.jsonl", &log, |lines| full + calls(lines) == made + 3).await;
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
 use super::{KEY, calls, lines_until, parsed, text, world};
-use crate::questions::accepted;
+use crate::elicitation::accepted;
 use crate::support::config::Config;
 use crate::support::http_request::HttpRequest;
 use crate::support::program::Program;
@@ -179,14 +179,14 @@ async fn questions_and_answers_are_lines_with_the_id_of_their_call_and_a_decline
             .section("sessionInit: { scriptFile: gate.star }")
             .section("audit: { file: logs/audit.jsonl, arguments: full }");
         let proxy = Proxy::new(&config).file("gate.star", GATE);
-        let mut client = crate::questions::Client::at(proxy, modern, crate::questions::EVERYTHING).await;
+        let mut client = crate::elicitation::Client::at(proxy, modern, crate::elicitation::EVERYTHING).await;
         client.converse("gated", json!({"text": "a"}), json!({"action": "decline"})).await;
         client.converse("gated", json!({"text": "a"}), json!({"action": "accept", "content": {}})).await;
         client.converse("ask", json!({}), json!({"action": "accept", "content": {"colour": "red"}})).await;
         client.proxy.client.finish().await;
         let lines = parsed(&text(&client.proxy.world, "audit.jsonl"));
         let of = |kind: &str| lines.iter().filter(|line| line["type"] == kind).collect::<Vec<&Value>>();
-        let (questions, answers) = (of("question"), of("answer"));
+        let (questions, answers) = (of("elicitation"), of("answer"));
         let messages: Vec<_> = questions.iter().map(|line| line["message"]["value"].as_str().unwrap_or("")).collect();
         assert_eq!((messages[0], messages[1]), ("Really?", "Really?"), "{questions:?}");
         let actions: Vec<_> = answers.iter().map(|line| line["action"].as_str().unwrap_or("")).collect();

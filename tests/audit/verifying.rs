@@ -20,7 +20,7 @@ async fn an_auditor_learns_what_is_intact_and_where_it_is_not() {
     let verify = ["audit", "verify", "logs/audit.jsonl"];
     let intact = world.run(verify).await.expect(0).stdout;
     assert!(
-        intact.starts_with("intact up to seq 8; the tail is only as safe as the last seal\nhead: sha256:"),
+        intact.starts_with("intact up to seq 8; lines after the last seal are not protected\nhead: sha256:"),
         "{intact}"
     );
     assert!(intact.contains("sealed up to seq 8"), "{intact}");
@@ -50,17 +50,22 @@ async fn an_auditor_learns_what_is_intact_and_where_it_is_not() {
 #[tokio::test]
 async fn without_the_key_seals_are_not_checked_and_that_is_said() {
     let (world, _) = written().await;
-    world.directory.write("proxy.yaml", "");
     let verify = ["audit", "verify", "logs/audit.jsonl"];
+    world.directory.write("proxy.yaml", "audit: { file: logs/audit.jsonl, key: \"${UNSET_KEY}\" }\n");
+    let unknown = world.run(verify).await.expect(2).stderr;
+    assert!(unknown.contains("`UNSET_KEY` is not set") && unknown.contains("--allow-unsealed"), "{unknown}");
+    let found = world.run(verify.into_iter().chain(["--allow-unsealed"])).await.expect(0).stdout;
+    assert!(found.contains("seals were not checked"), "{found}");
+    world.directory.write("proxy.yaml", "serve: { maxSessions: 10 }\n");
     let found = world.run(verify).await.expect(0).stdout;
     assert!(found.contains("seals were not checked: there is no key"), "{found}");
     let named = world.run(verify.into_iter().chain(["-c", "proxy.yaml"])).await.expect(2).stderr;
     assert!(named.contains("`proxy.yaml` has no `audit.key`"), "{named}");
     let other = world.environment("PROXY_AUDIT_KEY", "another key");
     let refused = other.run(verify).await.expect(1);
-    assert!(refused.stderr.contains("there is no seal of this key"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("there is no seal by this key"), "{}", refused.stderr);
     let found = other.run(verify.into_iter().chain(["--allow-unsealed"])).await.expect(0).stdout;
-    assert!(found.contains("there is no seal of this key") && found.contains("2 seals of other keys"), "{found}");
+    assert!(found.contains("there is no seal by this key") && found.contains("2 seals from other keys"), "{found}");
     let usage = other.run(verify.into_iter().chain(["--head", "abc"])).await.expect(2).stderr;
     assert!(usage.contains("--head must be a hash"), "{usage}");
 }
@@ -99,7 +104,7 @@ async fn a_log_without_its_seals_does_not_pass_for_one_with_them() {
         world.run(verify).await
     };
     let removed = check(&made_anew(&text, true)).await.expect(1);
-    assert!(removed.stderr.contains("there is no seal of this key"), "{}", removed.stderr);
+    assert!(removed.stderr.contains("there is no seal by this key"), "{}", removed.stderr);
     let kept = check(&made_anew(&text, false)).await.expect(0);
     assert!(kept.stdout.contains("sealed up to seq 8"), "the text is the same: {}", kept.stdout);
     // The last seal is older than what follows it.

@@ -81,12 +81,19 @@ async fn names_are_offered_also_those_of_servers_and_tools() {
         ("load(\"", "@proxy//lib@1.star", "one"),
         ("def helper(a):\n    return a\n\nhel", "helper", "publish"),
         ("meta.repl", "replace", "publish"),
+        ("x = publish_p", "publish_prompt", "publish"),
+        ("x = print(pub", "publish", "one"),
+        ("def f(a = pub", "publish", "one"),
     ] {
         client.open(&uri, text).await;
         let items = client.at("textDocument/completion", &uri, text, text).await;
         let labels = labels(&items);
         assert!(labels.contains(&expected) && !labels.contains(&not), "{text}: {labels:?}");
     }
+    let text = "x = print(pub\nü = 1";
+    client.open(&uri, text).await;
+    let items = client.at("textDocument/completion", &uri, text, "x = print(pub").await;
+    assert!(labels(&items).contains(&"publish"), "{items}");
     let text = "x = \"se";
     client.open(&uri, text).await;
     let items = client.at("textDocument/completion", &uri, text, text).await;

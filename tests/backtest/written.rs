@@ -138,7 +138,7 @@ async fn a_recording_that_is_cut_off_counts_as_far_as_it_is_whole() {
     assert_eq!(cut.stderr, warning);
     world.directory.write("broken.jsonl", &whole.replacen("{\"call\"", "{\"call", 1));
     let broken = world.run(["backtest", "broken.jsonl"]).await.expect(2);
-    let error = "error: cannot use the recording `broken.jsonl`: line 2 is not a line of a recording: ";
+    let error = "error: cannot use the recording `broken.jsonl`: line 2 is not part of a recording: ";
     assert!(broken.stderr.starts_with(error), "{}", broken.stderr);
     for (name, text, reason) in [("empty.jsonl", "", "it is empty"), ("other.jsonl", "{}\n", "line 1 is not the start")]
     {

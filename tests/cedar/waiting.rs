@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{CEDAR, TOKENS, holder};
-use crate::questions::accepted;
+use crate::elicitation::accepted;
 use crate::support::config::Config;
 use crate::support::message;
 use crate::support::patience::within;

@@ -62,7 +62,7 @@ async fn what_is_wrong_with_a_script_is_told_with_its_own_line() {
         ("x = 1\nreturn y", "Variable `y` not found, did you mean `x`? (line 2 of the script)"),
         ("fail('stop')", "stop (line 1 of the script)"),
         ("", "the script is empty"),
-        ("return echo", "what the script returned cannot become JSON: a function cannot become JSON"),
+        ("return echo", "the script's return value cannot be converted to JSON: a function has no JSON representation"),
         ("while True:\n    pass", "Starlark has no `while`"),
         ("return parallel([lambda: echo(n = i) for i in range(3)])", "i"),
         ("return parallel([echo(n = 1)])", "parallel() takes functions"),

@@ -122,7 +122,7 @@ async fn files_can_be_checked_one_by_one() {
     assert!(good.stdout.ends_with("1 tool published, 0 errors, 0 warnings\n"), "{}", good.stdout);
     proxy.run(["check", "good.yaml"]).await.expect(0);
     let bad = proxy.run(["check", "bad.star"]).await.expect(1);
-    assert!(bad.stderr.contains("the first argument of publish() must be a metadata, not a `int`"), "{}", bad.stderr);
+    assert!(bad.stderr.contains("the first argument of publish() must be metadata, not a `int`"), "{}", bad.stderr);
     let bad = proxy.run(["check", "tool.star"]).await.expect(1);
     assert!(bad.stderr.contains("the tool name \"a b\" is not allowed"), "{}", bad.stderr);
     // One bad file does not hide the next.
@@ -311,11 +311,11 @@ async fn a_mistake_is_told_with_its_place_and_its_cure() {
             "load('lib.star', 'wrap')\nwrap()",
             "1:6",
             "cannot load `lib.star`: there is no such file",
-            "`x.star` to the folder of this file",
+            "`x.star` to this file's folder",
         ),
         ("print(backends()['ome'])", "1:7", "Key `\"ome\"` was not found", "did you mean `one`?"),
         ("print(backends()['a quite other one'])", "1:7", "was not found", "the servers are `one`"),
-        ("print('a' + len('b'))", "1:7", "Operation `+` not supported", "`str(x)` makes text of a value"),
+        ("print('a' + len('b'))", "1:7", "Operation `+` not supported", "`str(x)` converts a value to text"),
         ("print(config().get('nothing').get('x'))", "1:7", "has no attribute `get`", "it is None here"),
     ] {
         proxy = proxy.file("policy.star", &format!("{script}\n"));
@@ -476,7 +476,7 @@ async fn a_syntax_error_of_the_config_says_how_to_correct_it() {
         ),
         (
             "mcpServers:\n  a:\n    command:npx\n",
-            "error: `mcpServers.a`: expected a map of keys and values, found a text\n",
+            "error: `mcpServers.a`: expected a map of keys and values, found a string\n",
         ),
     ] {
         let told = Proxy::with_config_text(text).run(["check"]).await.expect(2).stderr;

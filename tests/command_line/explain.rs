@@ -71,7 +71,7 @@ async fn each_decision_of_a_script_is_shown_with_its_line() {
     let all = text(&proxy, &[]).await;
     let all: Vec<String> = all.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     for line in [
-        "TOOL SERVER BECAME AT WHY",
+        "TOOL SERVER RESULT AT WHY",
         "echo one wrapped as say (changed: description) policy.star:9",
         "search one forwarded policy.star:11",
         "fail one hidden policy.star:13 it only fails",
@@ -103,7 +103,7 @@ async fn a_name_that_nothing_has_is_an_error_with_a_suggestion() {
     let unknown = proxy.run(["explain", "serach"]).await.expect(1);
     assert_eq!(
         unknown.stderr,
-        "error: no server offers `serach`, and the script does not make it\n |\n = hint: did you mean `search`?\n"
+        "error: no server offers `serach`, and the script does not create it\n |\n = hint: did you mean `search`?\n"
     );
     // Nothing is known of servers that were never started.
     let unknown = world().run(["explain", "search"]).await.expect(1);

@@ -37,7 +37,7 @@ async fn tables_types_and_messages_show_it() {
         (vec!["find", "evil good"], VISIBLE),
         (vec!["types"], "good \\u{202e}live"),
         (vec!["types", "--lang", "star"], "\\u{202e}"),
-        (vec!["check", "--live"], "its name `evil\\u{202e}` has characters that nobody sees"),
+        (vec!["check", "--live"], "its name `evil\\u{202e}` has invisible characters"),
         (vec!["call", "evil\u{202e}"], "evil\\u{202e}"),
     ] {
         let finished = proxy.run(command.clone()).await;

@@ -142,7 +142,7 @@ async fn a_url_where_nothing_is_gets_a_word_about_the_path() {
         let config = Config::new().remote("web", &format!("{url}{path}"));
         let listed = Proxy::new(&config).run(["list-tools"]).await.stderr;
         assert!(listed.contains("404"), "{listed}");
-        assert_eq!(listed.contains("Most servers are at `/mcp`"), is_hinted, "{path}: {listed}");
+        assert_eq!(listed.contains("most servers listen on `/mcp`"), is_hinted, "{path}: {listed}");
     }
 }
 

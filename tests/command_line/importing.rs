@@ -129,7 +129,7 @@ async fn a_plain_init_says_what_it_found_and_how_to_import_it() {
 async fn a_name_without_a_config_and_a_name_of_nobody_are_told() {
     let proxy = empty();
     let none = proxy.run(["init", "--from", "codex"]).await.expect(2).stderr;
-    assert!(none.contains("error: no config of Codex found") && none.contains("home/.codex/config.toml`"), "{none}");
+    assert!(none.contains("error: no config for Codex found") && none.contains("home/.codex/config.toml`"), "{none}");
     let nobody = proxy.run(["init", "--from", "emacs"]).await.expect(2).stderr;
     assert!(nobody.contains("`emacs` is neither a file nor a known client") && nobody.contains("claude-desktop, "));
 }

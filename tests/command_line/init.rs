@@ -19,7 +19,7 @@ async fn it_writes_a_commented_file_that_is_valid() {
         "wrote proxy.yaml and proxy.schema.json for editors. Next: `proxy check`, then `proxy serve`\n"
     );
     let text = std::fs::read_to_string(proxy.directory.path().join("proxy.yaml")).unwrap();
-    let begin = "# yaml-language-server: $schema=proxy.schema.json\n# What the proxy fronts";
+    let begin = "# yaml-language-server: $schema=proxy.schema.json\n# Proxy config.";
     assert!(text.starts_with(begin), "{text}");
     let schema = std::fs::read_to_string(proxy.directory.path().join("proxy.schema.json")).unwrap();
     assert_eq!(schema, proxy.run(["config-schema"]).await.expect(0).stdout);
@@ -77,7 +77,7 @@ async fn what_has_no_meaning_here_is_said() {
     let proxy = empty().file("client.json", CURSOR);
     let done = proxy.run(["init", "--from", "client.json", "--yes"]).await.expect(0);
     assert!(
-        done.stderr.contains("warning: `docs.autoApprove` was not taken over: the proxy asks nobody"),
+        done.stderr.contains("warning: `docs.autoApprove` was not imported: the proxy does not ask"),
         "{}",
         done.stderr
     );

@@ -126,7 +126,7 @@ async fn a_tool_that_its_server_no_longer_offers_is_told() {
     servers.offer("two", "pid");
     let gone = proxy.run(["call", "read"]).await.expect(1);
     assert!(gone.stderr.starts_with("error: server `two` no longer offers the tool `read`\n"), "{}", gone.stderr);
-    assert!(gone.stderr.contains("from the lists of "), "{}", gone.stderr);
+    assert!(gone.stderr.contains("from lists cached "), "{}", gone.stderr);
     servers.started();
     assert_eq!(proxy.run(["list-tools"]).await.expect(0).column(), ["echo", "pid"], "what it said is known now");
     let unknown = proxy.run(["call", "nothing"]).await.expect(1);
@@ -157,7 +157,7 @@ async fn a_script_that_fails_on_known_lists_says_how_old_they_are() {
     let proxy = proxy.file("p.star", "fail('no')\n");
     let failed = proxy.run(["list-tools"]).await.expect(1);
     assert!(failed.stderr.contains("error: no\n --> p.star:1:1"), "{}", failed.stderr);
-    assert!(failed.stderr.contains("from the lists of "), "{}", failed.stderr);
+    assert!(failed.stderr.contains("from lists cached "), "{}", failed.stderr);
 }
 
 #[tokio::test]
@@ -196,9 +196,9 @@ async fn a_terminal_shows_where_an_answer_came_from() {
     let first = typed(proxy.command(["list-tools"]), "").await.expect(0);
     assert!(!first.stderr.contains("--live"), "{}", first.stderr);
     let second = typed(proxy.command(["list-tools"]), "").await.expect(0);
-    assert!(second.stderr.contains("from the lists of ") && second.stderr.contains("--live"), "{}", second.stderr);
+    assert!(second.stderr.contains("from lists cached ") && second.stderr.contains("--live"), "{}", second.stderr);
     let called = typed(proxy.command(["call", "read"]), "").await.expect(0);
-    assert!(called.stderr.contains("from `two`, started for this"), "{}", called.stderr);
+    assert!(called.stderr.contains("from `two`, started for this command"), "{}", called.stderr);
     let json = typed(proxy.command(["list-tools", "--json"]), "").await.expect(0);
-    assert!(!json.stderr.contains("from the lists"), "{}", json.stderr);
+    assert!(!json.stderr.contains("from lists"), "{}", json.stderr);
 }

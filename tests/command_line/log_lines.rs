@@ -180,7 +180,7 @@ async fn a_log_file_that_cannot_be_written_is_an_error() {
             "cannot write the log to `none/proxy.log`: No such file or directory",
             "create its folder first",
         ),
-        (".", "cannot write the log to `.`: Is a directory", "give the name of a file"),
+        (".", "cannot write the log to `.`: Is a directory", "name a file, not a folder"),
     ] {
         let failed = empty().run(["list-presets", "--log-file", file]).await.expect(2);
         assert!(failed.stderr.starts_with(&format!("error: {said}")), "{}", failed.stderr);
@@ -240,6 +240,11 @@ async fn the_last_lines_of_a_server_are_shown_on_demand() {
     let json = proxy.run(["logs", "loud", "--json"]).await.expect(0);
     let read: Value = serde_json::from_str(&json.stdout).expect("JSON");
     assert_eq!((read.as_array().map(Vec::len), &read[0]["text"]), (Some(200), &json!("line 52")));
+    // A config that is refused changes nothing.
+    proxy.directory.write("proxy.yaml", "sessionInit: { script: \"fail('not this')\" }\n");
+    client.stderr().line("proxy.yaml was not reloaded, the old config stays").await;
+    let shown = proxy.run(["logs", "loud"]).await.expect(0);
+    assert_eq!(shown.stdout.lines().count(), 200, "{}", shown.stdout);
     let mute = proxy.run(["logs", "mute"]).await.expect(0);
     assert_eq!(
         (mute.stdout.as_str(), mute.stderr.as_str()),
@@ -248,7 +253,7 @@ async fn the_last_lines_of_a_server_are_shown_on_demand() {
     for (name, said) in [
         ("lout", "error: there is no server `lout`"),
         ("nothing at all", "its servers are `loud`, `mute`, `web`"),
-        ("web", "error: `web` is not a process of the proxy: it is reached by its URL"),
+        ("web", "error: `web` is a remote server: the proxy does not see its standard error"),
     ] {
         let failed = proxy.run(["logs", name]).await.expect(1);
         assert!(failed.stderr.contains(said), "{}", failed.stderr);
@@ -290,5 +295,5 @@ async fn quiet_means_results_and_errors_only() {
     client.call("echo", "{}").await.result();
     assert_eq!(whole(client).await, "");
     let both = proxy.run(["list-tools", "-q", "--log", "info"]).await.expect(2);
-    assert!(both.stderr.contains("exclude each other"), "{}", both.stderr);
+    assert!(both.stderr.contains("cannot be combined"), "{}", both.stderr);
 }

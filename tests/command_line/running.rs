@@ -133,7 +133,7 @@ async fn a_proxy_that_dies_during_a_call_is_told() {
     };
     let (called, ()) = tokio::join!(proxy.world.run(["call", "wait"]), die);
     let called = called.expect(1);
-    let expected = format!("error: process {} (`proxy serve`) ended before it answered", proxy.client.program.id());
+    let expected = format!("error: process {} (`proxy serve`) exited before it answered", proxy.client.program.id());
     assert!(called.stderr.starts_with(&expected), "{}", called.stderr);
     // Its socket is still there, and nobody listens.
     proxy.client.program.exit().await;

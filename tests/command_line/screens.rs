@@ -165,7 +165,7 @@ async fn a_config_has_a_short_option_and_a_variable() {
     assert!(missing.stderr.contains("config file `none.yaml` not found\n"), "{}", missing.stderr);
     let proxy = proxy.environment("PROXY_CONFIG", "none.yaml");
     let missing = proxy.run(["list-tools"]).await.expect(2);
-    assert!(missing.stderr.contains("`none.yaml` not found, which `PROXY_CONFIG` names"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("`none.yaml` (from `PROXY_CONFIG`) not found"), "{}", missing.stderr);
     assert!(missing.stderr.contains("hint: change or unset the variable"), "{}", missing.stderr);
     proxy.run(["list-tools", "-c", "elsewhere/mine.yaml"]).await.expect(0);
 }

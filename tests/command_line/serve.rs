@@ -14,7 +14,7 @@ async fn without_a_config_it_serves_something_and_says_what_to_do_next() {
     client.initialize("2025-11-25").await.result();
     assert_eq!(client.call("greet", r#"{"name":"Ann"}"#).await.text(), "Hello, Ann!");
     client.stderr().line("no config file found: serving the built-in extensions.").await;
-    client.stderr().line("`proxy init --from FILE` imports the config of your client.").await;
+    client.stderr().line("`proxy init --from FILE` imports your client's config.").await;
     assert_eq!(client.finish().await.code(), Some(0));
 }
 
@@ -47,7 +47,7 @@ async fn a_config_that_starts_itself_does_so_once_and_says_why_no_more() {
     let config = Config::new().server("one", &fake_backend(["--only", "echo"])).server("itself", &itself);
     let proxy = Proxy::new(&config).argument("--log").argument("debug");
     let mut client = StdioClient::start(proxy.serve_command());
-    client.stderr().line("starts itself: a server in it is a proxy with this config").await;
+    client.stderr().line("starts itself: one of its servers is a proxy with this config").await;
     client.initialize("2025-11-25").await.result();
     assert_eq!(client.call("echo", r#"{"n":1}"#).await.text(), r#"{"n":1}"#, "the other server is not concerned");
     client.finish().await;
@@ -75,7 +75,7 @@ async fn an_address_in_use_says_how_to_find_out_by_whom() {
     let address = other.local_addr().expect("it is bound").to_string();
     let finished = empty().run(["serve", "--http", &address]).await.expect(2);
     assert!(finished.stderr.starts_with(&format!("error: cannot listen on `{address}`: ")), "{}", finished.stderr);
-    let hint = " = hint: another program listens there; `proxy status` shows whether it is a proxy, and `--http` takes another port\n";
+    let hint = " = hint: another program is listening there; `proxy status` shows whether it is a proxy, and `--http` sets another port\n";
     assert!(finished.stderr.ends_with(hint), "{}", finished.stderr);
 }
 

@@ -1,6 +1,7 @@
 //! Several config files as one: `-c` more than once, and `include`.
 
 use crate::support::config::Config;
+use crate::support::finished::Finished;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 
@@ -45,4 +46,21 @@ async fn all_files_are_watched_and_a_bad_one_changes_nothing() {
     proxy.world.directory.write("more.yaml", "mcpServers: { second: { disabled: true } }\n");
     proxy.client.expect_notification("notifications/tools/list_changed").await;
     assert_eq!(proxy.tools().await, ["echo"]);
+}
+
+#[tokio::test]
+async fn a_config_in_the_folder_of_earlier_versions_is_read_with_a_line_that_says_where_it_belongs() {
+    let world = Proxy::with_config_text("{}\n");
+    world.directory.write("home/.config/proxy/proxy.yaml", "sessionInit: { preset: passthrough }\n");
+    let checked = async || {
+        let mut command = world.command(["check"]);
+        command.current_dir(world.directory.directory("elsewhere"));
+        Finished::run(command).await.expect(0).stderr
+    };
+    let said = checked().await;
+    assert!(said.contains("proxy.yaml` is in the config folder of earlier versions"), "{said}");
+    assert!(said.contains("home/.config/starlark-mcp-proxy`"), "{said}");
+    world.directory.write("home/.config/starlark-mcp-proxy/proxy.yaml", "{}\n");
+    let said = checked().await;
+    assert!(!said.contains("earlier versions"), "{said}");
 }

@@ -113,6 +113,22 @@ async fn calls_are_shown_as_they_happen_and_one_of_them_in_detail() {
 }
 
 #[tokio::test]
+async fn a_call_without_a_response_says_why_although_its_client_gets_a_result() {
+    // Given a server that has little time
+    let slow = fake_backend(["--only", "slow"]);
+    let config = Config::new().server_with("fake", &slow, json!({"timeout": "300ms"}));
+    let mut proxy = serving(Proxy::new(&config)).await;
+    let mut follower = Follower::start(&proxy.world, "--filter outcome=timeout").await;
+    // When a call takes longer
+    let answer = proxy.client.call("slow", r#"{"ms":60000}"#).await;
+    assert!(answer.text().contains("did not respond within 0.3"), "{}", answer.raw);
+    // Then it is shown as what it was
+    let line = follower.line().await;
+    assert!(line.contains(" timeout ") && line.contains("(`mcpServers.fake.timeout`)"), "{line}");
+    follower.end().await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_shown_is_said() {
     let none = with_policy().run(["calls", "--follow"]).await.expect(1);
     assert!(none.stderr.starts_with("error: no `proxy serve` of this user is running\n"), "{}", none.stderr);
@@ -127,7 +143,7 @@ async fn what_cannot_be_shown_is_said() {
     proxy.client.program.exit().await;
     assert_eq!(follower.program.exit().await.code(), Some(1));
     let log = follower.program.stderr.whole().await;
-    assert!(log.contains("(`proxy serve`) ended before it answered"), "{log}");
+    assert!(log.contains("(`proxy serve`) exited before it answered"), "{log}");
 }
 
 async fn process_id(proxy: &mut StdioProxy) -> u32 {

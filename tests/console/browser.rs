@@ -65,6 +65,7 @@ fn chromium() -> Option<&'static str> {
 }
 
 #[tokio::test]
+#[ignore = "a real browser"]
 async fn a_person_uses_every_view_of_the_page() {
     let Some(chromium) = chromium() else { return };
     let Some(driver) = browser_driver() else { return };
@@ -92,6 +93,7 @@ async fn a_person_uses_every_view_of_the_page() {
 }
 
 #[tokio::test]
+#[ignore = "a real browser"]
 async fn forms_filters_and_hostile_text_work_as_their_unit_tests_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/console/page");
     let tests = std::fs::read_dir(&folder).expect("the tests of the page").map(|entry| entry.expect("a file").path());

@@ -38,10 +38,10 @@ async fn calls_and_questions_go_through_and_are_audited() {
                      "capabilities": {"elicitation": {"form": {}}}});
     let mut asking = console.open(&with_token(post(&ask), &token), "/api/call").await;
     let mut answered = within("the question", &console.program.stderr, read_until(&mut asking, "answerSeconds")).await;
-    let (_, question) = answered.split_once(r#""question":{"id":"#).unwrap_or_else(|| panic!("{answered}"));
+    let (_, question) = answered.split_once(r#""elicitation":{"id":"#).unwrap_or_else(|| panic!("{answered}"));
     let id = question.split(',').next().unwrap_or_default();
     let answer = with_token(post(&json!({"action": "accept", "content": {"colour": "teal"}})), &token);
-    assert_eq!(console.ask(&answer, &format!("/api/questions/{id}")).await.status, 200);
+    assert_eq!(console.ask(&answer, &format!("/api/elicitations/{id}")).await.status, 200);
     asking.read_to_string(&mut answered).await.expect("it is text");
     assert!(answered.contains(r#"data: {"result":{"#) && answered.contains("teal"), "{answered}");
 
@@ -88,7 +88,7 @@ async fn a_proxy_that_ends_is_missed_and_its_successor_is_shown() {
     within("the end of the events", &console.program.stderr, events.read_to_string(&mut rest)).await.expect("text");
     let missed = console.ask(&with_token(get(), &token), "/api/status").await;
     assert!(missed.status == 502 && missed.error().starts_with(&format!("the proxy (process {pid}) ")), "{missed:?}");
-    console.program.stderr.line(&format!("the proxy with process id {pid} has ended")).await;
+    console.program.stderr.line(&format!("the proxy with process id {pid} has exited")).await;
 
     proxy.client = StdioClient::start(proxy.world.serve_command());
     proxy.client.initialize("2025-11-25").await.result();
@@ -98,6 +98,6 @@ async fn a_proxy_that_ends_is_missed_and_its_successor_is_shown() {
     console
         .program
         .stderr
-        .line(&format!("the page shows the proxy with process id {}", proxy.client.program.id()))
+        .line(&format!("the page now shows the proxy with process id {}", proxy.client.program.id()))
         .await;
 }

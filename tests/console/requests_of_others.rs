@@ -22,7 +22,7 @@ async fn the_address_is_worth_one_token() {
     assert_eq!((wrong.status, wrong.error().as_str()), (401, "this code is wrong"));
     let token = console.log_in().await;
     let used = console.redeem(&console.code).await;
-    assert!(used.status == 401 && used.error().starts_with("this code was used already"), "{used:?}");
+    assert!(used.status == 401 && used.error().starts_with("this code was already used"), "{used:?}");
     assert!(used.json()["hint"].as_str().is_some_and(|hint| hint.starts_with("press Enter")), "{used:?}");
     let status = console.ask(&with_token(get(), &token), "/api/status").await;
     assert_eq!(status.status, 200, "{status:?}");
@@ -34,7 +34,7 @@ async fn the_address_is_worth_one_token() {
         console.redeem("guessed").await;
     }
     let guessed = console.redeem(&console.code).await;
-    assert!(guessed.status == 401 && guessed.error().contains("too many wrong ones"), "{guessed:?}");
+    assert!(guessed.status == 401 && guessed.error().contains("too many wrong attempts"), "{guessed:?}");
     console.press_enter().await;
     let second = console.log_in().await;
     for token in [&token, &second] {

@@ -1,4 +1,4 @@
-//! `docs/cli.md` lists exactly the subcommands and options that clap knows.
+//! `docs/reference/cli.md` lists exactly the subcommands and options that clap knows.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ use super::root;
 const COMMON_HEADING: &str = "Servers and script";
 
 fn sections() -> Vec<Section> {
-    markdown::sections(&root().join("docs/cli.md"))
+    markdown::sections(&root().join("docs/reference/cli.md"))
 }
 
 fn section(title: &str) -> Section {
     let found = sections().into_iter().find(|section| section.title == title);
-    found.unwrap_or_else(|| panic!("docs/cli.md has no section `{title}`"))
+    found.unwrap_or_else(|| panic!("docs/reference/cli.md has no section `{title}`"))
 }
 
 fn subcommands() -> Vec<Command> {
@@ -78,7 +78,7 @@ fn every_option_is_in_the_section_of_its_subcommand_and_nothing_else() {
         let section = sections.iter().find(is_about).unwrap_or_else(|| panic!("no section for {name}"));
         let options = options(&command);
         let own = shown_all(options.iter().filter(|option| !is_common(option)));
-        assert_eq!(documented(section), own, "the table of `proxy {name}` in docs/cli.md");
+        assert_eq!(documented(section), own, "the table of `proxy {name}` in docs/reference/cli.md");
     }
 }
 

@@ -1,4 +1,4 @@
-//! `docs/config.md` lists exactly the keys that the config has, and the documents list exactly the presets.
+//! `docs/reference/config.md` lists exactly the keys that the config has, and the documents list exactly the presets.
 //!
 //! The keys are found from outside: for an unknown key, the config names the known keys beside it.
 
@@ -79,7 +79,7 @@ fn all_keys() -> BTreeSet<Vec<String>> {
 }
 
 fn page() -> Vec<Section> {
-    markdown::sections(&root().join("docs/config.md"))
+    markdown::sections(&root().join("docs/reference/config.md"))
 }
 
 /// `tools[].filter` as `tools`, `filter`.
@@ -92,7 +92,7 @@ fn every_key_is_documented_in_its_section() {
     let keys = all_keys();
     assert!(keys.len() > 80, "only {} keys were found", keys.len());
     let sections = page();
-    let everything = markdown::read(&root().join("docs/config.md"));
+    let everything = markdown::read(&root().join("docs/reference/config.md"));
     for key in &keys {
         let [top, .., name] = key.as_slice() else {
             let [top] = key.as_slice() else { unreachable!("a path has a key") };
@@ -105,10 +105,10 @@ fn every_key_is_documented_in_its_section() {
         // VS Code's name for the same section, and the defaults of its keys.
         let title = if ["servers", "defaults"].contains(&top.as_str()) { "mcpServers" } else { top };
         let section = sections.iter().find(|section| section.title == title);
-        let section = section.unwrap_or_else(|| panic!("docs/config.md has no section `{title}`"));
+        let section = section.unwrap_or_else(|| panic!("docs/reference/config.md has no section `{title}`"));
         let spans = section.rows().into_iter().flatten().flat_map(|cell| markdown::code_spans(&cell));
         let is_named = spans.into_iter().any(|span| parts(&span).contains(name));
-        assert!(is_named, "docs/config.md does not have `{}`", key.join("."));
+        assert!(is_named, "docs/reference/config.md does not have `{}`", key.join("."));
     }
 }
 
@@ -120,7 +120,7 @@ fn every_documented_key_exists() {
         for span in section.rows().iter().flat_map(|row| markdown::code_spans(&row[0])) {
             let parts = parts(&span);
             let exists = keys.iter().any(|key| key[0] == section.title && key.ends_with(&parts));
-            assert!(exists, "docs/config.md has `{span}` in `{}`, which does not exist", section.title);
+            assert!(exists, "docs/reference/config.md has `{span}` in `{}`, which does not exist", section.title);
             checked += 1;
         }
     }
@@ -138,11 +138,11 @@ fn the_documents_list_every_preset_and_no_other() {
     let rows = config.iter().find(|section| section.title == "sessionInit").expect("the section").rows();
     let row = rows.iter().find(|row| row[0] == "`preset`").expect("the row");
     let listed: BTreeSet<String> = markdown::code_spans(&row[2]).into_iter().map(without_version).collect();
-    assert_eq!(listed, presets(), "docs/config.md");
-    let concepts = markdown::sections(&root().join("docs/concepts.md"));
+    assert_eq!(listed, presets(), "docs/reference/config.md");
+    let concepts = markdown::sections(&root().join("docs/concepts/concepts.md"));
     let section = concepts.iter().find(|section| section.title == "Presets").expect("the section");
     let listed: BTreeSet<String> = section.rows().iter().flat_map(|row| markdown::code_spans(&row[0])).collect();
-    assert_eq!(listed, presets(), "docs/concepts.md");
+    assert_eq!(listed, presets(), "docs/concepts/concepts.md");
 }
 
 /// The paths of all keys of a schema, without free keys and list items.

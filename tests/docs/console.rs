@@ -63,7 +63,7 @@ async fn every_command_line_parses() {
 async fn the_readme_and_the_guide_show_what_comes_out() {
     let home = TempDir::new();
     let mut compared = 0;
-    let pages = [root().join("README.md"), root().join("docs/guide.md")];
+    let pages = [root().join("README.md"), root().join("docs/getting-started/first-steps.md")];
     for block in pages
         .iter()
         .flat_map(|page| markdown::blocks(page))

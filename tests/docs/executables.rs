@@ -16,7 +16,7 @@ fn extension(blocks: &[Block]) -> &Block {
 
 #[tokio::test]
 async fn an_extension_and_its_script_work_together() {
-    for page in ["docs/extensions.md", "docs/from-mcp-bash.md"] {
+    for page in ["docs/guides/extensions.md", "docs/getting-started/from-mcp-bash.md"] {
         let blocks = markdown::blocks(&root().join(page));
         let extension = extension(&blocks);
         let script = blocks.iter().find(|block| block.language == "sh").expect("a script");

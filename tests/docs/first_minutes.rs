@@ -11,17 +11,21 @@ use crate::support::finished::Finished;
 use crate::support::temp_dir::TempDir;
 use crate::support::{programs, real_servers};
 
-/// A section of a page.
+/// Sections of a page, which a reader follows in the same folder.
 #[derive(Clone, Copy)]
 struct Walkthrough {
     page: &'static str,
-    heading: &'static str,
+    headings: &'static [&'static str],
 }
 
-const FIRST_MINUTES: Walkthrough = Walkthrough { page: "docs/guide.md", heading: "## The first five minutes" };
+const FIRST_MINUTES: Walkthrough = Walkthrough {
+    page: "docs/getting-started/first-steps.md",
+    headings: &["## The first five minutes", "## Write your own script"],
+};
 const FROM_STARLARK_MCP: Walkthrough =
-    Walkthrough { page: "docs/from-starlark-mcp.md", heading: "## A worked example" };
-const FROM_TOOLSCRIPT: Walkthrough = Walkthrough { page: "docs/from-toolscript.md", heading: "## A worked example" };
+    Walkthrough { page: "docs/getting-started/from-starlark-mcp.md", headings: &["## A worked example"] };
+const FROM_TOOLSCRIPT: Walkthrough =
+    Walkthrough { page: "docs/getting-started/from-toolscript.md", headings: &["## A worked example"] };
 
 /// Whether the block belongs to such a section.
 pub fn is_of_section(block: &Block) -> bool {
@@ -43,7 +47,7 @@ impl Walkthrough {
         }
         let text = self.text();
         let headings: Vec<&str> = text.lines().take(line_of(block)).filter(|line| line.starts_with("## ")).collect();
-        headings.last() == Some(&self.heading)
+        headings.last().is_some_and(|heading| self.headings.contains(heading))
     }
 
     /// The name in the last code span before the block: "Save this as `policy.star`:".
@@ -54,7 +58,7 @@ impl Walkthrough {
         markdown::code_spans(&before[start..].join("\n")).pop().expect("the text before a file names it")
     }
 
-    /// Does everything that the section says, on a machine with the proxy and these programs.
+    /// Does everything that the sections say, on a machine with the proxy and these programs.
     async fn follow(self, programs_of_reader: &[(&str, &Command)]) {
         let world = TempDir::new();
         world.directory("bin");
@@ -66,7 +70,7 @@ impl Walkthrough {
         let path = format!("{}:{}", world.path().join("bin").display(), std::env::var("PATH").unwrap_or_default());
         let blocks = markdown::blocks(&root().join(self.page)).into_iter().filter(|block| self.has(block));
         let blocks: Vec<Block> = blocks.collect();
-        assert!(blocks.len() >= 5, "the section has {} blocks", blocks.len());
+        assert!(blocks.len() >= 5, "the sections have {} blocks", blocks.len());
         for block in blocks {
             if block.language != "console" {
                 world.write(&format!("empty/{}", self.file_name(&block)), &block.text);
@@ -80,10 +84,23 @@ impl Walkthrough {
                 let finished = Finished::run(command).await;
                 // Each command succeeds, and shows what the page shows.
                 assert_eq!(finished.code, 0, "{}: `{line}`\n{}{}", block.place, finished.stdout, finished.stderr);
-                assert!(shown.is_empty() || finished.stdout == shown, "{}: `{line}`\n{}", block.place, finished.stdout);
+                let is_shown = shown.is_empty() || is_as_shown(&finished.stdout, &shown);
+                assert!(is_shown, "{}: `{line}`\n{}", block.place, finished.stdout);
             }
         }
     }
+}
+
+/// Whether this is the output on the page, where `...` stands for what differs from run to run.
+fn is_as_shown(output: &str, shown: &str) -> bool {
+    let Some((first, others)) = shown.split_once("...") else { return output == shown };
+    let Some(mut rest) = output.strip_prefix(first) else { return false };
+    let (middle, last) = others.rsplit_once("...").map_or((None, others), |(middle, last)| (Some(middle), last));
+    for part in middle.into_iter().flat_map(|middle| middle.split("...")) {
+        let Some((_, after)) = rest.split_once(part) else { return false };
+        rest = after;
+    }
+    rest.ends_with(last)
 }
 
 /// A program of this name for the commands of the page.
@@ -97,17 +114,20 @@ fn stand_in(folder: &TempDir, name: &str, command: &Command) {
 }
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn a_newcomer_gets_from_nothing_to_a_tested_policy_in_five_minutes() {
     let Some(time) = real_servers::time() else { return };
     FIRST_MINUTES.follow(&[("uvx", &time)]).await;
 }
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn an_extension_of_starlark_mcp_runs_unchanged_and_then_better() {
     FROM_STARLARK_MCP.follow(&[]).await;
 }
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn a_script_of_toolscript_is_carried_over() {
     let Some(time) = real_servers::time() else { return };
     FROM_TOOLSCRIPT.follow(&[("uvx", &time)]).await;

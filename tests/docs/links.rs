@@ -1,4 +1,22 @@
+use std::path::PathBuf;
+
 use super::{markdown, pages, root};
+
+#[test]
+fn every_page_begins_with_its_title_and_is_in_the_index() {
+    let index = root().join("docs/README.md");
+    let listed: Vec<PathBuf> = markdown::links(&index)
+        .iter()
+        .filter(|link| !link.contains("://"))
+        .filter_map(|link| root().join("docs").join(link.split('#').next().unwrap_or_default()).canonicalize().ok())
+        .collect();
+    for page in pages().into_iter().chain([root().join("docs/reference/builtins.md")]) {
+        let shown = markdown::name(&page);
+        assert!(markdown::read(&page).starts_with("# "), "{shown} does not begin with a title");
+        let is_document = page.starts_with(root().join("docs")) && page != index;
+        assert!(!is_document || listed.contains(&page), "docs/README.md does not list {shown}");
+    }
+}
 
 #[test]
 fn every_local_link_leads_somewhere() {

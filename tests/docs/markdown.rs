@@ -8,8 +8,10 @@ use super::root;
 pub struct Block {
     pub language: String,
     pub text: String,
-    /// `docs/guide.md:12`, for messages.
+    /// `docs/getting-started/first-steps.md:12`, for messages.
     pub place: String,
+    /// The last `## ` heading before it.
+    pub section: String,
 }
 
 pub fn read(page: &Path) -> String {
@@ -23,11 +25,13 @@ pub fn name(page: &Path) -> String {
 pub fn blocks(page: &Path) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
+    let mut section = String::new();
     for (number, line) in read(page).lines().enumerate() {
         match (line.trim_start().strip_prefix("```"), open.take()) {
             (Some(language), None) => {
                 let place = format!("{}:{}", name(page), number + 1);
-                open = Some(Block { language: language.trim().to_owned(), text: String::new(), place });
+                let (language, section) = (language.trim().to_owned(), section.clone());
+                open = Some(Block { language, text: String::new(), place, section });
             }
             (Some(_), Some(block)) => blocks.push(block),
             (None, Some(mut block)) => {
@@ -35,7 +39,11 @@ pub fn blocks(page: &Path) -> Vec<Block> {
                 block.text.push('\n');
                 open = Some(block);
             }
-            (None, None) => {}
+            (None, None) => {
+                if let Some(title) = line.strip_prefix("## ") {
+                    title.clone_into(&mut section);
+                }
+            }
         }
     }
     assert!(open.is_none(), "a block of {} is not closed", name(page));

@@ -12,6 +12,7 @@ mod markdown;
 mod reference;
 mod script_tests;
 mod scripts;
+mod spelling;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,13 +23,24 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// README.md, CONTRIBUTING.md and docs/*.md.
+/// The pages at the top and below docs/, without the one that is written from doc comments and has tests of its own.
 fn pages() -> Vec<PathBuf> {
-    let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
-    let entries = fs::read_dir(root().join("docs")).expect("there are documents").flatten();
-    pages.extend(entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "md")));
+    let mut pages: Vec<PathBuf> =
+        ["README.md", "CONTRIBUTING.md", "SECURITY.md", "RELEASING.md"].iter().map(|page| root().join(page)).collect();
+    add_pages(&root().join("docs"), &mut pages);
+    pages.retain(|page| !page.ends_with("reference/builtins.md"));
     pages.sort();
     pages
+}
+
+fn add_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
+    for path in fs::read_dir(folder).expect("there are documents").flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            add_pages(&path, pages);
+        } else if path.extension().is_some_and(|end| end == "md") {
+            pages.push(path);
+        }
+    }
 }
 
 /// All blocks in these languages.

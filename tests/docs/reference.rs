@@ -36,7 +36,7 @@ fn the_documentation_says_when_a_built_in_can_be_called() {
     for name in ["publish", "publish_resource", "publish_resource_template", "publish_prompt", "passthrough"] {
         assert_eq!(when(name), Some(When::Top), "{name}");
     }
-    // The sentence of `run_script` continues on a second line; the members of `state` are marked by their module.
+    // The members of `state` are marked by their module.
     let handlers = ["check_rate_limit", "check_rate_limits", "elicit", "parallel", "run_script", "search_index.call"];
     for name in handlers.into_iter().chain(["sleep", "time.now", "time.sleep", "state.get", "http.get"]) {
         assert_eq!(when(name), Some(When::Handler), "{name}");
@@ -108,7 +108,7 @@ fn is_top(example: &Example) -> bool {
 
 /// Of extensions and tests, which are not published.
 fn is_local(example: &Example) -> bool {
-    matches!(example.entry.group, Group::Extension | Group::Test)
+    matches!(example.entry.group, Group::Extension | Group::Test | Group::TestType(_))
 }
 
 /// Every example as the handler of a tool of its own.

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{one_tool, started, world};
-use crate::questions::{Client, EVERYTHING, text};
+use crate::elicitation::{Client, EVERYTHING, text};
 use crate::support::config::Config;
 use crate::support::message;
 use crate::support::proxy::Proxy;

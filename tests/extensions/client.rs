@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{one_tool, refused, serving, world};
-use crate::questions::{Client, EVERYTHING, text};
+use crate::elicitation::{Client, EVERYTHING, text};
 use crate::support::config::Config;
 use crate::support::message;
 use crate::support::modern::{VERSION, meta_members, with_meta};
@@ -97,7 +97,7 @@ async fn a_wrong_icon_interface_or_timeout_does_not_load() {
         ("meta = ['x']", "`meta` of the tool `run` must be a dict, not a `list`"),
         ("timeout = 0", "`timeout` of the tool `run` must be a number of seconds above 0"),
         ("ui = 'https://x.test'", "must be a URI that begins with `ui://`"),
-        ("ui = 'ui://none'", "has the user interface `ui://none`, but there is no resource of this URI"),
+        ("ui = 'ui://none'", "has the user interface `ui://none`, but there is no resource with this URI"),
         ("ui = 'ui://a', meta = {'ui': {'resourceUri': 'ui://b'}}", "`meta` has another `ui`"),
     ];
     let tool = |more: &str| one_tool("pass", "").replace("handler = run)", &format!("handler = run, {more})"));
@@ -259,7 +259,7 @@ async fn a_client_receives_the_messages_of_its_level_once() {
     assert_eq!(messages(&client), [begun, missing]);
 
     let (_, outcome) = client.converse("wrong", json!({}), json!({})).await;
-    assert!(text(&outcome).contains("unknown level `loud` of notify()"), "{outcome}");
+    assert!(text(&outcome).contains("unknown notify() level `loud`"), "{outcome}");
     assert!(text(&outcome).contains("notifying.star:"), "{outcome}");
 }
 
@@ -320,7 +320,7 @@ async fn an_address_that_could_mislead_is_an_error_at_its_line() {
     let extension = one_tool("return elicit_url('Visit', params['url'], when_unavailable = 'error').action", "");
     let mut proxy = serving(&[("one.star", &extension)]).await;
     for (url, expected) in [
-        ("http://example.com/", "`http` on another machine"),
+        ("http://example.com/", "uses `http` to another machine"),
         ("javascript:alert(1)", "neither `https` nor `http`"),
         ("https://bank.example@evil.example/", "a user name or a password"),
         ("login", "is not an address"),

@@ -160,7 +160,10 @@ def describe_extension():
     for (argument, told) in [
         ("a", "no list of cities today (failing.star:3)"),
         ("b", "the script used more than its limit of"),
-        ("c", "`elicit()` cannot be used for `completion/complete`: nobody can be asked (failing.star:10)"),
+        (
+            "c",
+            "`elicit()` is not available in `completion/complete` requests: the user cannot be asked (failing.star:10)",
+        ),
         ("d", "`lambda`, which completes `d` (failing.star:14), returned a list whose item 1 is a number, not text"),
         ("e", "`lambda`, which completes `e` (failing.star:14), returned text, not a list of texts"),
     ] {
@@ -183,9 +186,12 @@ async fn complete_names_arguments_that_exist_and_functions_of_two_arguments() {
         ("{\"citty\": lambda value, context: []}", "the prompt `trip` has no argument \"citty\" to complete"),
         (
             "{\"city\": lambda value: []}",
-            "what completes `city` of the prompt `trip` is not a function of two arguments",
+            "the completion of `city` for the prompt `trip` is not a function with two arguments",
         ),
-        ("{\"city\": [\"Bern\"]}", "what completes `city` of the prompt `trip` is not a function of two arguments"),
+        (
+            "{\"city\": [\"Bern\"]}",
+            "the completion of `city` for the prompt `trip` is not a function with two arguments",
+        ),
         ("[]", "`complete` of the prompt `trip` must be a dict, not a `list`"),
     ] {
         let text = refused(&[("x.star", &prompt(complete))]).await;

@@ -293,6 +293,6 @@ async fn without_allowed_hosts_no_database_on_this_machine_is_reached() {
     for connection in ["postgresql://ann@127.0.0.1/x", "postgresql://ann@169.254.169.254/x", "host=/var/run/postgresql"]
     {
         let text = proxy.fault("run", json!({"connection": connection})).await;
-        assert!(text.contains("is not a public address; an extension reaches it only if `allowed_hosts`"), "{text}");
+        assert!(text.contains("is not a public address; to reach it, name the host in `allowed_hosts`"), "{text}");
     }
 }

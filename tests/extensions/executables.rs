@@ -166,7 +166,7 @@ async fn a_file_that_cannot_be_run_says_what_to_do() {
     let world = with_executables(&extension, &[]);
     let file = world.directory.path().join("tools/run.sh");
     let mut proxy = started(world).await;
-    let missing = "`./run.sh` not found in the folder of the extension";
+    let missing = "`./run.sh` not found in the extension's folder";
     proxy.client.stderr().line(missing).await;
     assert!(proxy.fault("run", json!({})).await.contains(missing));
 
@@ -184,7 +184,7 @@ async fn a_file_that_cannot_be_run_says_what_to_do() {
     std::fs::remove_file(&file).expect("it is there");
     symlink("/bin/true", &file).expect("a link");
     let text = proxy.fault("run", json!({})).await;
-    assert!(text.contains("`./run.sh` leads out of the folder of the extension"), "{text}");
+    assert!(text.contains("`./run.sh` leads out of the extension's folder"), "{text}");
 }
 
 #[tokio::test]
@@ -207,10 +207,10 @@ async fn the_example_made_of_shell_scripts_works() {
 async fn a_command_that_is_not_declared_or_makes_no_sense_is_refused_with_its_line() {
     for (handler, allowed, expected) in [
         ("command([\"./run.sh\"])", "", "add `allowed_exec = [\"./run.sh\"]`"),
-        ("command([\"./run.sh\"])", "\"./other.sh\"", "`allowed_exec` has \"./other.sh\""),
+        ("command([\"./run.sh\"])", "\"./other.sh\"", "`allowed_exec` of the extension has \"./other.sh\""),
         ("command([\"/bin/sh\"])", "\"/bin/sh\"", "is not in the folder of the extension"),
         ("command([\"../run.sh\"])", "\"../run.sh\"", "is not in the folder of the extension"),
-        ("command([])", "", "takes a list that begins with the executable"),
+        ("command([])", "", "takes a list whose first element is the executable"),
         ("command([\"./{name}\"], stdin = \"none\")", "", "a call must not choose the executable"),
         ("command([\"./x\", \"{nane}\"], stdin = \"none\")", "\"./x\"", "did you mean `{name}`?"),
         ("command([\"./x\"], stdin = \"lines\")", "\"./x\"", "`stdin` of command() is `lines`"),

@@ -282,7 +282,8 @@ for meta, call in backends()["board"].resources():
     let config = Config::new().section("extensions: { paths: [tools] }").section("sessionInit: { scriptFile: s.star }");
     let world = Proxy::new(&config).file("s.star", script).file("tools/board.star", BOARD);
     let finished = Finished::run(world.command(["check", "--config", "proxy.yaml"])).await;
-    let told = "`refresh` of `board://all` needs a handler of the script; this one is that of `board`";
+    let told =
+        "`refresh` of `board://all` needs a handler written in the script; this handler belongs to server `board`";
     assert!(finished.stderr.contains(told) && finished.stderr.contains("s.star:3"), "{}", finished.stderr);
 }
 
@@ -299,7 +300,7 @@ def describe_extension():
 "#;
     let mut client = StdioFollower::start(world(&[("asking.star", asking)]), false).await;
     assert_eq!(client.follow(&[ALL]).await, [ALL]);
-    client.proxy.client.stderr().line("nobody can be asked").await;
+    client.proxy.client.stderr().line("the user cannot be asked").await;
 
     // A wrapped resource changes with the one that it wraps, under its own name.
     let script = r#"

@@ -54,7 +54,7 @@ async fn an_issuer_that_does_not_know_the_proxy_is_not_the_fault_of_clients() {
     let issuer = Issuer::start().await;
     let proxy = serving(&config(&issuer, &introspection(&issuer, "another-secret"), "")).await;
     assert_eq!(status(&proxy, "opaque").await, 503);
-    let line = proxy.program.stderr.line("it does not accept `clientId` and `clientSecret`").await;
+    let line = proxy.program.stderr.line("the issuer does not accept `clientId` and `clientSecret`").await;
     assert!(!line.contains("another-secret"), "{line}");
 }
 

@@ -64,7 +64,7 @@ async fn a_missing_scope_is_a_refusal_in_the_audit_log() {
     let denied = lines.iter().find(|line| line["type"] == "mcp_tool_call").expect("the call is in the log");
     assert_eq!((&denied["outcome"], &denied["policy"]["by"]), (&json!("denied"), &json!("scope")), "{log}");
     assert_eq!((&denied["subject"]["sub"], &denied["target"]["name"]), (&json!("ann"), &json!("add_tool")));
-    assert_eq!(denied["policy"]["why"], "this needs the scopes write add tools");
+    assert_eq!(denied["policy"]["why"], "this requires the scopes write add tools");
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn a_tool_behind_another_needs_its_scopes_too() {
     let mut ann = client(&proxy, &issuer.token_with("ann", json!({"scope": "mcp"})));
     let script = r#"{"script":"return add_tool(name = 'x')"}"#;
     let refused = ann.modern_call("execute_tool_script", script).await;
-    assert!(refused.raw.contains("this needs the scopes write add tools"), "{}", refused.raw);
+    assert!(refused.raw.contains("this requires the scopes write add tools"), "{}", refused.raw);
 }
 
 #[tokio::test]

@@ -73,21 +73,25 @@ async fn interleave(web_era: &'static str, pipe_era: &'static str, known: bool) 
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn unknown_clients_of_session_based_servers_hear_only_what_is_theirs() {
     interleave("legacy", "legacy", false).await;
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn unknown_clients_of_servers_of_both_eras_hear_only_what_is_theirs() {
     interleave("modern", "legacy", false).await;
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn persons_with_tokens_hear_only_what_is_theirs() {
     interleave("legacy", "legacy", true).await;
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn persons_with_tokens_hear_only_what_is_theirs_of_stateless_servers() {
     interleave("modern", "modern", true).await;
 }

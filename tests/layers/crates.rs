@@ -1,5 +1,5 @@
 //! The crates of the workspace and their arrows. Cargo refuses a circle; this keeps the picture of them in
-//! `docs/architecture.md` and the list in `crates/README.md`. `UPDATE_DOCS=1 cargo test layers` rewrites both.
+//! `docs/internals/architecture.md` and the list in `crates/README.md`. `UPDATE_DOCS=1 cargo test layers` rewrites both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -87,8 +87,9 @@ fn introduction(name: &str) -> String {
 
 fn readme(crates: &Crates) -> String {
     let mut text = String::from(
-        "# Crates\n\nEach crate is above those that it uses. This page is made from the first paragraph of each `lib.rs`;\n\
-         `UPDATE_DOCS=1 cargo test layers` rewrites it.\n",
+        "# Crates\n\nEach crate is above those that it uses. The diagram is in\n\
+         [Architecture](../docs/internals/architecture.md). This page is made from the first paragraph\n\
+         of each `lib.rs`; `UPDATE_DOCS=1 cargo test layers` rewrites it.\n",
     );
     for name in ordered(crates).into_iter().filter(|name| *name != PROGRAM) {
         let arrows: Vec<String> = nearest(name, crates).iter().map(|other| format!("`{other}`")).collect();
@@ -114,10 +115,10 @@ fn check(path: &str, wanted: &str) {
 
 #[test]
 fn the_picture_of_the_crates_is_the_one_that_cargo_has() {
-    let text = fs::read_to_string(root().join("docs/architecture.md")).expect("it is there");
+    let text = fs::read_to_string(root().join("docs/internals/architecture.md")).expect("it is there");
     let (before, rest) = text.split_once(BEGIN).expect("the begin of the picture");
     let (_, after) = rest.split_once(END).expect("the end of the picture");
-    check("docs/architecture.md", &format!("{before}{BEGIN}{}{END}{after}", picture(&crates())));
+    check("docs/internals/architecture.md", &format!("{before}{BEGIN}{}{END}{after}", picture(&crates())));
 }
 
 #[test]

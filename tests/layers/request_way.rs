@@ -1,5 +1,6 @@
-//! The list "The way of a request" in docs/architecture.md names functions. Each of them must exist and call the next. Every
-//! other file that the document names must exist too.
+//! The lists "The way of a request" and "The surface" in docs/internals/architecture.md name functions. Each of them must
+//! exist. On the way of a request each calls the next; of the surface's each is called by one before it. Every other file
+//! that the document names must exist too.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +12,11 @@ struct Step {
     code: String,
 }
 
-fn steps() -> Vec<Step> {
+/// The numbered list of a section.
+fn steps(section: &str) -> Vec<Step> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = fs::read_to_string(root.join("docs/architecture.md")).expect("the document exists");
-    let section = text.split("## The way of a request").nth(1).expect("the section exists");
+    let text = fs::read_to_string(root.join("docs/internals/architecture.md")).expect("the document exists");
+    let section = text.split(&format!("\n## {section}\n")).nth(1).expect("the section exists");
     let section = section.split("\n## ").next().unwrap_or_default();
     let lines = section.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit()));
     let steps = lines.map(|line| {
@@ -42,13 +44,17 @@ fn defines(code: &str, name: &str) -> bool {
     [format!("fn {name}("), format!("fn {name}<")].iter().any(|definition| code.contains(definition))
 }
 
-#[test]
-fn every_function_on_the_way_of_a_request_exists_and_calls_the_next() {
-    let steps = steps();
-    assert!((10..=20).contains(&steps.len()), "{} steps", steps.len());
-    for step in &steps {
+fn assert_functions_exist(steps: &[Step]) {
+    for step in steps {
         assert!(defines(&step.code, &step.function), "{} has no function `{}`", step.file, step.function);
     }
+}
+
+#[test]
+fn every_function_on_the_way_of_a_request_exists_and_calls_the_next() {
+    let steps = steps("The way of a request");
+    assert!((10..=20).contains(&steps.len()), "{} steps", steps.len());
+    assert_functions_exist(&steps);
     for pair in steps.windows(2) {
         let (step, next) = (&pair[0], &pair[1]);
         assert!(contains_call(&step.code, &next.function), "{} does not call `{}`", step.file, next.function);
@@ -56,9 +62,20 @@ fn every_function_on_the_way_of_a_request_exists_and_calls_the_next() {
 }
 
 #[test]
+fn every_function_that_makes_a_surface_exists_and_is_called_by_one_before_it() {
+    let steps = steps("The surface");
+    assert!((5..=15).contains(&steps.len()), "{} steps", steps.len());
+    assert_functions_exist(&steps);
+    for (index, step) in steps.iter().enumerate().skip(1) {
+        let is_called = steps[..index].iter().any(|earlier| contains_call(&earlier.code, &step.function));
+        assert!(is_called, "nothing before it calls `{}` of {}", step.function, step.file);
+    }
+}
+
+#[test]
 fn every_file_that_the_document_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = fs::read_to_string(root.join("docs/architecture.md")).expect("the document exists");
+    let text = fs::read_to_string(root.join("docs/internals/architecture.md")).expect("the document exists");
     let named = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
     let files: Vec<&str> = named.filter(|name| name.contains('/') && name.ends_with(".rs")).collect();
     assert!(files.len() > 50, "only {} files are named", files.len());

@@ -37,7 +37,7 @@ async fn log_ins_of_an_earlier_version_are_counted_once_at_the_start() {
     let text = fs::read_to_string(&path).expect("it is ours").replacen("\"form\":2", "\"form\":1", 1);
     fs::write(folder(&world).join("0123.json"), text).expect("it is ours");
     let mut proxy = world.stdio();
-    let line = proxy.client.program.stderr.line("of an earlier version not used").await;
-    assert!(line.contains("1 log-in of an earlier version"), "{line}");
+    let line = proxy.client.program.stderr.line("from an earlier version not used").await;
+    assert!(line.contains("1 authorization from an earlier version"), "{line}");
     proxy.client.finish().await;
 }

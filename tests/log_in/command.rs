@@ -45,7 +45,7 @@ async fn what_cannot_be_a_log_in_is_refused_with_the_reason() {
         (&["login", "cloud", "--timeout", "5"], "invalid duration `5`"),
         (&["login", "cloud", "--timeout", "0s"], "invalid duration `0s`"),
         (&["login", "cloud", "--timeout", "1h"], "at most 10m"),
-        (&["login", "cloud", "--scope", "read write"], "write `--scope` once for each"),
+        (&["login", "cloud", "--scope", "read write"], "repeat `--scope` for each scope"),
         (&["login", "cloud", "--port", "0"], "--port"),
         (&["login", "cloud", "--port", "70000"], "--port"),
         (&["login", "cloud", "--json"], "--list"),
@@ -70,7 +70,7 @@ async fn a_server_that_lets_everybody_in_or_is_down_is_not_logged_in_at() {
     let (_backend, url) = fake_http_backend(&["--only", "echo"]).await;
     let proxy = with_browser(Proxy::new(&Config::new().remote("free", &url).remote("down", "http://127.0.0.1:9/mcp")));
     let free = proxy.run(["login", "free"]).await.expect(0);
-    assert_eq!(free.stdout, "no log-in is needed: server `free` lets everybody in\n");
+    assert_eq!(free.stdout, "server `free` requires no authorization\n");
     let down = proxy.run(["login", "down"]).await.expect(1);
     assert!(down.stderr.contains("server `down` is not available"), "{}", down.stderr);
     assert_eq!(opened(&proxy), [""; 0]);
@@ -138,7 +138,7 @@ async fn a_pasted_address_of_something_else_is_refused_and_says_why() {
     let world = world(&server);
     for (change, said) in [
         (None, "begins with `http://127.0.0.1:"),
-        (Some("state=other"), "its `state` is that of another log-in"),
+        (Some("state=other"), "its `state` belongs to another login"),
         (Some("code=x"), "it has no `state`"),
     ] {
         let mut login = waiting(&world, &["--no-browser"]).await;
@@ -149,7 +149,7 @@ async fn a_pasted_address_of_something_else_is_refused_and_says_why() {
         login.stdin.write_all(pasted.as_bytes()).await.expect("it reads");
         let (code, text) = login.exit().await;
         assert_eq!(code, 1, "{text}");
-        assert!(text.contains("the pasted address does not belong to this log-in") && text.contains(said), "{text}");
+        assert!(text.contains("the pasted address does not belong to this login") && text.contains(said), "{text}");
     }
     assert_eq!(authorization.seen().count("authorization_code"), 0);
 }
@@ -229,7 +229,7 @@ async fn strangers_at_the_redirect_uri_are_refused_and_the_right_answer_gets_a_p
     assert!(!text.contains("<script") && !text.contains("code-"), "{text}");
     let (code, said) = login.exit().await;
     assert_eq!(code, 0, "{said}");
-    assert_eq!(said.matches("a browser was refused at the redirect URI").count(), 1, "once, not for each: {said}");
+    assert_eq!(said.matches("refused a browser request to the redirect URI").count(), 1, "once, not for each: {said}");
     assert!(client.get(&right).send().await.is_err(), "nobody listens any more");
 }
 
@@ -242,7 +242,7 @@ async fn a_person_who_says_no_is_told_so_on_the_page_and_in_the_terminal() {
     let page = reqwest::get(login.agreed().await).await.expect("somebody listens");
     assert_eq!(page.status(), 400);
     let text = page.text().await.expect("a page");
-    assert!(text.contains("The log-in failed") && text.contains("access_denied"), "{text}");
+    assert!(text.contains("Login failed") && text.contains("access_denied"), "{text}");
     let (code, said) = login.exit().await;
     assert_eq!(code, 1);
     assert!(said.contains("access_denied"), "{said}");
@@ -257,11 +257,11 @@ async fn a_log_in_that_is_given_up_leaves_nothing_but_the_client() {
     login.program.interrupt();
     let (code, said) = login.exit().await;
     assert_eq!(code, 1);
-    assert!(said.contains("the log-in was cancelled"), "{said}");
+    assert!(said.contains("the login was cancelled"), "{said}");
 
     let late = world(&server);
     let timed_out = late.run(["login", "cloud", "--no-browser", "--timeout", "100ms"]).await.expect(1);
-    assert!(timed_out.stderr.contains("nobody has logged in within 100 ms"), "{}", timed_out.stderr);
+    assert!(timed_out.stderr.contains("no login within 100 ms"), "{}", timed_out.stderr);
     for world in [cancelled, late] {
         for path in records(&world) {
             let text = fs::read_to_string(path).expect("a record");
@@ -380,7 +380,7 @@ async fn a_running_proxy_is_named_as_the_one_that_takes_the_log_in_up() {
     let proxy = world(&server).http().await;
     let done = log_in_with(&proxy.world, &[]).await.expect(0);
     assert!(
-        done.stderr.contains("a running `proxy serve` of this config takes the log-in up by itself"),
+        done.stderr.contains("a running `proxy serve` with this config picks up the authorization by itself"),
         "{}",
         done.stderr
     );

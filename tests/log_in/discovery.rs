@@ -120,5 +120,6 @@ async fn a_server_that_refuses_without_a_challenge_has_failed_and_wants_no_log_i
     let server = ProtectedServer::with(&authorization, |rules| rules.challenges = false).await;
     let state = crate::support::log_ins::state(&world(&server)).await;
     assert_eq!(state["status"], "failed", "{state}");
-    assert!(!state["error"].as_str().unwrap_or_default().contains("proxy login"), "{state}");
+    let error = state["error"].as_str().unwrap_or_default();
+    assert!(error.contains("set `headers`") && !error.contains("run `proxy login"), "{state}");
 }

@@ -108,7 +108,7 @@ async fn the_other_servers_do_not_notice_and_nobody_keeps_trying() {
     let mut proxy = waiting(&config).await;
     // Lists would wait ten minutes for a server that is still starting.
     assert_eq!(proxy.tools().await, ["seen"]);
-    proxy.client.stderr().line("1 of 2 servers is up; `cloud` waits for a log-in").await;
+    proxy.client.stderr().line("1 of 2 servers is up; `cloud` waits for authorization").await;
     let refused = locked.refused();
     assert!(refused <= 2, "{refused} requests to find out that a log-in is needed");
     tokio::time::sleep(WHILE).await;
@@ -181,7 +181,7 @@ async fn a_tool_that_only_the_cache_knows_says_what_to_run_when_it_is_called() {
     world.run(["list-tools"]).await.expect(0);
     locked.set(|door| door.is_open = false);
     let called = world.run(["call", "echo"]).await.expect(1);
-    assert!(called.stderr.contains("server `cloud` is not available: it asks for a log-in"), "{}", called.stderr);
+    assert!(called.stderr.contains("server `cloud` is not available: it needs authorization"), "{}", called.stderr);
     let listed = world.run(["list-servers"]).await;
     assert!(listed.stdout.contains("cached (") && listed.stdout.contains(COMMAND), "{}", listed.stdout);
 }
@@ -198,7 +198,7 @@ async fn a_required_server_that_waits_ends_the_start() {
 async fn a_server_that_wants_something_else_than_a_log_in_has_failed() {
     let authorization = json!({"headers": {"Authorization": "Bearer 0123456789"}});
     for (status, challenge, keys, said) in [
-        (401, Some("Basic realm=\"a\""), json!({}), "another kind of authorization than a log-in (HTTP 401)"),
+        (401, Some("Basic realm=\"a\""), json!({}), "authorization that `proxy login` does not support (HTTP 401)"),
         (403, None, json!({}), "refuses access (HTTP 403)"),
         (401, Some("Bearer"), authorization, "does not accept the proxy's credentials (HTTP 401): check `headers`"),
     ] {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::questions::{Client, EVERYTHING};
+use crate::elicitation::{Client, EVERYTHING};
 use crate::support::config::Config;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
@@ -64,7 +64,7 @@ async fn no_key_is_left_out_of_the_question() {
     let (question, outcome) = approved(SECTIONS[0], &Value::Object(arguments)).await;
     assert!(question.is_empty(), "{}", question.len());
     assert_eq!(outcome["result"]["isError"], true);
-    assert!(outcome.to_string().contains("too long to be shown"), "{outcome}");
+    assert!(outcome.to_string().contains("too long to show"), "{outcome}");
 
     let mut fewer: serde_json::Map<String, Value> =
         (0..100).map(|number| (format!("key{number:03}"), json!("y".repeat(500)))).collect();

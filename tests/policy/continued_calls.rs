@@ -3,10 +3,10 @@
 
 use serde_json::json;
 
-use crate::questions::ERAS;
+use crate::elicitation::ERAS;
 use crate::support::config::Config;
+use crate::support::in_process::Proxy;
 use crate::support::programs::fake_backend;
-use crate::support::proxy::Proxy;
 
 #[tokio::test]
 async fn a_session_cannot_send_the_state_of_a_call_or_answers() {

@@ -4,12 +4,12 @@
 use serde_json::json;
 
 use super::serving;
-use crate::questions::{Client, EVERYTHING, one_server};
+use crate::elicitation::{Client, EVERYTHING, one_server};
 use crate::support::config::Config;
+use crate::support::in_process::Proxy;
 use crate::support::message;
 use crate::support::modern::{VERSION, meta_members, with_meta};
 use crate::support::programs::fake_backend;
-use crate::support::proxy::Proxy;
 
 const TOOL: &str = r#"{"name":"send","inputSchema":{"type":"object","properties":{"to":{}}}}"#;
 

@@ -38,7 +38,7 @@ async fn an_extension_can_be_changed_added_broken_mended_and_deleted() {
     assert_eq!(proxy.client.call("speak", "{}").await.text(), "second");
     // A change that no list shows is in force too.
     proxy.write("tools/a.star", &extension("a", "speak", "third"));
-    proxy.client.stderr().line("reloaded tools/a.star: 1 tool, as many as before").await;
+    proxy.client.stderr().line("reloaded tools/a.star: 1 tool, as before").await;
     proxy.write("tools/b.star", &extension("b", "shout", "HEY"));
     assert_eq!(proxy.changed_tools().await, ["speak", "shout"]);
     assert_eq!(proxy.client.call("speak", "{}").await.text(), "third");

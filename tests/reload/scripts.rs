@@ -16,7 +16,7 @@ async fn every_edit_of_the_script_is_in_force_in_the_same_session() {
     }
     assert_eq!(proxy.client.call("after", r#"{"x":1}"#).await.structured(), r#"{"x":1}"#);
     assert!(proxy.client.call("before", "{}").await.value()["error"].is_object());
-    proxy.client.stderr().line("reloaded policy.star: 1 tool, as many as before").await;
+    proxy.client.stderr().line("reloaded policy.star: 1 tool, as before").await;
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn clients_are_told_only_of_lists_that_changed() {
     proxy.client.expect_notification("notifications/prompts/list_changed").await;
     // Another text of the same list is no change at all.
     proxy.write("policy.star", &(prompt("b") + "# a comment\n"));
-    proxy.client.stderr().line("reloaded policy.star: 1 tool, as many as before").await;
+    proxy.client.stderr().line("reloaded policy.star: 1 tool, as before").await;
     proxy.write("policy.star", &(prompt("c")));
     proxy.client.expect_notification("notifications/prompts/list_changed").await;
     proxy.tools().await;

@@ -37,7 +37,7 @@ async fn priority_lets_the_first_ranked_server_win() {
     let mut proxy =
         started(three("conflictResolution: priority, conflictResolutionConfig: { priorityOrder: [web] }")).await;
     assert_eq!(proxy.tools().await, ["issue", "read", "search", "fetch"]);
-    let line = proxy.client.stderr().line("a tool is dropped: another server ranks higher").await;
+    let line = proxy.client.stderr().line("skipping a tool: another server ranks higher").await;
     assert!(line.contains("github") && line.contains("web"), "{line}");
 }
 

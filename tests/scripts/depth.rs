@@ -7,7 +7,7 @@ use crate::support::lsp_client::LspClient;
 use crate::support::patience::LONG_PATIENCE;
 use crate::support::proxy::Proxy;
 
-const TOO_DEEP: &str = "this is nested too deeply: more than 1000 brackets, operators or blocks in each other";
+const TOO_DEEP: &str = "this is nested too deeply: more than 1000 nested brackets, operators or blocks";
 
 /// All of them overflow the parser's stack, or that of what walks over its tree, if they get there.
 fn bottomless() -> Vec<String> {
@@ -104,7 +104,7 @@ async fn constants_larger_than_the_memory_are_refused_before_they_are_made() {
         for text in [format!("\nx = {constant}\n"), format!("def never_called():\n    return {constant}\n")] {
             let told = refused(&text).await;
             assert!(told.starts_with("error: this constant would take "), "{told}");
-            assert!(told.contains("MiB; the limit of the script's memory is 256 MiB\n --> policy.star:2:"), "{told}");
+            assert!(told.contains("MiB; the script's memory limit is 256 MiB\n --> policy.star:2:"), "{told}");
         }
     }
 }
@@ -116,6 +116,7 @@ async fn what_turns_out_too_large_while_it_is_made_is_told_with_the_limit() {
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn values_inside_each_other_without_end_are_not_kept() {
     for value in ["[x]", "(x,)", "{'a': x}", "struct(a = x)"] {
         let proxy = world("echo", &format!("x = []\nfor i in range(100000):\n    x = {value}\n"));

@@ -117,7 +117,7 @@ async fn a_handler_that_changes_a_value_of_the_script_is_told_of_state() {
     let mut proxy = super::serving("echo", script).await;
     assert_eq!(
         proxy.error_of("a", "{}").await,
-        "this value cannot be changed: all values of a script are frozen once it has run; keep what changes in `state` \
+        "this value is frozen: a script's values cannot change once it has run; keep changing values in `state` \
          (policy.star:3)"
     );
 }

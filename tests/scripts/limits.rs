@@ -5,7 +5,7 @@ use crate::support::patience::LONG_PATIENCE;
 
 /// A debug build may run into the time before it has made all its steps.
 const STEPS_OR_TIME: [&str; 2] = [
-    "the script used more than its limit of 10000000 steps",
+    "the script used more than its limit of 10,000,000 steps",
     "the script used more than its limit of 5000 ms of computing time",
 ];
 
@@ -61,6 +61,7 @@ async fn at_the_top_level_the_proxy_does_not_start() {
 }
 
 #[tokio::test]
+#[ignore = "seconds of load"]
 async fn a_search_that_reads_the_text_again_for_every_match_ends_too() {
     let script = r#"
 PATTERN = ".*[^A-Z]|[A-Z]"
@@ -95,7 +96,7 @@ publish(metadata('read', '', {}, {}), lambda args: len(args))
     let members: Vec<String> = (0..10_001).map(|number| format!("\"name{number}\":1")).collect();
     let arguments = format!("{{{}}}", members.join(","));
     let text = proxy.error_of("read", &arguments).await;
-    assert!(text.contains("an object with 10001 members; a script can read objects of 10000 members"), "{text}");
+    assert!(text.contains("an object with 10001 members; scripts can read at most 10000"), "{text}");
     let forwarded = proxy.client.call("echo", &arguments).await.value();
     assert!(forwarded["result"].get("isError").is_none(), "what no script reads has no such limit");
 }

@@ -43,7 +43,7 @@ async fn a_link_out_of_the_folder_does_not_load() {
     std::os::unix::fs::symlink(&outside, proxy.directory.path().join("link.star")).unwrap();
     let finished = proxy.refused().await;
     std::fs::remove_file(&outside).unwrap();
-    let expected = "cannot load `//link.star`: it is outside of the folder that scripts may load from";
+    let expected = "cannot load `//link.star`: it is outside the folder that scripts may load from";
     assert!(finished.stderr.contains(expected), "{}", finished.stderr);
 }
 

@@ -28,8 +28,8 @@ async fn serving(tools: &str, script: &str) -> StdioProxy {
     started(world(tools, script)).await
 }
 
-async fn started(proxy: Proxy) -> StdioProxy {
-    let mut proxy = proxy.stdio();
+async fn started(proxy: impl Into<StdioProxy>) -> StdioProxy {
+    let mut proxy = proxy.into();
     proxy.client.initialize("2025-11-25").await.result();
     proxy
 }

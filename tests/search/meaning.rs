@@ -10,7 +10,7 @@ use axum::routing::post;
 use serde_json::{Value, json};
 
 use super::{PRESET, desk, names, started, tool, world};
-use crate::questions::{Client, EVERYTHING, text};
+use crate::elicitation::{Client, EVERYTHING, text};
 use crate::support::patience::LONG_PATIENCE;
 
 /// What the server was asked: path, key, texts.

@@ -60,6 +60,7 @@ async fn asked_twice(client: &mut HttpClient) {
 }
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn a_slow_server_of_both_eras_can_ask_more_than_once() {
     let directory = TempDir::new();
     let script = directory.write("asking.py", ASKING);
@@ -87,6 +88,7 @@ async fn who_answers_both_questions_is_met_in_a_session() {
 }
 
 #[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
 async fn a_server_that_asks_for_folders_acts_on_them_before_the_first_call() {
     let directory = TempDir::new();
     let (configured, own) = (directory.directory("configured"), directory.directory("own"));
@@ -105,7 +107,8 @@ async fn a_server_that_asks_for_folders_acts_on_them_before_the_first_call() {
         let calling = async { client.send(&client.legacy(&read)).await.response().await };
         let answering = async {
             while let Some(message) = questions.next_message().await {
-                let id = message.id().expect("a question has an id");
+                // A list that has changed may be announced on the same stream.
+                let Some(id) = message.id() else { continue };
                 assert_eq!(client.send(&client.legacy(&message::result(&id, &roots))).await.status, 202);
             }
             panic!("the stream of the session has ended")

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proxy_model::{Owner, Principal};
+use proxy_model::{Owner, Principal, Sid};
 use proxy_store::{Limit, MAX_JOURNAL, MAX_VALUE, Space, Store, StoreError};
 
 use crate::support::patience::within;
@@ -194,8 +194,8 @@ async fn owners_and_namespaces_are_apart(store: &Store) {
         Space::new(Owner::Person(Principal::named("bob").who.clone()), "policy"),
         Space::new(Owner::Person(Principal::named("ann").who.clone()), "other"),
         Space::new(Owner::Person(Principal::named("ann").who.clone()), "policy:k"),
-        Space::new(Owner::Session(1), "policy"),
-        Space::new(Owner::Session(2), "policy"),
+        Space::new(Owner::Session(Sid::numbered(1)), "policy"),
+        Space::new(Owner::Session(Sid::numbered(2)), "policy"),
         Space::new(Owner::Request(1), "policy"),
         Space::new(Owner::Everybody, "policy"),
         Space::new(Owner::Person(Principal::named("shared").who.clone()), "policy"),
@@ -280,7 +280,7 @@ async fn an_owner_has_16_mib(store: &Store) {
 }
 
 async fn who_is_forgotten_has_nothing(store: &Store) {
-    let (gone, kept) = (Owner::Session(1), Owner::Session(11));
+    let (gone, kept) = (Owner::Session(Sid::numbered(1)), Owner::Session(Sid::numbered(11)));
     for owner in [&gone, &kept] {
         store.set(&Space::new(owner.clone(), "a"), "k", b"1".to_vec(), None).await.expect("the store answers");
         store.set(&Space::new(owner.clone(), "b"), "k", b"1".to_vec(), Some(MINUTE)).await.expect("the store answers");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proxy_model::{Owner, Principal};
+use proxy_model::{Owner, Principal, Sid};
 use proxy_store::{Limit, Space, Store, StoreError};
 
 use crate::support::patience::PATIENCE;
@@ -24,7 +24,7 @@ async fn everything(store: &Store) -> Vec<Result<(), StoreError>> {
         store.get(&space(), "k").await.map(drop),
         store.incr(&space(), "k", 1, None).await.map(drop),
         store.delete(&space(), "k").await.map(drop),
-        store.forget(&Owner::Session(1)).await,
+        store.forget(&Owner::Session(Sid::numbered(1))).await,
     ]
 }
 

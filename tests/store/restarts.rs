@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{TOKENS, client_of};
-use crate::questions::{EVERYTHING, accepted};
+use crate::elicitation::{EVERYTHING, accepted};
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::program::{Program, is_gone};
@@ -96,7 +96,7 @@ async fn a_script_that_was_edited_meanwhile_refuses_the_answer() {
     let back = accepted(&call(), &world.asked_and_killed().await).to_string();
     let other = world.proxy(OLD, &SCRIPT.replace("Sure?", "Really?")).await;
     let refused = client_of(&other, "secret-token-of-a").modern_with("tools/call", &back, EVERYTHING).await;
-    assert_eq!(refused.text(), "the policy changed while the question was open; call again");
+    assert_eq!(refused.text(), "the session script changed while the call waited for your answer; call again");
     assert_eq!(refused.value()["result"]["isError"], true, "{}", refused.raw);
     assert_eq!(world.calls().await, (1, 0));
 }

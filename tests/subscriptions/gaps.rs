@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{GREETING, behind_an_address, count, on_a_pipe};
 use crate::support::follower::{ERAS, HttpFollower, StdioFollower};
-use crate::support::proxy::Proxy;
+use crate::support::in_process::Proxy;
 
 #[tokio::test]
 async fn a_server_that_was_started_again_is_subscribed_to_again() {

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::{GREETING, behind_an_address, era, on_a_pipe};
 use crate::support::config::Config;
 use crate::support::follower::{ERAS, HttpFollower, StdioFollower};
+use crate::support::in_process::Proxy;
 use crate::support::message::Message;
 use crate::support::modern::{modern_meta, with_meta};
 use crate::support::programs::fake_backend;
-use crate::support::proxy::Proxy;
 
 /// Two servers, one of which cannot be followed, and a resource of the script's own.
 fn mixed(modern: bool) -> Config {

@@ -39,6 +39,8 @@ fn build(profile: &Path) {
     let target = profile.parent().expect("a profile is in the target directory");
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
+        // Of the test program alone: a compiler with it would build everything again.
+        .env_remove("RUSTC_BOOTSTRAP")
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["build", "--quiet", "--examples", "--target-dir"])
         .arg(target);

@@ -6,7 +6,7 @@ use super::http_client::{HttpClient, HttpReply};
 use super::http_request::HttpRequest;
 use super::message::Message;
 use super::modern::{modern_meta, with_meta};
-use super::proxy::{HttpProxy, Proxy, StdioProxy};
+use super::proxy::{HttpProxy, StdioProxy};
 
 pub const UPDATED: &str = "notifications/resources/updated";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
@@ -22,8 +22,8 @@ pub struct StdioFollower {
 }
 
 impl StdioFollower {
-    pub async fn start(proxy: Proxy, modern: bool) -> Self {
-        let mut proxy = proxy.stdio();
+    pub async fn start(proxy: impl Into<StdioProxy>, modern: bool) -> Self {
+        let mut proxy = proxy.into();
         if !modern {
             proxy.client.initialize("2025-11-25").await.result();
         }

@@ -41,6 +41,27 @@ impl HttpClient {
         }
     }
 
+    /// The same client with its session, at another address.
+    pub fn moved_to(&self, url: &str, stderr: &StderrLog) -> Self {
+        let Self { host, path, .. } = Self::new(url, stderr.clone());
+        Self {
+            host,
+            path,
+            stderr: stderr.clone(),
+            next_id: self.next_id,
+            session: self.session.clone(),
+            version: self.version.clone(),
+            headers: self.headers.clone(),
+            address: self.address,
+        }
+    }
+
+    /// The same client with another session id.
+    pub fn with_session(mut self, id: &str) -> Self {
+        self.session = Some(id.to_owned());
+        self
+    }
+
     /// Connects from this address of this machine.
     pub fn with_address(mut self, address: Ipv4Addr) -> Self {
         self.address = Some(address.into());

@@ -5,15 +5,22 @@ use std::time::{Duration, Instant};
 
 use tokio::process::{ChildStdin, ChildStdout};
 
+use super::in_process::ServerThread;
 use super::patience::{LONG_PATIENCE, PATIENCE, within};
 use super::stderr_log::StderrLog;
 
 /// How long a program may take to leave by itself when a test is over.
 const FAREWELL: Duration = Duration::from_secs(3);
 
+/// What tests that end a program, or look at its process, need.
+const OWN_PROCESS: &str = "a process of its own";
+
 pub struct Program {
-    child: Child,
+    /// `None` for what runs in the test's own process.
+    child: Option<Child>,
     pub stderr: StderrLog,
+    /// The server in the test's own process.
+    _server: Option<ServerThread>,
 }
 
 impl Program {
@@ -24,14 +31,14 @@ impl Program {
         let stdin = ChildStdin::from_std(child.stdin.take().expect("stdin is piped")).expect("a pipe is pollable");
         let stdout = ChildStdout::from_std(child.stdout.take().expect("stdout is piped")).expect("a pipe is pollable");
         let stderr = StderrLog::collect(child.stderr.take().expect("stderr is piped"));
-        (Self { child, stderr }, stdin, stdout)
+        (Self { child: Some(child), stderr, _server: None }, stdin, stdout)
     }
 
     /// Starts it with standard input and standard error as they were set, which are shown on `screen`.
     pub fn start_on_terminal(mut command: Command, screen: StderrLog) -> (Self, ChildStdout) {
         let mut child = command.spawn().unwrap_or_else(|problem| panic!("cannot start {command:?}: {problem}"));
         let stdout = ChildStdout::from_std(child.stdout.take().expect("stdout is piped")).expect("a pipe is pollable");
-        (Self { child, stderr: screen }, stdout)
+        (Self { child: Some(child), stderr: screen, _server: None }, stdout)
     }
 
     /// Starts a server that says on stderr where it listens; nothing is read from its stdout.
@@ -49,13 +56,18 @@ impl Program {
         let mut child = command.spawn().unwrap_or_else(|problem| panic!("cannot start {command:?}: {problem}"));
         let mut stderr = StderrLog::collect(child.stderr.take().expect("stderr is piped"));
         stderr.patience = patience;
-        let program = Self { child, stderr };
+        let program = Self { child: Some(child), stderr, _server: None };
         let url = program.stderr.listening_url().await;
         (program, url)
     }
 
+    /// A server in the test's own process, which has no log. It ends when this is dropped.
+    pub fn in_process(server: ServerThread) -> Self {
+        Self { child: None, stderr: StderrLog::none(), _server: Some(server) }
+    }
+
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.child.as_ref().expect(OWN_PROCESS).id()
     }
 
     /// Asks the program to end, as a supervisor does.
@@ -81,7 +93,7 @@ impl Program {
     /// Waits for the program to end by itself.
     pub async fn exit(&mut self) -> ExitStatus {
         let log = self.stderr.clone();
-        let child = &mut self.child;
+        let child = self.child.as_mut().expect(OWN_PROCESS);
         let ended = async {
             loop {
                 if let Some(status) = child.try_wait().expect("the child is ours to wait for") {
@@ -94,8 +106,12 @@ impl Program {
         within("the program's end", &log, ended).await
     }
 
+    fn has_ended(&mut self) -> bool {
+        self.child.as_mut().is_none_or(|child| matches!(child.try_wait(), Ok(Some(_))))
+    }
+
     fn signal(&self, signal: rustix::process::Signal) {
-        if let Ok(raw) = i32::try_from(self.child.id())
+        if let Ok(raw) = i32::try_from(self.id())
             && let Some(pid) = rustix::process::Pid::from_raw(raw)
         {
             // It may have ended already.
@@ -106,20 +122,22 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        if let Ok(Some(_)) = self.child.try_wait() {
+        if self.has_ended() {
             return;
         }
         // Gently first: a proxy that is killed cannot end its own children.
         self.terminate();
         let deadline = Instant::now() + FAREWELL;
         while Instant::now() < deadline {
-            if let Ok(Some(_)) = self.child.try_wait() {
+            if self.has_ended() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 

@@ -111,6 +111,12 @@ pub struct HttpProxy {
     pub world: Proxy,
 }
 
+impl From<Proxy> for StdioProxy {
+    fn from(proxy: Proxy) -> Self {
+        proxy.stdio()
+    }
+}
+
 impl StdioProxy {
     /// The tools that a client of a session sees now.
     pub async fn tools(&mut self) -> Vec<String> {

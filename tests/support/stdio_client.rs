@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::message::{self, Message};
@@ -15,7 +14,7 @@ use super::program::Program;
 use super::stderr_log::StderrLog;
 
 pub struct StdioClient {
-    stdin: Option<ChildStdin>,
+    stdin: Option<Box<dyn AsyncWrite + Send + Unpin>>,
     lines: UnboundedReceiver<Vec<u8>>,
     /// Messages that came while another one was awaited.
     waiting: VecDeque<Message>,
@@ -26,15 +25,22 @@ pub struct StdioClient {
 impl StdioClient {
     pub fn start(command: Command) -> Self {
         let (program, stdin, stdout) = Program::start(command);
-        let (sender, lines) = unbounded_channel();
-        tokio::spawn(read_lines(stdout, sender));
-        Self { stdin: Some(stdin), lines, waiting: VecDeque::new(), next_id: 1, program }
+        Self::new(program, stdin, stdout)
     }
 
-    /// Waits longer for this program than for others.
-    pub fn patiently(mut self) -> Self {
-        self.program.stderr.patience = LONG_PATIENCE;
-        self
+    /// A client of a server in the test's own process.
+    pub fn on_streams(program: Program, stdin: DuplexStream, stdout: DuplexStream) -> Self {
+        Self::new(program, stdin, stdout)
+    }
+
+    fn new(
+        program: Program,
+        stdin: impl AsyncWrite + Send + Unpin + 'static,
+        stdout: impl AsyncRead + Send + Unpin + 'static,
+    ) -> Self {
+        let (sender, lines) = unbounded_channel();
+        tokio::spawn(read_lines(stdout, sender));
+        Self { stdin: Some(Box::new(stdin)), lines, waiting: VecDeque::new(), next_id: 1, program }
     }
 
     pub fn stderr(&self) -> &StderrLog {
@@ -142,14 +148,6 @@ impl StdioClient {
         self.find("any message", |_| true).await
     }
 
-    /// The next line as bytes, whatever it is. Only lines not yet taken by another wait are seen.
-    pub async fn next_line(&mut self) -> Vec<u8> {
-        match within("a line on stdout", &self.program.stderr, self.lines.recv()).await {
-            Some(line) => line,
-            None => panic!("stdout ended\n--- stderr ---\n{}", self.program.stderr.text()),
-        }
-    }
-
     /// What came and was not asked for so far.
     pub fn unclaimed(&self) -> impl Iterator<Item = &Message> {
         self.waiting.iter()
@@ -183,7 +181,7 @@ impl StdioClient {
     }
 }
 
-async fn read_lines(stdout: ChildStdout, lines: UnboundedSender<Vec<u8>>) {
+async fn read_lines(stdout: impl AsyncRead + Unpin, lines: UnboundedSender<Vec<u8>>) {
     let mut stdout = BufReader::new(stdout);
     loop {
         let mut line = Vec::new();

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use crate::support::config::Config;
 use crate::support::http_client::{HttpClient, HttpReply};
 use crate::support::http_request::HttpRequest;
+use crate::support::in_process::{HttpProxy, Proxy, StdioProxy};
 use crate::support::message::{self, Message};
 use crate::support::modern::{VERSION, meta_members, with_meta};
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
-use crate::support::proxy::{HttpProxy, Proxy, StdioProxy};
 
 pub const ERAS: [&str; 2] = ["legacy", "modern"];
 pub const EXTENSION: &str = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
@@ -39,7 +39,7 @@ pub fn server(era: &str) -> Command {
 
 enum Front {
     Pipe(StdioProxy),
-    Http { client: HttpClient, _proxy: HttpProxy, _server: Program },
+    Http { client: HttpClient, _proxy: Box<HttpProxy>, _server: Program },
 }
 
 /// A client before one server with tasks.
@@ -67,7 +67,7 @@ impl Client {
                 let (server, url) = Program::start_server(command).await;
                 let config = Config::new().remote_with("fake", &url, more).section(sections);
                 let proxy = Proxy::new(&config).http().await;
-                Front::Http { client: proxy.client(), _proxy: proxy, _server: server }
+                Front::Http { client: proxy.client(), _proxy: Box::new(proxy), _server: server }
             }
         };
         Client { front, next: 700 }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{Client, FORMS, Over, RELATED, THEIRS, WAYS, about, begun, call, server, task};
 use crate::support::config::Config;
+use crate::support::in_process::Proxy;
 use crate::support::message::Message;
-use crate::support::proxy::Proxy;
 
 const REVISION: &str = "2025-11-25";
 

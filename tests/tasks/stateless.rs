@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::{Client, EXTENSION, Over, THEIRS, WAYS, about, begun, by_hand, call, server};
 use crate::support::config::Config;
 use crate::support::http_request::HttpRequest;
+use crate::support::in_process::Proxy;
 use crate::support::message::Message;
 use crate::support::program::Program;
-use crate::support::proxy::Proxy;
 
 async fn client(over: Over) -> Client {
     Client::of("modern", over, json!({}), "").await

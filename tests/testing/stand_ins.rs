@@ -141,8 +141,7 @@ def test_not_allowed():
     .await
     .expect(1);
     assert!(finished.stdout.contains("ok    web_test.star::test_allowed\n"), "{}", finished.stdout);
-    let refused =
-        "error: the command `rm` is not in the whitelist of the extension: `allowed_exec` has \"echo\", \"git\"\n";
+    let refused = "error: the command `rm` is not allowed: `allowed_exec` of the extension has \"echo\", \"git\"\n";
     assert!(finished.stdout.contains(refused), "{}", finished.stdout);
 }
 
@@ -222,9 +221,9 @@ async fn what_an_extension_may_not_do_it_may_not_do_in_a_test_either() {
 def test_rules_do_not_allow_more():
     commands = testing.exec({\"*\": \"gone\"})
     net = testing.http({\"*\": \"secrets\"})
-    testing.raises(lambda: forbidden({}), \"`rm` is not in the whitelist\")
+    testing.raises(lambda: forbidden({}), \"`rm` is not allowed\")
     testing.raises(lambda: elsewhere({}), \"`other.example.com` (port 443) is not in `allowed_hosts`\")
-    testing.contains(testing.extension(\"web.star\").call(\"forbidden\", {})[\"content\"][0][\"text\"], \"whitelist\")
+    testing.contains(testing.extension(\"web.star\").call(\"forbidden\", {})[\"content\"][0][\"text\"], \"not allowed\")
     testing.eq((commands.requests(), net.requests()), ([], []))
 ",
     )

@@ -55,14 +55,14 @@ def test_accepted():
     s = session(answers = [{\"action\": \"accept\", \"content\": {\"why\": \"old\"}}, {\"action\": \"decline\"}])
     testing.eq(unwrap(s.call(\"drop\")), {\"result\": \"gone\", \"calls\": 1, \"why\": \"old\"})
     testing.is_true(s.call(\"drop\")[\"isError\"])
-    testing.eq([q[\"message\"] for q in s.questions()], [\"Really?\", \"Really?\"])
-    testing.eq(s.questions()[0][\"schema\"][\"properties\"], {\"why\": {\"type\": \"string\"}})
+    testing.eq([q[\"message\"] for q in s.elicitations()], [\"Really?\", \"Really?\"])
+    testing.eq(s.elicitations()[0][\"schema\"][\"properties\"], {\"why\": {\"type\": \"string\"}})
     testing.eq(len(s.calls(\"db\")), 1)
 
 def test_a_client_that_cannot_ask():
     s = session(client = {\"capabilities\": {}})
     testing.eq(s.call(\"drop\")[\"content\"][0][\"text\"], \"declined\")
-    testing.eq(s.questions(), [])
+    testing.eq(s.elicitations(), [])
 ",
         0,
     )

@@ -17,7 +17,7 @@ async fn a_token_that_the_server_refuses_is_exchanged_again_once() {
     // A second refusal in a row is told, and the next call begins anew.
     desk.server.refuse_all_tokens();
     let refused = call(&proxy, &ann, "common").await.text();
-    assert!(refused.contains("it refuses the token that the exchange gave"), "{refused}");
+    assert!(refused.contains("it refuses the exchanged token"), "{refused}");
     desk.server.refuse_nothing();
     loop {
         if call(&proxy, &ann, "common").await.text() == "ann called common" {

@@ -98,6 +98,6 @@ async fn at_a_terminal_nobody_knows_who_calls() {
     proxy.client.initialize("2025-11-25").await.result();
     assert_eq!(proxy.tools().await, [""; 0]);
     let servers = proxy.world.run(["list-servers"]).await.stdout;
-    assert!(servers.contains("it needs to know who calls"), "{servers}");
+    assert!(servers.contains("it requires a token from its"), "{servers}");
     assert!(desk.endpoint.seen().is_empty() && desk.server.visits().is_empty());
 }

@@ -1,6 +1,6 @@
-//! Tools for script authors: `proxy check` and its lints, the test runner, backtests of recorded calls, the built-in reference,
-//! the language server and the interactive prompt. It runs scripts as the proxy does, against doubles or a running proxy. It
-//! serves no client.
+//! Tools for script authors: `proxy check` and its lints, the test runner, backtests, the built-in reference, the
+//! language server and the interactive prompt. Scripts run as in the proxy, against test doubles or a running proxy.
+//! Nothing here serves clients.
 
 pub mod backtest;
 pub mod check;

@@ -1,4 +1,4 @@
-//! Saves what `proxy serve` published for a config, so that `proxy check` can show what a change of the config changes.
+//! Saves what `proxy serve` published for a config, so that `proxy check` can show the effect of a config change.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
-//! Regular expressions whose matching has a bound, for patterns and texts that others write.
+//! Regular expressions with bounded matching time, for untrusted patterns and texts.
 //!
-//! A lazy DFA reads each byte once, whatever the pattern. A pattern with too many DFA states makes it give up, and what
-//! takes its place visits every state of the pattern for every byte: minutes for a pattern and a text that fit into a
-//! message. So where that much work is possible, and the pattern is not one of the many with few DFA states, only the lazy
-//! DFA is used, and giving up is an error.
+//! A lazy DFA reads each byte once, regardless of the pattern, but gives up if the pattern needs too many DFA states. The
+//! fallback engine visits every state of the pattern for every byte, which can take minutes for a pattern and a text that
+//! fit into one message. So unless the pattern has few DFA states or the total work is small, only the lazy DFA is used,
+//! and giving up is an error.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;

@@ -168,8 +168,17 @@ impl Diagnostic {
         if self.trace.is_empty() {
             return body;
         }
-        let trace: String = self.trace.iter().map(|frame| format!("  {frame}\n")).collect();
-        format!("{body}\ncall stack:\n{}", trace.trim_end_matches('\n'))
+        format!("{body}\ncall stack:\n{}", self.shown_trace().join("\n"))
+    }
+
+    /// The call stack, with a function that calls itself in one line.
+    fn shown_trace(&self) -> Vec<String> {
+        let same = self.trace.chunk_by(|frame, next| frame == next);
+        let lines = same.map(|frames| match frames.len() {
+            1 => format!("  {}", frames[0]),
+            times => format!("  {} ({times} times)", frames[0]),
+        });
+        lines.collect()
     }
 }
 

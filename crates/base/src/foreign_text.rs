@@ -1,4 +1,4 @@
-//! Makes text of others harmless where people read it: in questions, on the terminal, in logs.
+//! Makes untrusted text safe to show to people: in elicitations, on the terminal, in logs.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -55,7 +55,7 @@ pub fn has_hidden(text: &str) -> bool {
     matches!(visible(text), Cow::Owned(_))
 }
 
-/// The beginning of a text of others, in the backticks of our own texts.
+/// The beginning of an untrusted text, quoted in backticks.
 pub fn quoted(text: &str) -> String {
     const LONGEST: usize = 200;
     let short: String = text.chars().take(LONGEST).collect();

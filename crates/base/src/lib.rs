@@ -1,6 +1,6 @@
-//! What every other crate may use: errors for people, child processes, the control socket, watched files, memory, encrypted
-//! handles, bounded regular expressions, backoff, classes of IP addresses. It knows operating systems and files, and nothing
-//! of MCP, JSON or Starlark.
+//! Foundations for every other crate: diagnostics, child processes, the control socket, file watching, memory limits,
+//! encrypted handles, bounded regular expressions, backoff, and IP address classes. It knows operating systems and files,
+//! but nothing about MCP, JSON or Starlark.
 
 pub mod address;
 pub mod backoff;
@@ -8,6 +8,7 @@ pub mod bounded_regex;
 pub mod control;
 pub mod diagnostic;
 pub mod foreign_text;
+pub mod grouped_digits;
 pub mod memory;
 pub mod process;
 pub mod seal;
@@ -17,5 +18,5 @@ pub mod watch;
 pub const NAME: &str = "starlark-mcp-proxy";
 /// The version of the proxy: that of all its crates.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The name and version, as HTTP requests say them.
+/// The name and version for the HTTP `User-Agent` header.
 pub const PRODUCT: &str = concat!("starlark-mcp-proxy/", env!("CARGO_PKG_VERSION"));

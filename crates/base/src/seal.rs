@@ -1,4 +1,4 @@
-//! Encrypted handles for clients: cursors, tickets and task IDs contain state of the proxy. Only this process, or
+//! Encrypted handles for clients: session ids, cursors, tickets and task IDs contain state of the proxy. Only this process, or
 //! processes with the same keys, can read them; a client cannot read, modify or exchange them.
 
 use base64::Engine;
@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 /// The purpose of a handle. A handle cannot be opened for another purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
+    Session,
     Cursor,
     Ticket,
     Task,
@@ -21,6 +22,7 @@ pub enum Purpose {
 impl Purpose {
     fn as_str(self) -> &'static str {
         match self {
+            Purpose::Session => "session",
             Purpose::Cursor => "cursor",
             Purpose::Ticket => "ticket",
             Purpose::Task => "task",

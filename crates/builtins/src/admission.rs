@@ -1,5 +1,5 @@
-//! What is checked before the handler of an item runs, whichever way the request came: `on_request`, then the arguments. A
-//! client's own call, `index.call` and code mode differ in where they get the arguments from, and in nothing else.
+//! The checks before an item's handler runs: `on_request`, then the arguments. Client calls, `index.call` and code mode
+//! share them and differ only in the source of the arguments.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) enum Admitted<'v> {
     Yes,
     /// `on_request` has answered in its place.
     Answered(Value<'v>),
-    /// The arguments are not those of the tool, for this reason.
+    /// The arguments do not match the tool, for this reason.
     Mismatched(String),
 }
 

@@ -1,6 +1,6 @@
-//! The built-in functions of Starlark scripts, grouped by what they may do; [`globals`] lists them all. They know tools,
-//! requests and the store. They never act on a client's session: at the top level of a session script they only record what
-//! the script wants in a [`Plan`], and in a handler they act through its [`Host`](proxy_script::Host).
+//! The built-in functions for Starlark scripts, grouped by permitted effects; [`globals`] lists them all. They know
+//! tools, requests and the store. They never act on a client's session: at a session script's top level they only
+//! record the script's decisions in a [`Plan`], and in a handler they act through its [`Host`](proxy_script::Host).
 
 mod admission;
 mod backends;

@@ -19,7 +19,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "approval",
         version: 1,
-        summary: "all tools; those without `readOnlyHint` ask the user for approval",
+        summary: "all tools; tools without `readOnlyHint` ask the user for approval",
         source: include_str!("../../../presets/approval@1.star"),
     },
     Preset {
@@ -77,10 +77,10 @@ pub struct Library {
     pub source: &'static str,
 }
 
-/// What the presets share, for scripts of one's own.
+/// The presets' library, for use in your own scripts.
 pub const LIBRARIES: &[Library] = &[Library {
     name: "lib@1",
-    summary: "functions of the presets for your own scripts: `load(\"@proxy//lib@1.star\", ...)`",
+    summary: "the presets' functions for your own scripts: `load(\"@proxy//lib@1.star\", ...)`",
     source: LIBRARY[0].text,
 }];
 

@@ -1,7 +1,7 @@
 //! Runs a session script against a snapshot of the catalog, and collects its plan.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use starlark::values::dict::FrozenDictRef;
@@ -39,12 +39,12 @@ const IN_A_HANDLER: &str = "do it inside a handler: `def handler(args): ...`, th
 pub struct SessionScriptError {
     /// It has a position and, where possible, a hint.
     pub diagnostic: Box<Diagnostic>,
-    /// Whether the script had asked for whom it runs. It may work for somebody else.
+    /// Whether the script has read its user or client, so that it may succeed for another.
     pub personal: bool,
 }
 
-/// Runs a session script for one user. The error says whether the script read who the user is, so that it may succeed for
-/// another.
+/// Runs a session script for one user. The error says whether the script has read its user or client, so that it may
+/// succeed for another.
 pub fn run_session_script(
     source: &Source,
     root: &Path,
@@ -111,7 +111,8 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     plan.indexes = std::mem::take(&mut notes.indexes);
     plan.log = context.log.into_inner();
     plan.files = done.files;
-    if mentions_run_script(&source.text, &plan.files) {
+    // The handlers use this section, even though they have not read it yet.
+    if done.names.contains("run_script") {
         plan.sections_read.insert("codeMode".to_owned());
         Workers::shared().warm_up();
     }
@@ -146,13 +147,6 @@ fn skipped(notes: &mut Notes, plan: &Plan) -> Vec<SkippedItem> {
     notes.provenance.take_skipped(|item| published.contains(item))
 }
 
-/// Returns whether the script or a file that it loaded mentions `run_script()`. Its handlers then use the section
-/// `codeMode`, even though they have not read it yet.
-fn mentions_run_script(text: &str, files: &[PathBuf]) -> bool {
-    let calls = |text: &str| text.contains("run_script(");
-    calls(text) || files.iter().any(|file| std::fs::read_to_string(file).is_ok_and(|text| calls(&text)))
-}
-
 /// Adds a hint to Starlark's error about a missing dict key if the key is a server name in `backends()[...]`.
 fn with_servers(mut failure: Failure, world: &World) -> Failure {
     let key = failure.message.strip_prefix("Key `\"").and_then(|rest| rest.strip_suffix("\"` was not found"));
@@ -169,7 +163,7 @@ fn with_servers(mut failure: Failure, world: &World) -> Failure {
     failure
 }
 
-/// Adds the last log lines to a failure, for those who debug with `print()`.
+/// Adds the last log lines to a failure, for debugging with `print()`.
 fn with_log(mut failure: Failure, context: &Context) -> Failure {
     const MAX_LINES: usize = 10;
     let lines = context.log.take();

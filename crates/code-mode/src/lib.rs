@@ -1,5 +1,6 @@
-//! Code mode: tools as typed functions, and scripts of a model that call them, each in a process of its own. It knows Starlark,
-//! schemas and processes. It calls no tool itself: the caller serves what a script asks for.
+//! Code mode: presents tools as typed functions, and runs models' scripts that call them, each in its own sandboxed
+//! process. It knows Starlark, schemas and processes. It does not call tools itself: the caller serves a script's
+//! requests.
 
 pub mod sandbox;
 pub mod typings;

@@ -1,4 +1,4 @@
-//! The files of a config: those that the command line names, and those that they include.
+//! Reads the files of a config: those given on the command line, and those they include.
 
 use std::path::{Path, PathBuf};
 
@@ -17,14 +17,14 @@ pub(super) struct ReadFiles {
     pub(super) folders: Vec<PathBuf>,
 }
 
-/// Reads config files with everything that they include into one document. Later files win over earlier ones, and a file wins
-/// over those that it includes.
+/// Reads config files and their includes into one document. A later file overrides an earlier one, and a file overrides the
+/// files it includes.
 pub(super) struct ConfigFiles<'a> {
     pub(super) document: ConfigDocument,
     pub(super) read: ReadFiles,
     pub(super) problems: Vec<Diagnostic>,
     pub(super) environment: &'a VariableLookup<'a>,
-    /// The real paths of the files that include each other now.
+    /// The real paths of the files that are being read, to detect include cycles.
     open: Vec<PathBuf>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> ConfigFiles<'a> {
         }
     }
 
-    /// Adds a file with this text. Each file counts once: what is included twice wins over nothing in between.
+    /// Adds a file with this text. Each file is read once: a second include of the same file has no effect.
     pub(super) fn add_text(&mut self, path: &Path, text: String) {
         let parsed = self.document.add_file(path, &text);
         self.read.texts.push((path.to_owned(), Some(text)));
@@ -91,7 +91,7 @@ impl<'a> ConfigFiles<'a> {
             for file in files {
                 if self.open.contains(&real(&file)) {
                     let shown = file.display();
-                    self.problems.push(fail(format!("`{shown}` includes itself, directly or through others")));
+                    self.problems.push(fail(format!("`{shown}` includes itself, directly or indirectly")));
                 } else if !self.read.texts.iter().any(|(known, _)| real(known) == real(&file)) {
                     match read(&file) {
                         Ok(text) => self.add_text(&file, text),
@@ -124,7 +124,7 @@ impl<'a> ConfigFiles<'a> {
             .map_err(|error| format!("`{pattern}` is not a valid glob: {error}"))?;
         let mut files = Vec::new();
         for file in found {
-            let file = file.map_err(|error| format!("cannot look for `{pattern}`: {error}"))?;
+            let file = file.map_err(|error| format!("cannot expand `{pattern}`: {error}"))?;
             if file.is_file() && real(&file) != real(includer) {
                 files.push(file);
             }

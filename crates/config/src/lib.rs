@@ -1,5 +1,5 @@
-//! Loads config files and environment variables into a validated [`Config`], and imports those of other clients. It reports
-//! every error at once, each with its line and key path. It knows what can be written, and starts nothing.
+//! Loads config files and environment variables into a validated [`Config`], and imports the configs of other MCP clients. It
+//! reports all errors at once, each with its line and key path. It only reads configuration and starts nothing.
 
 mod files;
 mod find;
@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use proxy_base::diagnostic::{Diagnostic, Location};
 
-pub use find::find;
+pub use find::{find, old_place};
 pub use load::{ConfigTexts, load, load_files, load_text};
 pub use schema::json_schema;
 pub use sections::aggregation::{
@@ -50,9 +50,9 @@ pub use syntax::units::duration;
 /// The settings of a config file, with defaults for missing keys.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The file, if there is one: the first of several.
+    /// The config file, if there is one. If there are several, the first.
     pub path: Option<PathBuf>,
-    /// All files that the command line names, or the only one. What they include is not among them.
+    /// All files given on the command line, without the files they include.
     pub files: Vec<PathBuf>,
     /// Base of relative paths: the folder of the file, or else the current folder.
     pub folder: PathBuf,
@@ -77,7 +77,7 @@ pub struct Config {
     pub cedar: Option<Cedar>,
     /// Who may use the proxy over HTTP.
     pub auth: Authentication,
-    /// The script sections that the file sets. A section that the script never reads is an error later.
+    /// The script sections that the file sets. If the script never reads one of them, that is reported as an error later.
     pub set_sections: Vec<SetSection>,
     /// Whether the command line replaced the script of the file.
     pub script_for_once: bool,

@@ -29,12 +29,12 @@ use super::syntax::reader::{Fields, ReadContext, Shape, ValueReader};
 use super::syntax::substitute::VariableLookup;
 use super::{Config, ExtensionPath, SetSection};
 
-/// Loads a file, and what it includes: the config with its warnings, or all errors.
+/// Loads a file and its includes. Returns the config with its warnings, or all errors.
 pub fn load(path: &Path, environment: &VariableLookup) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
     load_files(&[path.to_owned()], environment)
 }
 
-/// Loads several files as one config. Later ones win over earlier ones; the first one is what the config is known by.
+/// Loads several files as one config. Later files override earlier ones; the first file identifies the config.
 pub fn load_files(
     paths: &[PathBuf],
     environment: &VariableLookup,
@@ -77,15 +77,15 @@ fn load_document(paths: &[PathBuf], files: ConfigFiles<'_>) -> Result<(Config, V
     if errors.is_empty() { Ok((config, warnings)) } else { Err(errors) }
 }
 
-/// The digest of all that a config is made of: its text, the variables in it, and the variables of servers, which may come
-/// from files.
+/// The digest of everything that determines a config: its text, the variables in it, and the environment variables of its
+/// servers, which may come from files.
 fn digest(text: &str, variables: &BTreeMap<String, Option<String>>, config: &Config) -> String {
     let servers = config.servers.values().map(|server| server.environment_digest());
     let whole = format!("{text}\0{variables:?}\0{}", servers.collect::<Vec<_>>().join(" "));
     proxy_json::hex(&Sha256::digest(whole))
 }
 
-/// What the code that reads config files asks for: each key by its path, in order.
+/// The keys that the config readers request: each key by its path, in order.
 pub(super) fn recorded() -> Vec<(String, Shape)> {
     let Ok(document) = ConfigDocument::parse(Path::new("proxy.yaml"), "") else { return Vec::new() };
     let context = ReadContext::recording(&document, &|_| None);
@@ -93,7 +93,7 @@ pub(super) fn recorded() -> Vec<(String, Shape)> {
     context.recorded()
 }
 
-/// Everything that a config is read from, also if it has errors: what is missing may be what has to change.
+/// Every file that a config is read from, including missing files, because creating one may fix the config.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConfigTexts {
     /// The config files, and the files of variables that they name. `None` if a file cannot be read.
@@ -204,10 +204,11 @@ fn unsealed_log_ins(config: &Config) -> Vec<Diagnostic> {
     }
     let kept = config.servers.iter().filter(|(_, server)| matches!(server.auth, Some(AuthConfig::OAuth(_))));
     let problems = kept.map(|(name, server)| {
-        let text =
-            format!("`mcpServers.{name}.auth`: with `store` in Redis, log-ins are sealed with `serve.stateKeys`");
-        let mut problem =
-            Diagnostic::error(text).hint("generate a key with `openssl rand -base64 32` and add it there");
+        let text = format!(
+            "`mcpServers.{name}.auth`: a `store` in Redis requires `serve.stateKeys`, which encrypts stored authorizations"
+        );
+        let mut problem = Diagnostic::error(text)
+            .hint("generate a key with `openssl rand -base64 32` and add it to `serve.stateKeys`");
         problem.place = server.place.clone();
         problem
     });
@@ -257,7 +258,7 @@ mod tests {
             )
         };
         let found = errors(&with(""));
-        assert!(found[0].contains("log-ins are sealed with `serve.stateKeys`"), "{found:?}");
+        assert!(found[0].contains("requires `serve.stateKeys`"), "{found:?}");
         loaded(&with("serve: {stateKeys: [0123456789abcdef0123456789abcdef]}\n"));
         loaded("mcpServers:\n  a: {url: 'https://h/'}\nstore: {url: 'redis://h:1'}\n");
     }

@@ -1,4 +1,4 @@
-//! The JSON Schema of config files, for editors. Made of what the code that reads them asks for.
+//! The JSON Schema of config files, for editors. Generated from the keys that the config readers request.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ pub fn json_schema(description: &dyn Fn(&[&str]) -> Option<String>) -> Value {
     let mut schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "proxy.yaml",
-        "description": "Config of the MCP proxy",
+        "description": "Config file of the MCP proxy",
     });
     for (path, shape) in recorded() {
         let steps = steps(&path);
@@ -145,7 +145,10 @@ mod tests {
         let begin = uncommented.find("mcpServers:").unwrap();
         let servers = &uncommented[begin..uncommented.find("Your own tools").unwrap()];
         assert_eq!(faults(servers), [""; 0], "{servers}");
-        let pages = [include_str!("../../../docs/config.md"), include_str!("../../../docs/guide.md")];
+        let pages = [
+            include_str!("../../../docs/reference/config.md"),
+            include_str!("../../../docs/getting-started/first-steps.md"),
+        ];
         let blocks: Vec<&str> = pages
             .iter()
             .flat_map(|page| page.split("```yaml\n").skip(1))

@@ -1,7 +1,10 @@
-//! The running proxy: a config becomes servers, extensions and surfaces, and every call goes through one place. It knows what
-//! is published and who may use it, and no client's protocol: `server` speaks that.
+//! The running proxy. Turns a config into servers, extensions and surfaces, and sends every call through one dispatcher. It
+//! knows what is published and who may use it; the client protocol is the business of `server`.
 
 pub mod calls;
 pub mod extension;
 pub mod gateway;
 pub mod surface;
+
+#[cfg(test)]
+mod test_world;

@@ -31,7 +31,7 @@ pub struct Branches<'a> {
     stack_size: usize,
     /// Whether branches in [`wait_for_siblings`] may continue.
     may_go_on: &'a dyn Fn() -> bool,
-    /// Of the task that polls this.
+    /// The waker of the task that polls this.
     waker: Arc<AtomicWaker>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Branches<'a> {
         Ok(true)
     }
 
-    /// Polls the branches that are ready, in order; whether there was one.
+    /// Polls the branches that are ready, in order. Returns whether there was one.
     fn poll_ready(&mut self) -> bool {
         let mut any = false;
         self.started.retain_mut(|branch| {

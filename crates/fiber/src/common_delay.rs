@@ -1,6 +1,6 @@
-//! A delay that many waits share and few of them live to see. A timer of tokio that is due before all others wakes the
-//! runtime with a system call, and so did the timer of almost every call. Here one timer serves all waits: it is set for
-//! the oldest of them, and a wait that is over by then costs nothing more.
+//! A delay shared by many waits, most of which end before it elapses. Registering a timer that is due before all others
+//! makes tokio's time driver unpark the runtime with a system call, which happened for almost every call. Here one timer
+//! serves all waits: it is set for the oldest wait, and a wait that has ended by then costs nothing more.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -50,7 +50,7 @@ impl CommonDelay {
 }
 
 impl DelayInner {
-    /// Ends the waits that are due; when the next one is. Without any, the ticker stops.
+    /// Ends the waits that are due, and returns when the next one is due. Returns `None` if there is none; the ticker then stops.
     fn end_due(&self) -> Option<Instant> {
         let mut state = self.state.lock();
         let now = Instant::now();

@@ -135,8 +135,8 @@ impl Drop for Fiber {
     }
 }
 
-/// The fiber that was current before another one runs, and the count of its memory. Dropping this makes it current again,
-/// also if the other one panics.
+/// The fiber that was current before another one was resumed, and its memory count. Dropping this makes it current again,
+/// even if the other fiber panics.
 struct Outer {
     fiber: Option<CurrentFiber>,
     allocated: isize,

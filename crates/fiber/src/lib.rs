@@ -1,5 +1,5 @@
-//! Scheduling: everything that decides which code runs on which thread, and when. It knows threads, stacks and tokio, and
-//! nothing of what the code does.
+//! Scheduling: decides which code runs on which thread, and when. It knows threads, stacks and tokio, but nothing about what
+//! the code does.
 //!
 //! Starlark is synchronous: a handler that calls a server waits with its stack. A thread for each handler would cost
 //! several thread switches per call, so handlers are fibers. A fiber has a stack of its own; a few worker threads run

@@ -23,8 +23,8 @@ struct HeldBack {
     pools: Vec<(Arc<dyn WakeForJobs>, usize)>,
     /// The threads of workers whose fibers can continue.
     workers: Vec<Thread>,
-    /// Whether a task of the runtime flushes. It runs after the tasks that are ready now, also if the runtime has so much
-    /// to do that it does not park.
+    /// Whether a flush task is queued on the runtime. It runs after the tasks that are ready now, even if the runtime is too
+    /// busy to park.
     scheduled: bool,
 }
 

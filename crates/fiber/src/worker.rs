@@ -57,7 +57,7 @@ impl PoolWorker {
         });
         let own = Arc::clone(&status);
         std::thread::Builder::new().name("handlers".into()).stack_size(LOOP_STACK).spawn(move || {
-            // The runtime thread, which has less to compute at a time, then preempts this one.
+            // With a shorter time slice, the runtime thread then preempts this one.
             timeslice::request_long_timeslice();
             run_fibers(&runtime, &queue, &own);
         })?;

@@ -19,7 +19,7 @@ pub fn resolved(answer: &RawRef) -> Result<Raw, String> {
     let answer: Value = serde_json::from_str(answer.get()).map_err(|error| error.to_string())?;
     let roots = answer.get("roots").and_then(Value::as_array).ok_or("it has no list `roots`")?;
     if roots.len() > MAX_FOLDERS {
-        return Err(format!("it has {} roots; at most {MAX_FOLDERS} are taken", roots.len()));
+        return Err(format!("it has {} roots; at most {MAX_FOLDERS} are allowed", roots.len()));
     }
     let folder = |root: &Value| {
         let uri = root.get("uri").and_then(Value::as_str).ok_or("a root has no `uri`")?;

@@ -35,9 +35,7 @@ pub enum HostAccess {
 
 /// The error for a host without a public address.
 pub(super) fn not_public(host: &str) -> String {
-    format!(
-        "`{host}` is not a public address; an extension reaches it only if `allowed_hosts` of Extension() names the host"
-    )
+    format!("`{host}` is not a public address; to reach it, name the host in `allowed_hosts` of Extension()")
 }
 
 impl Hosts {

@@ -1,4 +1,4 @@
-//! A file or folder that was opened before it was checked: whatever happens to its name, it stays the one that was checked.
+//! A file or folder that is opened before it is checked, so that it stays the checked one even if its name is reused.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};

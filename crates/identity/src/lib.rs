@@ -1,6 +1,7 @@
-//! Who calls and what they may use: client tokens, policies, and log-ins to servers. It knows OAuth, JSON Web Tokens and
-//! Cedar. It refuses no request by itself: `server` and `engine` ask it.
+//! Authentication and authorization: verifies client tokens, evaluates policies, and logs in to servers. It knows OAuth, JSON
+//! Web Tokens and Cedar. It never refuses a request by itself: `server` and `engine` ask it.
 
 pub mod bearer;
 pub mod cedar;
+mod client_form;
 pub mod oauth;

@@ -12,8 +12,8 @@ const RESERVED: &str = "$serde_json::private::";
 /// Up to this many keys, comparing all pairs is faster than a set. Most objects have only a handful.
 const FEW: usize = 16;
 
-/// Checks that no object in the value, at any depth, has the same key twice, or one that stands for something else. Reads the text once and builds no values. The
-/// error names the path of the key, such as `options.0.path`.
+/// Checks that no object in the value, at any depth, has a duplicate or reserved key. Reads the text once and builds no
+/// values. The error names the path of the key, such as `options.0.path`.
 pub fn check_unique_keys(value: &RawRef) -> Result<(), ObjectError> {
     let (text, bytes) = (value.get(), value.get().as_bytes());
     // The keys of all objects that are open, the innermost last.

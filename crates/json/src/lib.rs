@@ -1,5 +1,5 @@
-//! JSON as bytes that are carried, not re-encoded: raw values, edits of single members, canonical form, digests and schema
-//! checks. It knows no message and no file.
+//! JSON that is passed on as bytes instead of being re-encoded: raw values, edits of single members, canonical form, digests
+//! and schema checks. It knows nothing about messages or files.
 
 mod build;
 mod canonical;

@@ -1,5 +1,5 @@
-//! The MCP servers behind the proxy. Each has a supervisor that keeps it connected and a [`Handle`] through which it is
-//! called. Calls look the same whichever protocol revision and transport the server speaks. It knows no script and no policy.
+//! Connects to the MCP servers behind the proxy. Each server has a supervisor that keeps it connected and a [`Handle`] for
+//! calling it. Calls look the same for every protocol revision and transport. Nothing here knows about scripts or policies.
 //!
 //! The modules, lowest layer first; each uses only those before it.
 

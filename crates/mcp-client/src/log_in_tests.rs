@@ -1,4 +1,4 @@
-//! A supervised server at which the proxy is logged in, or not: with a log-in and a server that the test controls.
+//! Tests of log-ins: a supervised server with and without a log-in. The test controls both the log-in and the server.
 
 use std::sync::Arc;
 use std::task::Poll;

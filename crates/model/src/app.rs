@@ -40,7 +40,7 @@ pub fn interface_fault<'a>(
     let (name, uri) = (tool.key(), interface_of(tool)?);
     let Some(resource) = resource(&uri) else {
         return Some((
-            format!("the tool `{name}` has the user interface `{uri}`, but there is no resource of this URI"),
+            format!("the tool `{name}` has the user interface `{uri}`, but there is no resource with this URI"),
             format!("add a resource with `uri = \"{uri}\"` and `mime_type = \"{MIME_TYPE}\"`"),
         ));
     };

@@ -29,8 +29,8 @@ impl BackendKind {
     }
 }
 
-/// Why a server that everybody has a connection of their own to is not there for somebody.
-pub const NEEDS_PERSON: &str = "it needs to know who calls, by a token of its `subjectIssuer`";
+/// Why a server with a connection per caller (`tokenExchange`) is not available to a caller.
+pub const NEEDS_PERSON: &str = "it requires a token from its `subjectIssuer` to identify the caller";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -44,7 +44,7 @@ pub enum Status {
     Failed,
     /// Not connected before somebody logs in.
     Login,
-    /// Everybody has a connection of their own. This is what nobody in particular sees: no items.
+    /// Every caller has their own connection. The shared view, without a caller, has no items.
     PerPerson,
 }
 
@@ -119,7 +119,7 @@ pub struct BackendView {
     pub variants: Arc<Vec<ViewVariant>>,
     /// What earlier processes knew, until this one has tried to start the server.
     pub last_known: Option<Arc<LastKnown>>,
-    /// Whether it did not start the last time either, so that nobody waits for it for long.
+    /// Whether it did not start the last time either, so that requests wait for it only briefly.
     pub is_doubtful: bool,
 }
 
@@ -143,7 +143,7 @@ pub struct StartFailure {
     pub entry: String,
 }
 
-/// What clients of one profile see of a server that shows different clients different things.
+/// What clients of one profile see of a server whose lists depend on the client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViewVariant {
     pub profile: ClientProfile,

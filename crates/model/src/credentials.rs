@@ -1,4 +1,4 @@
-//! What the proxy shows at a server so that it is let in. The transport asks for it; `identity` knows it.
+//! The credentials that the proxy sends to a server. Transports ask for them; `identity` provides them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use super::PersonKey;
 
 /// The log-in at one server.
 pub trait Credentials: fmt::Debug + Send + Sync {
-    /// What [`Credentials::authorization`] gives, if it can be told at once. Nearly every request comes this way, so it
-    /// takes no lock and makes nothing.
+    /// The result of [`Credentials::authorization`], if it is available at once. Nearly every request takes this path, so it
+    /// takes no lock and does not allocate.
     fn ready(&self) -> Poll<Option<HeaderValue>>;
 
     /// The value of `Authorization` for the next request, renewed if it is about to expire. `None` while there is no

@@ -33,7 +33,7 @@ pub fn checked_form(schema: Map<String, Value>) -> Result<Value, String> {
     }
     let known = ["type", "properties", "required", "$schema", "title", "description"];
     if let Some(unknown) = schema.keys().find(|key| !known.contains(&key.as_str())) {
-        return Err(format!("a form cannot have `{unknown}`: it has `properties` and `required`"));
+        return Err(format!("a form cannot have `{unknown}`: only `properties` and `required` are allowed"));
     }
     let mut form = Map::from_iter([("type".to_owned(), json!("object")), ("properties".to_owned(), json!(fields))]);
     form.extend(schema.into_iter().filter(|(key, _)| key == "required" || key == "$schema"));
@@ -66,7 +66,7 @@ fn write_hidden_out(value: &mut Value, key: &str) -> Result<(), String> {
 fn refuse_hidden(what: &str, text: &str) -> Result<(), String> {
     match visible(text) {
         shown if shown == text => Ok(()),
-        shown => Err(format!("the {what} `{shown}` has characters that nobody would see")),
+        shown => Err(format!("the {what} `{shown}` contains invisible characters")),
     }
 }
 
@@ -77,7 +77,9 @@ fn check_field(field: &Value) -> Result<(), String> {
         Some("number" | "integer") => &["minimum", "maximum"],
         Some("boolean") => &[],
         Some("array") => return check_choices(members),
-        Some(kind) => return Err(format!("is of type `{kind}`: a form has text, numbers, booleans and choices only")),
+        Some(kind) => {
+            return Err(format!("is of type `{kind}`: a form can have only text, numbers, booleans and choices"));
+        }
         None => return Err("has no `type` (string, number, integer, boolean, or array of choices)".to_owned()),
     };
     only(members, known)?;

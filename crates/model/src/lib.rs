@@ -1,5 +1,4 @@
-//! Plain data that all layers share: definitions, servers, clients, users and what is recorded of a request. No I/O, no
-//! Starlark, no HTTP.
+//! Plain data that all layers share: definitions, servers, clients, users and request records. No I/O, no Starlark, no HTTP.
 
 mod app;
 mod catalog;
@@ -33,8 +32,8 @@ pub use call_record::{
     RequestTrace, ServerAddress, ServerCallRecord, SpanId, TraceContext, TraceId,
 };
 pub use caller::{
-    Abilities, ClientInfo, ClientProfile, Era, NamedUser, Owner, PersonKey, Principal, PrincipalData, Realm,
-    RequestInfo, ScopeRule, ScopeRules, SurfaceCacheKey, SurfaceKey, Who,
+    Abilities, ClientInfo, ClientProfile, Era, Home, NamedUser, Owner, PersonKey, Principal, PrincipalData, Realm,
+    RequestInfo, ScopeRule, ScopeRules, SessionDigest, Sid, SurfaceCacheKey, SurfaceKey, Who,
 };
 pub use catalog::{Snapshot, SnapshotVariant};
 pub use completion::{MAX_COMPLETIONS, no_completion, shaped_completion};

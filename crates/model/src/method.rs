@@ -46,7 +46,7 @@ impl MethodPattern {
             return Err("expected the name of a method, such as `vendor/search` or `vendor/*`".to_owned());
         }
         if stem.contains('*') || (is_prefix && !stem.ends_with('/')) {
-            return Err("`*` is only allowed at the end, behind a `/`".to_owned());
+            return Err("`*` is allowed only at the end, after a `/`".to_owned());
         }
         if stem == "notifications/" || is_protocol_method(stem.trim_end_matches('/')) {
             return Err("this method belongs to the protocol itself and cannot be assigned to a server".to_owned());

@@ -1,4 +1,4 @@
-//! What the proxy checks of a tool's arguments and results, by the schemas that were published for it.
+//! Checks a tool's arguments and results against its published schemas.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The arguments that a script takes out of a server's tool by publishing a narrower schema.
+//! The arguments that a script removes from a server's tool by publishing a narrower schema.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! The Starlark engine as the proxy uses it: loading, evaluating, limiting, converting, calling. A script's effects go through
-//! its [`Host`]. It knows no MCP, no store and no server.
+//! Runs Starlark scripts: loading, evaluation, limits, conversion to and from JSON, and calls. A script's effects go
+//! through its [`Host`]. Nothing here knows about MCP, the store or servers.
 
 pub mod convert;
 mod errors;
@@ -16,6 +16,7 @@ mod source;
 pub use errors::report::{diagnose, message as error_message, place};
 pub use errors::script_error::{ScriptError, script_error};
 pub use files::Files;
+pub use guards::held_names::{Holds, Names, literal};
 pub use guards::lost_write::possibly_lost_writes;
 pub use host::{
     Authorization, CallOptions, Clock, Effects, Evaluator, Host, LogLevel, Mocks, NotedFact, Output, Questions, Relay,
@@ -23,7 +24,7 @@ pub use host::{
 };
 pub use journal::{Journal, JournalCursor};
 pub use limits::Limits;
-pub use loading::parse::parse;
+pub use loading::parse::{parse, parse_unguarded};
 pub use loading::resolve::{Embedded, Paths, resolve};
 pub use program::evaluate::{BIG_STACK, Program, evaluate, evaluate_and_call, on_big_stack};
 pub use program::prompt::{Prompt, converse};

@@ -1,5 +1,5 @@
-//! Search over tools: by their words (`words`) and by their meaning (`semantic`). `docs/search.md` describes the method and its
-//! measured quality. It knows definitions, and not who asks.
+//! Tool search, by words (`words`) and by meaning (`semantic`). `docs/internals/search-quality.md` describes the method
+//! and its measured quality. It knows tool definitions but not callers.
 
 pub mod semantic;
 mod index;

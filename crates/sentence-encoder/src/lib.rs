@@ -1,7 +1,7 @@
-//! A sentence encoder of six layers, fine-tuned to match requests with tools. It needs no server and no network: its weights
-//! are part of the program and are unpacked when an [`Encoder`] is made. It knows nothing of the proxy.
+//! A six-layer sentence encoder, fine-tuned to match requests with tools. It needs no server and no network: the
+//! weights are embedded in the binary and unpacked when an [`Encoder`] is created. It knows nothing about the proxy.
 //!
-//! It is a package of its own so that development builds optimize it, without which a sentence would take seconds.
+//! It is a separate package so that development builds can optimize it; unoptimized, encoding a sentence takes seconds.
 
 mod activation;
 mod attention;

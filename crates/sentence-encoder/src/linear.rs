@@ -1,5 +1,6 @@
-//! A linear layer, in which nearly all of the time goes: its weights are arranged so that one instruction multiplies a number
-//! with the weights of several outputs, and stay small, because reading them from memory would take longer than computing.
+//! A linear layer, which takes nearly all of the time. Its weights are arranged so that one instruction multiplies a
+//! number with the weights of several outputs. They stay packed, because reading larger weights from memory would take
+//! longer than computing.
 
 use crate::packed::{GROUP, ModelError, PackedTensors};
 
@@ -59,7 +60,7 @@ impl Linear {
         for (number, (groups, bias)) in panels.enumerate() {
             let blocks = rows.chunks(ROWS).zip(result.chunks_mut(ROWS * width));
             for (rows, results) in blocks {
-                // What is missing in the last block is computed in vain: that is faster than a loop without a fixed length.
+                // The unused part of the last block is computed too: that is faster than a loop without a fixed length.
                 let block = std::array::from_fn(|row| rows[row.min(rows.len() - 1)]);
                 let sums = multiply::<FUSED, ROWS>(groups, bias, block);
                 for (sums, result) in sums.iter().zip(results.chunks_exact_mut(width)) {

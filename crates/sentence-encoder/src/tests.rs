@@ -1,4 +1,4 @@
-//! The model computes what it was trained to compute, and a damaged one says so.
+//! The model reproduces its reference vectors, and a damaged model is reported.
 
 use std::sync::LazyLock;
 

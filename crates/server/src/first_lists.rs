@@ -110,12 +110,7 @@ impl Server {
 
     /// The name or URI in a request for an item that a client does not have.
     fn unpublished_item(&self, surface: &Surface, message: &Request, client: &Client) -> Option<String> {
-        let kind = match message.method.as_str() {
-            "tools/call" => ItemKind::Tool,
-            "resources/read" | "resources/subscribe" => ItemKind::Resource,
-            "prompts/get" => ItemKind::Prompt,
-            _ => return None,
-        };
+        let kind = message.kind.item_kind()?;
         let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
         let named = Object::of(body).ok().and_then(|params| params.string(kind.use_member()))?;
         let is_linked = || kind == ItemKind::Resource && self.server_of_unlisted(surface, &named, client).is_some();

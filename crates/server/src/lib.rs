@@ -21,6 +21,7 @@ pub use front::stdio::serve_stdio;
 use client::links::LinkTable;
 use client::state::{Client, ClientSession};
 use front::connected_clients::ConnectedClients;
+use front::sessions::Sessions;
 use input_required::conversation::Conversations;
 use input_required::journals::SuspendedSurfaces;
 use input_required::ticket::Tickets;
@@ -46,6 +47,8 @@ pub struct Server {
     policy: PolicyNow,
     clients: Arc<ConnectedClients>,
     telemetry: Arc<Telemetry>,
+    /// The sessions of HTTP clients, if they are served.
+    http_sessions: Arc<ArcSwapOption<Sessions>>,
     /// What checks the tokens of HTTP clients, if they are those of issuers.
     verifier: Arc<ArcSwapOption<TokenVerifier>>,
     /// Where requests come from.
@@ -74,6 +77,7 @@ impl Server {
             suspended: Arc::default(),
             policy,
             clients: Arc::default(),
+            http_sessions: Arc::default(),
             verifier: Arc::default(),
         })
     }

@@ -1,5 +1,5 @@
-//! State that outlives a request: rate limits, journals of calls that wait for a person, and script values, in the memory of
-//! this process or in a Redis that several proxies share. It knows keys and bytes, not what they mean.
+//! State that outlives a request: rate limits, journals of calls that wait for an answer, and script values. It is kept in
+//! memory, or in Redis to share it between proxies. The store knows keys and bytes, not what they mean.
 
 mod bucket;
 mod cache;
@@ -64,7 +64,16 @@ impl Store {
     /// # Errors
     /// If the address is invalid.
     pub fn redis(address: &str) -> Result<Self, StoreError> {
-        let driver = Arc::new(redis::RedisStore::new(address)?);
+        Self::redis_keeping(address, Duration::ZERO)
+    }
+
+    /// The same, and the values of a session stay for `session_lifetime` after their last use, because the session may
+    /// come back. With zero no session does.
+    ///
+    /// # Errors
+    /// If the address is invalid.
+    pub fn redis_keeping(address: &str, session_lifetime: Duration) -> Result<Self, StoreError> {
+        let driver = Arc::new(redis::RedisStore::new(address, session_lifetime)?);
         Ok(Store { driver, cache: Arc::new(StoredResults::new(clock::clock())) })
     }
 

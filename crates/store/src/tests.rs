@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::executor::block_on;
+use proxy_model::Sid;
 
 use super::*;
 
@@ -141,7 +142,7 @@ fn all_owners_together_have_a_limit_too() {
     let value = vec![b'1'; MAX_VALUE];
     let mut owners = 0;
     let error = 'full: loop {
-        let space = Space::new(Owner::Session(owners), "policy");
+        let space = Space::new(Owner::Session(Sid::numbered(owners)), "policy");
         for key in 0..15 {
             if let Err(error) = block_on(timed.store.set(&space, &key.to_string(), value.clone(), Some(SECOND))) {
                 break 'full error;
@@ -150,8 +151,8 @@ fn all_owners_together_have_a_limit_too() {
         owners += 1;
     };
     assert_eq!(owners, 17);
-    assert_eq!(error.to_string(), "the store is full: the values of scripts are limited to 256 MiB in memory");
-    block_on(timed.store.forget(&Owner::Session(3))).unwrap();
-    let space = Space::new(Owner::Session(99), "policy");
+    assert_eq!(error.to_string(), "the store is full: script values are limited to 256 MiB in memory");
+    block_on(timed.store.forget(&Owner::Session(Sid::numbered(3)))).unwrap();
+    let space = Space::new(Owner::Session(Sid::numbered(99)), "policy");
     block_on(timed.store.set(&space, "k", value, None)).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Everything that one process counts, and who reads its records.
+//! All counters of one process, and the readers of its records.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -13,7 +13,7 @@ use super::server_stats::{ServerStats, StatsByServer};
 use super::traces::Tracer;
 use proxy_model::{CallReader, CallRecord, RefusalReason};
 
-/// The counts of one process, and who gets its records. Survives reloads.
+/// The counters of one process, and the readers of its records. Survives reloads.
 pub struct Telemetry {
     operations: Operations,
     servers: StatsByServer,
@@ -59,7 +59,7 @@ impl Telemetry {
         self.servers.of(name)
     }
 
-    /// What is counted beside requests.
+    /// The counters that do not belong to requests.
     pub fn proxy(&self) -> &Arc<ProxyStats> {
         &self.proxy
     }

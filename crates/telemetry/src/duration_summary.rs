@@ -1,4 +1,4 @@
-//! Calls in a few numbers, for people.
+//! A summary of calls and their durations, for display.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use super::operations::OperationStats;
 #[serde(rename_all = "camelCase")]
 pub struct DurationSummary {
     pub calls: u64,
-    /// Without those that nobody waited for any more.
+    /// Without cancelled calls.
     pub errors: u64,
     /// The median in milliseconds; an estimate. `None` without calls.
     pub p50_ms: Option<f64>,

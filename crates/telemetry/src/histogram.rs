@@ -93,8 +93,8 @@ impl HistogramSnapshot {
         self
     }
 
-    /// What this share of the durations did not exceed, in seconds: an estimate, as if those of a bucket were spread evenly.
-    /// Durations above all bounds count as the highest bound. `None` if there are none.
+    /// The estimated quantile in seconds, assuming that the durations in each bucket are spread evenly. Durations above all
+    /// bounds count as the highest bound. `None` if there are none.
     pub(super) fn quantile(&self, share: f64) -> Option<f64> {
         let wanted = share * self.count() as f64;
         let (mut below, mut lower) = (0.0, 0.0);

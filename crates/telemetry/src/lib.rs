@@ -1,5 +1,7 @@
-//! What is counted and recorded of every request. Counting is always on, and a success costs a few atomics. A whole record is
-//! made only for a reader (audit log, followers), a trace, or the log at level `debug`. It decides nothing about a request.
+//! Counts and records requests: metrics, call records, the audit log and traces. Counting is always on, and a successful
+//! request costs a few atomics. A full record is made only for a reader (the audit log or a follower), a trace, or the
+//! log at level `debug`. Telemetry refuses nothing itself; `engine` refuses calls while a required audit log cannot be
+//! written.
 
 pub mod audit;
 mod counted;

@@ -1,4 +1,4 @@
-//! What happens beside single requests, counted: sessions, questions to clients, runs of the session script.
+//! Counters that do not belong to single requests: sessions, questions to clients, runs of the session script.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,7 +12,7 @@ pub enum QuestionAction {
     Accept,
     Decline,
     Cancel,
-    /// The answer to a question that knows no actions, such as `sampling/createMessage`.
+    /// The answer to a request without actions, such as `sampling/createMessage`.
     Answer,
     /// An error, or no answer at all.
     Fail,

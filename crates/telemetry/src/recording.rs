@@ -1,4 +1,4 @@
-//! What is noted of a request while it runs.
+//! The record of a request while it runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -15,8 +15,8 @@ use proxy_model::{
     ReplayFacts, RequestTrace, ServerCallRecord, SpanId,
 };
 
-/// The maximum number of calls of servers in one record. A handler may make any number of calls, and their texts are in
-/// memory until the request is over.
+/// The maximum number of server calls in one record. A handler may make any number of calls, and their texts stay in memory
+/// until the request has ended.
 const MAX_SERVER_CALLS: usize = 1000;
 /// The maximum size of what was sent with them.
 const MAX_SERVER_BYTES: usize = 16 << 20;
@@ -27,7 +27,7 @@ const MAX_EVENT_TEXT: usize = 2000;
 /// The size of an answer that is kept whole, in bytes.
 const MAX_ANSWER: usize = 64 << 10;
 
-/// A request that runs. The tasks and handlers that work for it note what they do.
+/// The recording of a running request. The tasks and handlers that work for it add to it.
 pub struct CallRecording {
     telemetry: Arc<Telemetry>,
     began: Instant,
@@ -35,19 +35,21 @@ pub struct CallRecording {
     in_servers: AtomicU64,
     /// Whether a rate limit was exceeded.
     limited: AtomicBool,
-    /// Whether the user did not accept what the script asked, and no server was called since.
+    /// Whether the user did not accept the script's last elicitation, and no server has been called since.
     declined: AtomicBool,
     /// Whether the request was refused.
     refused: AtomicBool,
-    /// Why a call was refused that the script made for the client. What becomes of the request is the script's to say.
+    /// Why a call that the script made for the client was refused. The script may still answer the request differently.
     inner_refusal: Mutex<Option<Box<CallRefusal>>>,
+    /// How the request failed, if its server did not respond. The client gets an error result instead.
+    no_response: OnceLock<CallOutcome>,
     /// Where the request is counted; set if it is about a published item.
     stats: OnceLock<Arc<OperationStats>>,
     /// `None` if the request is not traced.
     trace: Option<Arc<RequestTrace>>,
     /// `None` unless a reader, a trace or the debug log wants a record.
     details: Option<Box<Details>>,
-    /// The request that the call goes on in, after this one ended with a question.
+    /// The request in which the call continues, after this one ended with a question (`input_required`).
     continued_in: OnceLock<Arc<CallRecording>>,
 }
 
@@ -115,6 +117,7 @@ impl CallRecording {
             declined: AtomicBool::new(false),
             refused: AtomicBool::new(false),
             inner_refusal: Mutex::default(),
+            no_response: OnceLock::new(),
             stats: OnceLock::new(),
             trace,
             details,
@@ -122,7 +125,7 @@ impl CallRecording {
         })
     }
 
-    /// The call that this request began goes on in another request: what happens from now on belongs to that one.
+    /// The call continues in another request, which records everything from now on.
     pub fn continue_in(&self, next: &Arc<CallRecording>) {
         // Every round has one next round.
         let _ = self.continued_in.set(Arc::clone(next));
@@ -238,13 +241,13 @@ impl CallRecording {
         self.note(|noted| noted.refusal = Some(CallRefusal { reason, at: at(), why: why.to_owned() }));
     }
 
-    /// Notes that a call was refused which the script made for the client. The last one counts.
+    /// Notes that a call by the script was refused. The last refusal counts.
     pub fn inner_refused(&self, refusal: CallRefusal) {
         *self.inner_refusal.lock() = Some(Box::new(refusal));
     }
 
-    /// The request has failed. If nothing else has refused it, it was refused by what the script says or by what refused a
-    /// call of the script; the text is that of the result.
+    /// The request has failed. If nothing else refused it, the refusal is attributed to the script, or else to whatever
+    /// refused the script's own call. `text` is the result's text.
     pub fn failed(&self, text: impl FnOnce() -> String) {
         if self.refused.load(Relaxed) {
             return;
@@ -257,13 +260,22 @@ impl CallRecording {
         }
     }
 
+    /// Notes that the server did not respond.
+    pub fn set_no_response(&self, outcome: CallOutcome) {
+        let _ = self.current().no_response.set(outcome);
+    }
+
+    pub fn no_response(&self) -> Option<&CallOutcome> {
+        self.no_response.get()
+    }
+
     /// Notes that the script asked for a token of a rate limit, and there was none.
     pub fn rate_limited(&self) {
         self.limited.store(true, Relaxed);
         self.happened(|| RecordedEventKind::RateLimited);
     }
 
-    /// Notes whether the user accepted what the script asked last.
+    /// Notes whether the user accepted the script's last elicitation.
     pub fn accepted(&self, is_accepted: bool) {
         self.declined.store(!is_accepted, Relaxed);
     }
@@ -305,7 +317,7 @@ impl std::fmt::Debug for CallRecording {
     }
 }
 
-/// Whether a call is the one before it again, which failed. `_meta` does not count: the span of each call is in it.
+/// Whether a call repeats the previous one, which failed. `_meta` is ignored, because it contains the span of each call.
 fn is_retry(before: &ServerCallRecord, call: &ServerCallRecord) -> bool {
     if before.outcome.error_type().is_none() || (&before.server, &before.method) != (&call.server, &call.method) {
         return false;

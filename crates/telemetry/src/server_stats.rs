@@ -17,7 +17,7 @@ pub struct Counts {
     pub failures: u64,
 }
 
-/// The methods that are counted one by one; the last entry stands for all others.
+/// The methods that are counted individually; the last entry counts all others.
 const METHODS: [&str; 5] = ["tools/call", "resources/read", "prompts/get", "completion/complete", OTHER];
 
 /// The number of slots in the ring buffer, one per second.
@@ -44,8 +44,8 @@ impl Default for ServerStats {
 }
 
 impl ServerStats {
-    /// Counts a call that ended at this moment: whoever knows the duration has asked the clock, which costs a tenth of all
-    /// that is counted.
+    /// Counts a call that ended at this moment. The caller has already read the clock for the duration; reading it again
+    /// would cost a tenth of all counting.
     pub fn record(&self, method: &str, ended: Instant, duration: Duration, outcome: &CallOutcome) {
         let now = self.second(ended);
         self.calls.add(now);

@@ -43,7 +43,7 @@ impl<'a> CompletionParams<'a> {
         Ok(CompletionParams { params, reference, kind, member, key })
     }
 
-    /// The argument to complete, for whoever completes it here. What is forwarded is checked by the server.
+    /// The argument to complete, for completions in this process. Forwarded requests are checked by the server.
     pub fn argument(&self) -> Result<CompletionArgument, RpcError> {
         let invalid = |reason: &str| RpcError::invalid_params(reason);
         let argument = self.params.get("argument").ok_or_else(|| invalid("`argument` is missing"))?;

@@ -1,4 +1,4 @@
-//! The protocol on the wire, for clients and servers of every revision: JSON-RPC messages whose bodies stay raw, line framing,
+//! The wire protocol, for clients and servers of every revision: JSON-RPC messages with unparsed bodies, line framing,
 //! event streams and HTTP. Nothing here decides what a message means for the proxy.
 
 pub mod completion;
@@ -8,6 +8,7 @@ pub mod http;
 mod lines;
 mod message;
 mod meta;
+mod method;
 pub mod params;
 mod revision;
 mod logging_level;
@@ -24,6 +25,7 @@ pub use lines::{InputLine, LineReader, LineSender, line_writer};
 pub use logging_level::LoggingLevel;
 pub use message::{Id, Message, MessageError, Notification, Request, Response, batch, encode};
 pub use meta::{ClientMeta, RESERVED, carried_meta, key, may_have_reserved, without_reserved};
+pub use method::Method;
 pub use parse::{parse, yield_if_large};
 pub use revision::Revision;
 pub use stdio::standard_streams;

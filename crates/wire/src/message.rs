@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::RpcError;
+use super::{Method, RpcError};
 use proxy_json::{Raw, RawRef, too_deep};
 
 /// A request id as its JSON token: `1` and `"1"` are different, and big numbers keep every digit.
@@ -29,11 +29,15 @@ impl Id {
         Id(number.to_string().into())
     }
 
+    pub fn string(text: &str) -> Self {
+        Id(proxy_json::quote(text).into())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The number, if the id is one that fits 64 bits, as all ids of the proxy's own requests do.
+    /// The number, if the id is one that fits 64 bits, as all ids of the proxy's own requests to servers do.
     pub fn as_number(&self) -> Option<u64> {
         self.0.parse().ok()
     }
@@ -48,8 +52,18 @@ impl fmt::Display for Id {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub id: Id,
+    /// The name of the method, as the client wrote it.
     pub method: String,
+    /// What that name means.
+    pub kind: Method,
     pub params: Option<Raw>,
+}
+
+impl Request {
+    pub fn new(id: Id, method: String, params: Option<Raw>) -> Self {
+        let kind = Method::parse(&method);
+        Request { id, method, kind, params }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -144,7 +158,7 @@ impl Envelope<'_> {
                 let params = self.params.map(RawRef::to_owned);
                 match (self.id, id) {
                     (None, _) => Ok(Message::Notification(Notification { method, params })),
-                    (Some(_), Some(id)) => Ok(Message::Request(Request { id, method, params })),
+                    (Some(_), Some(id)) => Ok(Message::Request(Request::new(id, method, params))),
                     (Some(_), None) => Err(MessageError::invalid(None, "`id` must be a string or an integer")),
                 }
             }

@@ -1,5 +1,5 @@
-//! Finds out about a message that cannot be parsed: it is above the size limit, so that only its head and tail are known, or
-//! it is invalid JSON.
+//! Extracts the id and kind of a message that cannot be parsed, because it is invalid JSON or exceeds the size limit, so
+//! that only its head and tail are known.
 
 use super::Id;
 

@@ -166,15 +166,15 @@ pub fn check<'h>(
             ([], None) => {}
             ([], Some(_)) => return Err(format!("missing header `{header}`")),
             ([value], Some(expected)) => {
-                let text = headers::decode(value).ok_or_else(|| format!("invalid base64 in the header `{header}`"))?;
+                let text = headers::decode(value).ok_or_else(|| format!("invalid base64 in the `{header}` header"))?;
                 if !matches(&text, expected) {
                     return Err(format!(
-                        "the header `{header}` does not match the argument `{}`",
+                        "the `{header}` header does not match the argument `{}`",
                         param.path.join(".")
                     ));
                 }
             }
-            ([_], None) => return Err(format!("the header `{header}` has no argument")),
+            ([_], None) => return Err(format!("the `{header}` header has no matching argument")),
             _ => return Err(format!("duplicate header `{header}`")),
         }
     }

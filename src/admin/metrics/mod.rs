@@ -1,4 +1,4 @@
-//! The metrics of a proxy in the text format of OpenMetrics. Everything is read when somebody asks; a call only counts.
+//! The metrics of a proxy in the OpenMetrics text format. They are rendered on request; a call only increments counters.
 
 mod series;
 
@@ -60,16 +60,16 @@ impl Collector for Metrics {
         self.operations(&mut encoder)?;
         self.server_operations(&mut encoder, &gauges.servers)?;
         let overhead = [(Labels::new(), self.telemetry.overhead())];
-        histograms(&mut encoder, "proxy_overhead", "Time of a call that was not spent in servers", &overhead)?;
+        histograms(&mut encoder, "proxy_overhead", "Call time spent outside servers", &overhead)?;
         let refused = self.telemetry.refused().map(|(reason, count)| (vec![label("reason", reason.as_str())], count));
-        counters(&mut encoder, "proxy_refused", "Requests that the proxy or its script refused", &refused)?;
+        counters(&mut encoder, "proxy_refused", "Refused requests", &refused)?;
         let dropped = [(Labels::new(), self.telemetry.tracer().map_or(0, |tracer| tracer.dropped()))];
         counters(&mut encoder, "proxy_spans_dropped", "Spans that did not reach the collector", &dropped)?;
         let operations = self.telemetry.operations();
         let failures = operations.iter().filter(|(_, stats)| stats.script_failures() > 0).map(|(operation, stats)| {
             (vec![label("tool", operation.name.as_deref().unwrap_or_default())], stats.script_failures())
         });
-        counters(&mut encoder, "proxy_script_failures", "Errors of scripts, by item", &failures.collect::<Vec<_>>())?;
+        counters(&mut encoder, "proxy_script_failures", "Script errors, by item", &failures.collect::<Vec<_>>())?;
         servers(&mut encoder, &gauges.servers)?;
         let published = gauges.published.map(|(kind, count)| (vec![label("kind", kind.noun())], count as u64));
         numbers(&mut encoder, "proxy_published", "Published items", &published)?;
@@ -78,18 +78,23 @@ impl Collector for Metrics {
         let clients = self.server.clients().len() as u64;
         numbers(&mut encoder, "proxy_sessions", "Clients with a session", &single(clients))?;
         self.proxy(&mut encoder)?;
-        counters(&mut encoder, "proxy_store_errors", "Operations that the store failed", &single(gauges.store_errors))?;
+        counters(&mut encoder, "proxy_store_errors", "Failed store operations", &single(gauges.store_errors))?;
         let failed = u64::from(gauges.reload_failed);
-        numbers(&mut encoder, "proxy_reload_failed", "Whether the files on disk could not be used", &single(failed))?;
+        numbers(
+            &mut encoder,
+            "proxy_reload_failed",
+            "Whether an older version is in use because of an error",
+            &single(failed),
+        )?;
         let ready = u64::from(self.health.is_ready());
-        numbers(&mut encoder, "proxy_ready", "Whether the proxy takes work", &single(ready))?;
+        numbers(&mut encoder, "proxy_ready", "Whether the proxy is ready", &single(ready))?;
         let build = [(vec![label("version", proxy_base::VERSION)], 1)];
         numbers(&mut encoder, "proxy_build_info", "The version of the proxy", &build)
     }
 }
 
 impl Metrics {
-    /// The requests of clients.
+    /// Client requests.
     fn operations(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
         let mut series = Vec::new();
         for (operation, stats) in self.telemetry.operations() {
@@ -103,21 +108,21 @@ impl Metrics {
                 series.push((labels, histogram));
             }
         }
-        histograms(encoder, "mcp_server_operation_duration", "Requests of clients", &series)
+        histograms(encoder, "mcp_server_operation_duration", "Client requests", &series)
     }
 
-    /// What happens beside single requests.
+    /// Everything except individual requests.
     fn proxy(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
         let stats = self.telemetry.proxy();
         let sessions = [(Labels::new(), stats.sessions())];
-        histograms(encoder, "mcp_server_session_duration", "Sessions that are over", &sessions)?;
+        histograms(encoder, "mcp_server_session_duration", "Ended sessions", &sessions)?;
         let builds = [(Labels::new(), stats.surface_builds())];
         histograms(encoder, "proxy_surface_build", "Runs of the session script", &builds)?;
         let questions = stats.questions().map(|(action, count)| (vec![label("action", action.as_str())], count));
-        counters(encoder, "proxy_questions", "Questions to clients, by their answers", &questions)?;
+        counters(encoder, "proxy_elicitations", "Elicitations and other requests to clients, by outcome", &questions)?;
         let runs: Vec<_> =
             Workers::shared().counts().map(|(outcome, count)| (vec![label("outcome", outcome)], count)).collect();
-        counters(encoder, "proxy_code_runs", "Scripts of code mode, by how they ended", &runs)?;
+        counters(encoder, "proxy_code_runs", "Code mode scripts, by outcome", &runs)?;
         let Some(audit) = self.telemetry.audit() else { return Ok(()) };
         let (lines, is_failing) = audit.progress();
         numbers(encoder, "proxy_audit_seq", "The number of the last line of the audit log", &[(Labels::new(), lines)])?;
@@ -125,7 +130,7 @@ impl Metrics {
         numbers(encoder, "proxy_audit_failing", "Whether the audit log cannot be written", &failing)
     }
 
-    /// The calls of servers.
+    /// Calls to servers.
     fn server_operations(&self, encoder: &mut DescriptorEncoder, servers: &[ServerGauges]) -> fmt::Result {
         let mut series = Vec::new();
         for server in servers {
@@ -138,7 +143,7 @@ impl Metrics {
                 }
             }
         }
-        histograms(encoder, "mcp_client_operation_duration", "Calls of servers", &series)
+        histograms(encoder, "mcp_client_operation_duration", "Calls to servers", &series)
     }
 }
 
@@ -149,11 +154,11 @@ fn servers(encoder: &mut DescriptorEncoder, servers: &[ServerGauges]) -> fmt::Re
     let up = of(|server| u64::from(server.is_up));
     numbers(encoder, "proxy_server_up", "Whether a server is connected", &up)?;
     let restarts = of(|server| server.restarts);
-    counters(encoder, "proxy_server_restarts", "Connections that were made again", &restarts)?;
+    counters(encoder, "proxy_server_restarts", "Reconnections", &restarts)?;
     let running = of(|server| server.load.running as u64);
-    numbers(encoder, "proxy_server_calls_running", "Calls that run in a server", &running)?;
+    numbers(encoder, "proxy_server_calls_running", "Calls running in the server", &running)?;
     let waiting = of(|server| server.load.waiting as u64);
-    numbers(encoder, "proxy_server_calls_waiting", "Calls in the queue for a server", &waiting)?;
+    numbers(encoder, "proxy_server_calls_waiting", "Calls queued for the server", &waiting)?;
     let open = of(|server| u64::from(server.load.breaker_open));
     numbers(encoder, "proxy_breaker_open", "Whether the circuit breaker of a server is open", &open)
 }
@@ -168,5 +173,5 @@ fn definition_tokens(encoder: &mut DescriptorEncoder, all: &[DefinitionTokens]) 
         }
         series.push((labels("published"), tokens.published as u64));
     }
-    numbers(encoder, "proxy_definition_tokens", "Estimated tokens of the definitions of tools", &series)
+    numbers(encoder, "proxy_definition_tokens", "Estimated tokens in tool definitions", &series)
 }

@@ -51,7 +51,7 @@ pub(super) fn histograms(
     })
 }
 
-/// Writes one metric with all its series. A metric without series is left out.
+/// Writes one metric with all its series. A metric without series is omitted.
 fn each<T>(
     encoder: &mut DescriptorEncoder,
     name: &str,

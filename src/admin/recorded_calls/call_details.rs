@@ -1,4 +1,4 @@
-//! A call with what was sent, as somebody sees it who asks for it: without secrets unless they are asked for too.
+//! A call with its params and results, as the control API returns it: without secrets, unless they are requested.
 
 use std::time::SystemTime;
 
@@ -15,36 +15,36 @@ use proxy_model::{RecordedEvent, RecordedEventKind};
 #[serde(rename_all = "camelCase")]
 pub struct CallDetails {
     pub call: CallSummary,
-    /// The digest of the session script that decided.
+    /// The digest of the session script in use.
     pub policy: Option<String>,
     /// Whether personal data and secrets were replaced in the texts.
     pub redacted: bool,
     pub params: Option<ShownText>,
     pub result: Option<ShownText>,
-    /// The calls of servers, in the order in which they ended.
+    /// The server calls, in the order in which they ended.
     pub server_calls: Vec<ServerCallDetails>,
-    /// What else happened, in the order of time.
+    /// Other events, in chronological order.
     #[serde(default)]
     pub events: Vec<EventDetails>,
 }
 
-/// A question, a line of the log, a rate limit that was exceeded, a result that was in the cache.
+/// An elicitation, a log line, an exceeded rate limit, or a cache hit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventDetails {
-    /// How long after the beginning of the call, in milliseconds.
+    /// Milliseconds since the beginning of the call.
     pub after_ms: f64,
     /// `elicit`, `rate limited`, `cache hit`, `retry` or `log`.
     pub kind: String,
-    /// The level of a line of the log.
+    /// The level of a log line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
-    /// The question, or the line.
+    /// The message of the elicitation, or the log line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// One call of a server, with what was sent.
+/// One server call, with its params and result.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ServerCallDetails {
     pub call: ServerCallSummary,
@@ -59,7 +59,7 @@ pub struct ShownText {
     pub bytes: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<Raw>,
-    /// The beginning of a text that is too long to be kept.
+    /// The beginning of a text that is too long to keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
 }
@@ -115,7 +115,7 @@ impl ShownText {
                 ShownText { bytes: raw.get().len(), json: valid(redacted_json(raw.get())).ok(), head: None }
             }
             KeptText::Cut { head, bytes } => {
-                // A secret that the cut goes through is not recognized, so the end is left out.
+                // A secret that is cut in half is not recognized, so the end of the text is omitted.
                 let (mut shown, unsure) = match show_secrets {
                     true => (head.clone(), 0),
                     false => (redacted_json(head), MARGIN),

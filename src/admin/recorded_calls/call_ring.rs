@@ -1,4 +1,4 @@
-//! The last calls, as many as fit.
+//! The most recent calls, within a memory limit.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use super::kept_call::KeptCall;
 
 const MAX_CALLS: usize = 500;
 const MAX_BYTES: usize = 16 << 20;
-/// A shorter end of an id is not looked for: many calls would have it.
+/// A shorter end of an id is not searched for, because it would match many calls.
 const MIN_ID: usize = 4;
 
 /// Why no call was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::admin) enum FindError {
     Unknown,
-    /// Several ids end like this.
+    /// Several ids have this ending.
     Ambiguous,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct CallRing {
 }
 
 impl CallRing {
-    /// Adds a call and forgets the oldest ones that do not fit any more.
+    /// Adds a call and drops the oldest ones that no longer fit.
     pub(super) fn push(&mut self, call: Arc<KeptCall>) {
         self.bytes += call.size();
         self.calls.push_back(call);
@@ -40,7 +40,7 @@ impl CallRing {
         self.calls.iter()
     }
 
-    /// The call with this id, or with the only id that ends like this.
+    /// The call with this id, or with the only id that has this ending.
     pub(super) fn find(&self, id: &str) -> Result<Arc<KeptCall>, FindError> {
         let fits = |call: &&Arc<KeptCall>| id.len() >= MIN_ID && call.summary.id.ends_with(id);
         let mut fitting = self.calls.iter().filter(fits);

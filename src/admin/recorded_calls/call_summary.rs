@@ -1,4 +1,4 @@
-//! The facts about a call, without what was sent: an event of `GET /events`, and an element of `GET /calls`.
+//! The facts about a call, without params and results: an event of `GET /events`, and an element of `GET /calls`.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,10 +10,10 @@ use proxy_model::{CallOutcome, CallRecord, ServerCallRecord};
 
 /// The maximum length of a text that a client, a server or a script chooses, in characters.
 const MAX_TEXT: usize = 1000;
-/// How many calls of servers are named; a script may make any number.
+/// How many server calls are listed; a script can make any number.
 pub(super) const MAX_SERVER_CALLS: usize = 100;
 
-/// A request that is over.
+/// A finished request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallSummary {
@@ -42,9 +42,9 @@ pub struct CallSummary {
     /// The size of the result.
     pub bytes_out: usize,
     pub server_calls: Vec<ServerCallSummary>,
-    /// How many calls of servers there were beyond those.
+    /// The number of further server calls.
     pub more_server_calls: usize,
-    /// The id of its trace, if it is traced.
+    /// The trace id, if the request is traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
@@ -59,7 +59,7 @@ pub struct RefusalSummary {
     pub why: String,
 }
 
-/// One call of a server.
+/// One server call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerCallSummary {
@@ -67,7 +67,7 @@ pub struct ServerCallSummary {
     pub method: String,
     pub outcome: String,
     pub error: Option<String>,
-    /// How long after the beginning of the request it began, in milliseconds.
+    /// Milliseconds between the beginning of the request and the beginning of this call.
     #[serde(default)]
     pub after_ms: f64,
     pub ms: f64,
@@ -107,7 +107,7 @@ impl CallSummary {
         }
     }
 
-    /// How many bytes it takes in memory, roughly.
+    /// Its approximate size in memory, in bytes.
     pub(super) fn size(&self) -> usize {
         let texts = [&self.name, &self.error].into_iter().flatten().map(String::len).sum::<usize>();
         let refusal = self.refusal.as_ref().map_or(0, |refusal| refusal.why.len());
@@ -146,12 +146,12 @@ fn time(at: SystemTime) -> String {
     Timestamp::try_from(at).map(|at| format!("{at:.3}")).unwrap_or_default()
 }
 
-/// In hundredths.
+/// Rounded to hundredths.
 pub(super) fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 100_000.0).round() / 100.0
 }
 
-/// A sentence that may quote what was sent, without personal data and secrets.
+/// A message that may quote params or results, without personal data and secrets.
 fn shown(text: &str) -> String {
     short(&redacted_text(&short(text)))
 }

@@ -1,4 +1,4 @@
-//! A call as it is kept in memory: its facts, and what was sent, within limits.
+//! A call as it is kept in memory: its facts, and its params and results within limits.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use super::call_summary::{CallSummary, MAX_SERVER_CALLS, ServerCallSummary};
 use proxy_json::Raw;
 use proxy_model::CallRecord;
 
-/// The maximum size of a text that is shown. Longer ones are cut.
+/// The maximum size of a displayed text. Longer texts are cut.
 pub(super) const MAX_SHOWN: usize = 64 << 10;
-/// How much more is kept of a text that is cut, so that a secret at the end of what is shown is recognized as a whole.
+/// How much more of a cut text is kept, so that a secret at the end of the displayed part is recognized as a whole.
 pub(super) const MARGIN: usize = 8 << 10;
 /// The maximum size of all texts of one call: its script may call any number of servers.
 const MAX_TEXTS: usize = 1 << 20;
 
-/// A call that somebody may look at.
+/// A call that can be inspected.
 #[derive(Debug)]
 pub(in crate::admin) struct KeptCall {
     pub(in crate::admin) summary: CallSummary,
-    /// The digest of the session script that decided.
+    /// The digest of the session script in use.
     pub(super) policy: Option<String>,
     pub(super) params: Option<KeptText>,
     pub(super) result: Option<KeptText>,
     pub(super) server_calls: Vec<KeptServerCall>,
     pub(super) events: Vec<EventDetails>,
-    /// The record itself, if no part of it is left out above. It shares its texts.
+    /// The record itself, if nothing in it was cut. It shares its texts with the fields above.
     whole: Option<Arc<CallRecord>>,
     size: usize,
 }
@@ -83,12 +83,12 @@ impl KeptCall {
         }
     }
 
-    /// The whole record; `None` if it is too large to be kept.
+    /// The whole record; `None` if it is too large to keep.
     pub(in crate::admin) fn whole(&self) -> Option<Arc<CallRecord>> {
         self.whole.clone()
     }
 
-    /// How many bytes it takes in memory, roughly.
+    /// Its approximate size in memory, in bytes.
     pub(super) fn size(&self) -> usize {
         self.size
     }

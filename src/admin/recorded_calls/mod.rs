@@ -1,4 +1,4 @@
-//! The calls that somebody looks at: recorded only while somebody follows them, and kept in memory for a few minutes after.
+//! Recorded calls: recorded only while somebody follows them, and kept in memory for a few minutes afterwards.
 
 mod call_details;
 mod call_ring;

@@ -1,4 +1,4 @@
-//! Reads the records of calls while somebody follows them.
+//! Records calls while somebody follows them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use super::kept_call::KeptCall;
 use proxy_model::{CallReader, CallRecord};
 use proxy_telemetry::{CallReaderGuard, Telemetry};
 
-/// How many calls wait for a follower that reads slowly.
+/// How many calls are queued for a slow follower.
 const MAX_WAITING: usize = 256;
-/// How long calls are kept when nobody follows any more, so that somebody can look at one that was just seen.
+/// How long calls are kept after the last follower has left, so that a call just seen can still be inspected.
 const KEPT_FOR: Duration = Duration::from_secs(5 * 60);
 
-/// Records calls for whoever follows them.
+/// Records calls for their followers.
 pub(in crate::admin) struct CallRecorder {
     telemetry: Arc<Telemetry>,
     recorded: Arc<RecordedCalls>,
@@ -32,9 +32,9 @@ struct RecordedCalls {
 #[derive(Default)]
 struct Followers {
     number: usize,
-    /// How often somebody began to follow.
+    /// How many followers there have been.
     begun: u64,
-    /// Records are made while this is there.
+    /// Calls are recorded while this exists.
     reading: Option<CallReaderGuard>,
 }
 
@@ -42,7 +42,7 @@ impl CallReader for RecordedCalls {
     fn read(&self, record: &Arc<CallRecord>) {
         let call = Arc::new(KeptCall::of(record));
         self.ring.lock().push(Arc::clone(&call));
-        // Fails if nobody follows any more.
+        // Fails if there is no follower.
         let _ = self.sender.send(call);
     }
 }
@@ -65,12 +65,12 @@ impl CallRecorder {
         Following { calls, recorder: Arc::clone(self) }
     }
 
-    /// Whether calls are recorded now.
+    /// Whether calls are being recorded.
     pub(in crate::admin) fn is_recording(&self) -> bool {
         self.followers.lock().reading.is_some()
     }
 
-    /// The calls that were recorded, oldest first.
+    /// The recorded calls, oldest first.
     pub(in crate::admin) fn all(&self) -> Vec<CallSummary> {
         self.recorded.ring.lock().all().map(|call| call.summary.clone()).collect()
     }
@@ -98,17 +98,17 @@ impl CallRecorder {
     }
 }
 
-/// Somebody who follows the calls.
+/// A follower of the calls.
 pub(in crate::admin) struct Following {
     calls: broadcast::Receiver<Arc<KeptCall>>,
     recorder: Arc<CallRecorder>,
 }
 
-/// What a follower learns next.
+/// What a follower receives next.
 #[derive(Debug)]
 pub(in crate::admin) enum Followed {
     Call(Arc<KeptCall>),
-    /// So many calls were not read in time.
+    /// This many calls were dropped because the follower was too slow.
     Dropped(u64),
 }
 

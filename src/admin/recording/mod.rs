@@ -1,4 +1,4 @@
-//! Whole calls for `proxy calls --record`: what the file will hold, as events.
+//! Complete calls for `proxy calls --record`: the lines of the file, as events.
 
 mod queue;
 mod stream;

@@ -1,4 +1,4 @@
-//! The calls that wait for somebody who records them.
+//! The queue of calls for a recording.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use proxy_model::{CallReader, CallRecord};
 
-/// How much waits for a reader that is slow, in bytes of what was sent. A single larger call still fits.
+/// The maximum size of the queue for a slow reader, in bytes of params and results. A single larger call still fits.
 const MAX_BYTES: usize = 32 << 20;
 const MAX_CALLS: usize = 4096;
 
@@ -29,7 +29,7 @@ struct WaitingCalls {
 #[derive(Debug)]
 pub(super) enum QueuedCall {
     Call(Arc<CallRecord>),
-    /// So many calls were not read in time.
+    /// This many calls were dropped because the reader was too slow.
     Dropped(u64),
 }
 
@@ -61,7 +61,7 @@ impl RecordQueue {
         }
     }
 
-    /// What waits now. Calls that were dropped are told of when there is room again: behind those that came before them.
+    /// The next entry. Dropped calls are reported when there is room again, after the calls that came before them.
     pub(super) fn take(&self) -> Option<QueuedCall> {
         let mut waiting = self.waiting.lock();
         if let Some(record) = waiting.calls.pop_front() {

@@ -19,8 +19,8 @@ pub(in crate::admin) fn catalog_now(gateway: &Gateway) -> CatalogLine {
     CatalogLine::of(&gateway.snapshot(), script.as_deref(), SystemTime::now())
 }
 
-/// Sends the catalog and then every call, until the reader is gone or the proxy stops. A reader that is slow holds up nobody:
-/// it misses calls.
+/// Sends the catalog and then every call, until the reader disconnects or the proxy stops. A slow reader does not block the
+/// proxy; it misses calls.
 pub(in crate::admin) async fn send_recording(gateway: &Gateway, frames: mpsc::Sender<OutboundMessage>) {
     let queue = Arc::new(RecordQueue::default());
     // From here on, no call is missed.
@@ -45,7 +45,7 @@ pub(in crate::admin) async fn send_recording(gateway: &Gateway, frames: mpsc::Se
     }
 }
 
-/// `None` if nothing of the call can be run again.
+/// `None` if the call cannot be replayed.
 fn of_call(queued: QueuedCall) -> Option<RecordingLine> {
     match queued {
         QueuedCall::Call(record) => CallLine::of(&record).map(|line| RecordingLine::Call(Box::new(line))),
@@ -53,7 +53,7 @@ fn of_call(queued: QueuedCall) -> Option<RecordingLine> {
     }
 }
 
-/// Sends the catalog if it or the script is another one now. Returns false if nobody reads any more.
+/// Sends the catalog if it or the script has changed. Returns false if the reader has disconnected.
 async fn send_change(catalog: &mut CatalogLine, gateway: &Gateway, frames: &mpsc::Sender<OutboundMessage>) -> bool {
     let now = catalog_now(gateway);
     if now.servers == catalog.servers && now.script == catalog.script {
@@ -63,8 +63,8 @@ async fn send_change(catalog: &mut CatalogLine, gateway: &Gateway, frames: &mpsc
     send(move || Some(RecordingLine::Catalog(now)), frames).await
 }
 
-/// Makes a line and sends it. A catalog or a result may be megabytes of JSON, and other clients wait for this thread, so the
-/// text is made on another one. Returns false if nobody reads any more.
+/// Serializes a line and sends it. A catalog or a result can be megabytes of JSON and this thread serves other clients, so
+/// serialization runs on another thread. Returns false if the reader has disconnected.
 async fn send(
     line: impl FnOnce() -> Option<RecordingLine> + Send + 'static,
     frames: &mpsc::Sender<OutboundMessage>,

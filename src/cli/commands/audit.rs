@@ -1,4 +1,4 @@
-//! `proxy audit verify`: checks that an audit log is as it was written.
+//! `proxy audit verify`: checks that an audit log is unchanged.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use proxy_base::diagnostic::Diagnostic;
 use proxy_model::Secret;
 use proxy_telemetry::audit::{AuditKey, VerifiedLog, verify};
 
-/// The key, if no config has it.
+/// The environment variable with the key, if no config has it.
 const KEY_VARIABLE: &str = "PROXY_AUDIT_KEY";
 
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub(crate) struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
-    /// Check that the lines of an audit log are unchanged and complete
+    /// Check that the lines in an audit log are unchanged and complete
     Verify(VerifyArgs),
 }
 
@@ -33,13 +33,13 @@ struct VerifyArgs {
     /// Files of one log, in any order: the current one and those before it
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Hash of a line that must be there, as `proxy status` showed it earlier
+    /// Hash of a line that must be present, as shown earlier by `proxy status`
     #[arg(long, value_name = "HASH")]
     head: Option<String>,
     /// Config file with `audit.key`; repeatable [default: $PROXY_AUDIT_KEY, then the usual config file]
     #[arg(short, long, value_name = "FILE")]
     config: Vec<PathBuf>,
-    /// Accept lines that the key has not sealed: a log that was cut off, or made anew without the key
+    /// Accept lines that the key has not sealed: the log may have been truncated, or rewritten without the key
     #[arg(long)]
     allow_unsealed: bool,
     /// Print JSON
@@ -50,7 +50,7 @@ struct VerifyArgs {
 pub(super) fn run(args: &AuditArgs) -> Result<(), CommandFailure> {
     let AuditCommand::Verify(args) = &args.what;
     let head = args.head.as_deref().map(checked_head).transpose()?;
-    let key = key(&args.config)?;
+    let key = key(&args.config, args.allow_unsealed)?;
     match verify(&args.files, key.as_ref(), head.as_deref()) {
         Ok(log) => {
             let unsealed = key.as_ref().and_then(|_| log.unsealed(SystemTime::now()));
@@ -60,7 +60,7 @@ pub(super) fn run(args: &AuditArgs) -> Result<(), CommandFailure> {
                 None => Ok(()),
                 Some(_) if args.json => Err(CommandFailure::already_reported(1)),
                 Some(problem) => Err(CommandFailure::failed(Diagnostic::error(problem).hint(
-                    "if the proxy was killed, or sealed with another key before, check with --allow-unsealed and compare \
+                    "if the proxy was killed, or used a different key before, pass --allow-unsealed and compare \
                      --head",
                 ))),
             }
@@ -84,13 +84,15 @@ pub(super) fn run(args: &AuditArgs) -> Result<(), CommandFailure> {
 fn checked_head(head: &str) -> Result<String, CommandFailure> {
     let digits = head.strip_prefix("sha256:").unwrap_or(head);
     if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return Err(CommandFailure::usage("--head must be a hash such as `proxy status` shows: sha256: and 64 digits"));
+        return Err(CommandFailure::usage(
+            "--head must be a hash as shown by `proxy status`: sha256: and 64 hex digits",
+        ));
     }
     Ok(format!("sha256:{}", digits.to_ascii_lowercase()))
 }
 
-/// The key of the named config, of the environment, or of the config that other commands would use.
-fn key(config: &[PathBuf]) -> Result<Option<AuditKey>, CommandFailure> {
+/// The key from the named config, the environment, or the config that other commands would use.
+fn key(config: &[PathBuf], allow_unsealed: bool) -> Result<Option<AuditKey>, CommandFailure> {
     if !config.is_empty() {
         let audit = SourceArgs::of_servers(config.to_vec(), Vec::new()).load()?.config.audit;
         let Some(key) = audit.and_then(|audit| audit.key) else {
@@ -107,10 +109,19 @@ fn key(config: &[PathBuf]) -> Result<Option<AuditKey>, CommandFailure> {
     let Some(file) = setup::find_config(None, &folder, setup::user_config_folder().as_deref())? else {
         return Ok(None);
     };
-    // Its variables may not be set here; the hashes can be checked without it.
-    let loaded = proxy_config::load(&file, &|name: &str| std::env::var(name).ok()).ok();
-    let key = loaded.and_then(|(config, _)| config.audit).and_then(|audit| audit.key);
-    Ok(key.map(|key| AuditKey::new(&key)))
+    match proxy_config::load(&file, &|name: &str| std::env::var(name).ok()) {
+        Ok((config, _)) => Ok(config.audit.and_then(|audit| audit.key).map(|key| AuditKey::new(&key))),
+        // The hashes can be checked without the key.
+        Err(_) if allow_unsealed => Ok(None),
+        Err(mut problems) => {
+            problems.push(
+                Diagnostic::error(format!("cannot read `audit.key` from `{}`", file.display())).hint(
+                    "correct the config, set $PROXY_AUDIT_KEY, or pass --allow-unsealed to check without the key",
+                ),
+            );
+            Err(CommandFailure::config(problems))
+        }
+    }
 }
 
 fn report(log: &VerifiedLog, key: Option<&AuditKey>, problem: Option<&str>, as_json: bool) {
@@ -126,24 +137,24 @@ fn report(log: &VerifiedLog, key: Option<&AuditKey>, problem: Option<&str>, as_j
     let Some(head) = &log.head else {
         return output::out("the files are empty");
     };
-    output::out(&format!("intact up to seq {}; the tail is only as safe as the last seal", log.last_seq));
+    output::out(&format!("intact up to seq {}; lines after the last seal are not protected", log.last_seq));
     output::out(&format!("head: {head}"));
     if log.first_seq > 1 {
-        output::out(&format!("begins at seq {}: the files before it are not among those checked", log.first_seq));
+        output::out(&format!("begins at seq {}: earlier files were not checked", log.first_seq));
     }
     match (key, log.sealed_seq) {
         (None, _) => {
-            output::out("seals were not checked: there is no key (audit.key of the config, or $PROXY_AUDIT_KEY)")
+            output::out("seals were not checked: there is no key (audit.key in the config, or $PROXY_AUDIT_KEY)")
         }
         (Some(_), Some(seq)) => output::out(&format!("sealed up to seq {seq}")),
-        (Some(_), None) => output::out("there is no seal of this key"),
+        (Some(_), None) => output::out("there is no seal by this key"),
     }
     if key.is_some() && unchecked > 0 {
         let ids: Vec<&str> = log.unchecked_seals.keys().map(String::as_str).collect();
         let seals = table::count(usize::try_from(unchecked).unwrap_or(usize::MAX), "seal");
-        output::out(&format!("{seals} of other keys ({}) not checked", ids.join(", ")));
+        output::out(&format!("{seals} from other keys ({}) not checked", ids.join(", ")));
     }
     if log.lost > 0 {
-        output::out(&format!("the log says that {} records are missing: it could not be written", log.lost));
+        output::out(&format!("{} records are missing: the log says that they could not be written", log.lost));
     }
 }

@@ -15,23 +15,24 @@ use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, spinner};
 use proxy_author::backtest::{BacktestDifference, BacktestReport, RecordingError, RecordingFile, backtest};
 use proxy_base::diagnostic::Diagnostic;
+use proxy_base::grouped_digits::grouped;
 use proxy_engine::gateway;
 use proxy_identity::cedar::Policies;
 
-/// How many places of refusals the summary names.
+/// How many script locations of refusals the summary names.
 const MAX_PLACES: usize = 3;
 /// How much of the end of an id is shown.
 const SHOWN_ID: usize = 8;
 
 #[derive(Debug, Args)]
 pub(crate) struct BacktestArgs {
-    /// Recording that `proxy calls --record` has written
+    /// Recording from `proxy calls --record`
     file: PathBuf,
     /// Session script to try [default: the config's]
     #[arg(long, value_name = "SCRIPT")]
     script: Option<PathBuf>,
-    /// Config file with the settings of the script; repeatable [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json, then
-    /// ~/.config/proxy]
+    /// Config file with the script's settings; repeatable [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json, then
+    /// ~/.config/starlark-mcp-proxy]
     #[arg(short, long, value_name = "FILE")]
     config: Vec<PathBuf>,
     /// Print JSON
@@ -105,7 +106,7 @@ fn summary(report: &BacktestReport) -> String {
             "nowRefused" => format!("now refused{}", places(&report.places())),
             "nowAllowed" => "now allowed".to_owned(),
             "nowAsks" => if number == 1 { "now asks" } else { "now ask" }.to_owned(),
-            "asksNoLonger" => if number == 1 { "asks no longer" } else { "ask no longer" }.to_owned(),
+            "asksNoLonger" => if number == 1 { "no longer asks" } else { "no longer ask" }.to_owned(),
             "wouldNowCall" => "would now call a server".to_owned(),
             other => other.to_owned(),
         };
@@ -148,25 +149,6 @@ fn calls(number: usize) -> String {
     if number == 1 { "1 call".to_owned() } else { format!("{} calls", count(number)) }
 }
 
-/// With a comma after each three digits.
 fn count(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!([1, 999, 1_000, 1_204_567].map(count), ["1", "999", "1,000", "1,204,567"]);
-    }
+    grouped(number as u64)
 }

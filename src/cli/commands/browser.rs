@@ -1,16 +1,16 @@
-//! Opens a URL in a browser. It never passes through a shell: the URL of a log-in comes from a server.
+//! Opens a URL in a browser. It never passes through a shell, because the authorization URL comes from a server.
 
 use std::io;
 use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
-/// The commands that may open the URL, in the order in which they are tried.
+/// The commands that can open the URL, in the order in which they are tried.
 pub(super) struct Browser {
     commands: std::vec::IntoIter<Vec<String>>,
-    /// The one that runs.
+    /// The running command.
     running: Option<(String, Child)>,
-    /// Why those before it did not work.
+    /// Why the commands before it failed.
     problems: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ impl Browser {
         }
     }
 
-    /// Completes with the reasons if no command has opened a browser; never, if one has.
+    /// Completes with the reasons if no command opened a browser; otherwise never completes.
     pub(super) async fn failed(mut self) -> String {
         while let Some((program, child)) = &mut self.running {
             match child.wait().await {
@@ -55,14 +55,14 @@ impl Browser {
     }
 }
 
-/// Its output would mix with that of this command. Ctrl-C here must not close the person's browser.
+/// Its output must not mix with the output of this command, and Ctrl-C here must not close the browser.
 fn spawn(program: &str, arguments: &[String]) -> io::Result<Child> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     command.spawn()
 }
 
-/// The commands, each as its words: those of `BROWSER`, between colons, or the one that the system has.
+/// The commands, split into words: those in `BROWSER`, separated by colons, or the system's command.
 fn commands(browser: Option<&str>, has_display: bool) -> Vec<Vec<String>> {
     let words = |command: &str| command.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let named = browser.unwrap_or_default().split(':').map(words).filter(|words| !words.is_empty());
@@ -81,7 +81,7 @@ fn has_display() -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"].into_iter().any(is_set)
 }
 
-/// The URL takes the place of `%s`, or is the last argument.
+/// The URL replaces `%s`, or is the last argument.
 fn with_url(words: &[String], url: &str) -> Vec<String> {
     let has_place = words.iter().skip(1).any(|word| word.contains("%s"));
     let filled = words.iter().enumerate();

@@ -84,10 +84,14 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CommandFailure> {
 fn check_config(source: &SourceArgs, args: &CheckArgs, report: &mut CheckReport) -> Result<(), CommandFailure> {
     let (loaded, warnings) = source.load_with_warnings()?;
     report.add(warnings);
+    if loaded.bundled {
+        let note = Diagnostic::remark("there is no config file: only the built-in extensions are checked");
+        report.add([note.hint("create a config with `proxy init`, or name a file: `proxy check FILE`")]);
+    }
     report.add_unset_variables(&loaded.config);
     let is_incomplete = report.problems.iter().any(Diagnostic::is_error);
     check_loaded(&loaded, args, report)?;
-    // As any other error of the config.
+    // Like any other config error.
     if is_incomplete { Err(CommandFailure::config(Vec::new())) } else { Ok(()) }
 }
 
@@ -96,6 +100,9 @@ fn check_loaded(loaded: &LoadedConfig, args: &CheckArgs, report: &mut CheckRepor
     report.add_scripts(&loaded.config);
     report.add_accounts(&loaded.config);
     let is_named = user.is_named();
+    if is_named || loaded.config.cedar.is_some() || !loaded.config.auth.is_empty() {
+        report.user = Some(user.principal.sub().to_owned());
+    }
     if args.live {
         return query::with_loaded(loaded, user, async |running, surface| {
             report.add(unreachable_issuers(&loaded.config.auth).await.into_iter().map(Diagnostic::error));
@@ -123,7 +130,7 @@ fn check_loaded(loaded: &LoadedConfig, args: &CheckArgs, report: &mut CheckRepor
     add_published(report, loaded, Some(&offline.script_source.source), (&surface, is_named), &offline.snapshot)
 }
 
-/// Adds what is wrong with the script and the policies, and what is published: to everybody, or to the user of the command.
+/// Adds problems of the script and the policies, and what is published: to everybody, or to the user of the command.
 fn add_published(
     report: &mut CheckReport,
     loaded: &LoadedConfig,
@@ -132,7 +139,7 @@ fn add_published(
     snapshot: &Snapshot,
 ) -> Result<(), CommandFailure> {
     let config = &loaded.config;
-    // Whether the script is right does not depend on what its user may use.
+    // Whether the script is correct does not depend on the policies for a user.
     let whole = surface.unrestricted();
     report.add_patterns(&config.aggregation, snapshot);
     report.explain_tools(snapshot);
@@ -142,7 +149,7 @@ fn add_published(
     report.add_histories(surface, snapshot);
     report.add_limits(&config.rate_limiting, &whole, snapshot);
     report.add_policies(config, &whole, snapshot);
-    // What `proxy serve` has published is not of one user.
+    // `proxy serve` records what it publishes to everybody, not to one user.
     let record = PublishedFile::of(config, setup::options(loaded.bundled)?.cache_folder.as_deref());
     report.add_warnings(&whole, snapshot);
     report.add_items(surface);
@@ -193,7 +200,7 @@ fn show(report: &CheckReport, all: bool) {
                 report.histories.iter().filter(|item| item.server == server.name).collect();
             vec![server.name.clone(), server.text.clone(), summary(&histories)]
         });
-        output::out(&table::render(&["SERVER", "STATE", "BECAME"], &rows.collect::<Vec<_>>()));
+        output::out(&table::render(&["SERVER", "STATE", "RESULT"], &rows.collect::<Vec<_>>()));
         output::out("");
     }
     if report.histories.is_empty() {
@@ -205,6 +212,9 @@ fn show(report: &CheckReport, all: bool) {
     }
     if let Some(changes) = &report.changes {
         show_changes(changes);
+    }
+    if let Some(user) = &report.user {
+        output::out(&format!("checked as user `{user}`; `--as-user SUB` checks as another user\n"));
     }
     let count = |severity| report.problems.iter().filter(|problem| problem.severity == severity).count();
     let published: Vec<String> = ItemKind::ALL
@@ -243,13 +253,13 @@ fn show_histories(histories: &[ItemHistory]) {
         });
         let rows: Vec<_> = rows.collect();
         if !rows.is_empty() {
-            output::out(&table::render(&[&kind.noun().to_uppercase(), "SERVER", "BECAME"], &rows));
+            output::out(&table::render(&[&kind.noun().to_uppercase(), "SERVER", "RESULT"], &rows));
             output::out("");
         }
     }
 }
 
-/// What became of the items of one server: `3 forwarded (1 renamed), 1 hidden; prompts: 1 forwarded`.
+/// What happened to the items of one server: `3 forwarded (1 renamed), 1 hidden; prompts: 1 forwarded`.
 fn summary(histories: &[&ItemHistory]) -> String {
     let of_kind = |kind: ItemKind| {
         let histories: Vec<_> = histories.iter().filter(|item| item.kind == kind).collect();
@@ -305,6 +315,7 @@ fn as_json(report: &CheckReport) -> Value {
     }
     let offered: Vec<Value> = report.histories.iter().map(|item| json!(item)).collect();
     all.insert("offered".to_owned(), offered.into());
+    all.insert("user".to_owned(), json!(report.user));
     all.insert("changes".to_owned(), report.changes.as_ref().map_or(Value::Null, PublishedChanges::to_json));
     all.into()
 }

@@ -3,6 +3,7 @@
 use std::io::BufRead;
 
 use clap::Args;
+use futures::future::OptionFuture;
 use tokio::sync::mpsc;
 
 use super::browser::Browser;
@@ -15,10 +16,10 @@ use proxy_base::diagnostic::Diagnostic;
 
 #[derive(Debug, Args)]
 pub(crate) struct ConsoleArgs {
-    /// Process id, if several proxies are running [default: of the config that is used here]
+    /// Process id, if several proxies are running [default: the proxy that serves the current config]
     #[arg(long)]
     pid: Option<u32>,
-    /// Port on 127.0.0.1 instead of any free one
+    /// Port on 127.0.0.1 [default: any free port]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     port: u16,
     /// Only print the address
@@ -35,40 +36,28 @@ pub(super) fn run(args: &ConsoleArgs) -> Result<(), CommandFailure> {
 async fn serve(args: &ConsoleArgs, running: &Instance) -> Result<(), CommandFailure> {
     let mut console =
         Console::open(args.port, running, &setup::control_folder()).await.map_err(|error| failed(&error))?;
-    say(&format!("the console of the proxy with process id {}; Ctrl-C ends", running.pid));
-    let mut browser = Some(Box::pin(open(&console, !args.no_browser)?));
+    say(&format!("console for the proxy with process id {}; press Ctrl-C to stop", running.pid));
+    let mut browser = open(&console, !args.no_browser)?.map(Box::pin);
     let mut enter = enter_pressed();
     loop {
-        let no_browser = async {
-            match browser.as_mut() {
-                Some(failed) => failed.await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             _ = tokio::signal::ctrl_c() => return Ok(()),
-            Some(()) = enter.recv() => browser = Some(Box::pin(open(&console, !args.no_browser)?)),
+            Some(()) = enter.recv() => browser = open(&console, !args.no_browser)?.map(Box::pin),
             event = console.next_event() => say(&told(&event)),
-            reason = no_browser => {
+            Some(reason) = OptionFuture::from(browser.as_mut()) => {
                 browser = None;
-                say(&output::one_line(&format!("no browser was opened ({reason}): open the address yourself")));
+                say(&output::one_line(&format!("cannot open a browser ({reason}): open the address yourself")));
             }
         }
     }
 }
 
-/// Prints an address, which can be opened once. Returns why it was not opened; never, if it was.
-fn open(console: &Console, in_browser: bool) -> Result<impl Future<Output = String> + use<>, CommandFailure> {
+/// Prints a one-time address and opens it. Returns [`Browser::failed`].
+fn open(console: &Console, in_browser: bool) -> Result<Option<impl Future<Output = String> + use<>>, CommandFailure> {
     let address = console.new_address().map_err(|error| failed(&error))?;
     output::out(&address);
-    say(&format!("it can be opened once, within {} s; Enter makes a new one", CODE_LIFETIME.as_secs()));
-    let browser = in_browser.then(|| Browser::open(&address));
-    Ok(async move {
-        match browser {
-            Some(browser) => browser.failed().await,
-            None => std::future::pending().await,
-        }
-    })
+    say(&format!("the address works once, within {} s; press Enter for a new one", CODE_LIFETIME.as_secs()));
+    Ok(in_browser.then(|| Browser::open(&address).failed()))
 }
 
 /// Every time that the person presses Enter.
@@ -77,7 +66,7 @@ fn enter_pressed() -> mpsc::Receiver<()> {
     // A detached thread: the command ends while it waits for a line.
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
-        // A line ends with Enter; whatever else is in it has no meaning, and is not kept.
+        // A line ends with Enter; its text has no meaning and is dropped.
         while input.skip_until(b'\n').is_ok_and(|count| count > 0) && sender.blocking_send(()).is_ok() {}
     });
     pressed
@@ -87,13 +76,13 @@ fn told(event: &ConsoleEvent) -> String {
     match event {
         ConsoleEvent::Opened => "the page was opened".to_owned(),
         ConsoleEvent::Ended(pid) => {
-            format!("the proxy with process id {pid} has ended; the page shows the next one with the same config")
+            format!("the proxy with process id {pid} has exited; the page will show the next one with the same config")
         }
-        ConsoleEvent::Found(pid) => format!("the page shows the proxy with process id {pid}"),
+        ConsoleEvent::Found(pid) => format!("the page now shows the proxy with process id {pid}"),
     }
 }
 
-/// Tells the person something that is not the result.
+/// Prints a message that is not the result.
 fn say(text: &str) {
     if !output::is_quiet() {
         output::err(text);
@@ -103,7 +92,7 @@ fn say(text: &str) {
 fn failed(error: &ConsoleError) -> CommandFailure {
     let problem = Diagnostic::error(error.to_string());
     CommandFailure::failed(match error {
-        ConsoleError::Port(..) => problem.hint("choose another port, or leave `--port` out"),
+        ConsoleError::Port(..) => problem.hint("choose another port, or omit `--port`"),
         ConsoleError::Proxy(_) | ConsoleError::Random(_) => problem,
     })
 }

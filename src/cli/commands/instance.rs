@@ -2,10 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, query, setup};
 use proxy_base::control::{Instance, instances};
 use proxy_base::diagnostic::Diagnostic;
+
+// The arguments of commands about a server of a running proxy.
+#[derive(Debug, Args)]
+pub(crate) struct RunningServerArgs {
+    /// Name of the server
+    #[arg(value_name = "SERVER")]
+    pub(super) server: String,
+    /// Process id, if several running proxies have the server [default: the proxy that serves the current config]
+    #[arg(long)]
+    pub(super) pid: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
 
 /// All running proxies of this user, or the one with this process id. Fails if there is none.
 pub(super) fn all(pid: Option<u32>) -> Result<Vec<Instance>, CommandFailure> {
@@ -16,23 +32,23 @@ pub(super) fn all(pid: Option<u32>) -> Result<Vec<Instance>, CommandFailure> {
     if running.is_empty() { Err(CommandFailure::failed(not_running(pid))) } else { Ok(running) }
 }
 
-/// The only running proxy, or the one with this process id, or else the one that serves the config that is used here.
+/// The only running proxy, or the one with this process id, or else the one that serves the current config.
 pub(super) fn one(pid: Option<u32>) -> Result<Instance, CommandFailure> {
     choose(all(pid)?, "several proxies are running")
 }
 
-/// The only one of these, or the one that serves the config that is used here. `problem` says why one has to be chosen.
+/// The only one of these, or the one that serves the current config. `problem` says why one has to be chosen.
 pub(super) fn choose(mut running: Vec<Instance>, problem: &str) -> Result<Instance, CommandFailure> {
     if running.len() > 1 {
         let pids: Vec<u32> = running.iter().map(|instance| instance.pid).collect();
         let Some(here) = serving_here(&running) else { return Err(several_running(problem, &pids)) };
-        output::status_line(&format!("{problem}: process {} serves the config that is used here", here.pid));
+        output::status_line(&format!("{problem}: using process {}, which serves the current config", here.pid));
         return Ok(here);
     }
     running.pop().ok_or_else(|| CommandFailure::failed(not_running(None)))
 }
 
-/// The only one of these that serves the config that is used here.
+/// The only one of these that serves the current config.
 pub(super) fn serving_here(running: &[Instance]) -> Option<Instance> {
     let config = config_here()?;
     let mut here = running.iter().filter(|instance| config_of(instance).as_ref() == Some(&config));
@@ -40,7 +56,7 @@ pub(super) fn serving_here(running: &[Instance]) -> Option<Instance> {
     if here.next().is_some() { None } else { Some(only.clone()) }
 }
 
-/// The config file that a command without options uses here.
+/// The current config: the file that a command without options uses.
 fn config_here() -> Option<PathBuf> {
     let folder = std::env::current_dir().ok()?;
     let path = setup::find_config(None, &folder, setup::user_config_folder().as_deref()).ok()??;
@@ -49,13 +65,13 @@ fn config_here() -> Option<PathBuf> {
 
 fn config_of(instance: &Instance) -> Option<PathBuf> {
     let status = query::status(instance).ok()?;
-    // The path as it was given may be relative to where that proxy was started.
+    // The path may be relative to the folder in which that proxy was started.
     let config = status.config?;
     let name = Path::new(&config).file_name()?;
     std::fs::canonicalize(Path::new(&status.folder).join(name)).ok()
 }
 
-/// The user has to choose one of these.
+/// The error if the user has to choose one of these.
 fn several_running(problem: &str, pids: &[u32]) -> CommandFailure {
     let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
     CommandFailure::usage_with_hint(format!("{problem}: {}", pids.join(", ")), "choose one with `--pid PID`")

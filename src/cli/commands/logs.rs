@@ -2,30 +2,16 @@
 
 use std::collections::HashMap;
 
-use clap::Args;
 use jiff::Timestamp;
 
-use super::instance;
+use super::instance::{self, RunningServerArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging::{full_time, short_time};
 use crate::cli::{output, query};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_model::operator_api::{LoggedLine, ServerLog};
 
-#[derive(Debug, Args)]
-pub(crate) struct LogsArgs {
-    /// Name of the server
-    #[arg(value_name = "SERVER")]
-    server: String,
-    /// Process id, if several running proxies have the server [default: of the config that is used here]
-    #[arg(long)]
-    pid: Option<u32>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub(super) fn run(args: &LogsArgs) -> Result<(), CommandFailure> {
+pub(super) fn run(args: &RunningServerArgs) -> Result<(), CommandFailure> {
     let (mut having, mut answers, mut refusals) = (Vec::new(), HashMap::new(), Vec::new());
     for instance in instance::all(args.pid)? {
         let answer = query::server_log(&instance, &args.server)?;
@@ -47,7 +33,7 @@ pub(super) fn run(args: &LogsArgs) -> Result<(), CommandFailure> {
 
 fn refused(answer: ServerLog) -> CommandFailure {
     let error = answer.error.unwrap_or_else(|| "the running proxy did not understand the request".to_owned());
-    let hint = answer.hint.unwrap_or_else(|| "it may be of another version: start it again".to_owned());
+    let hint = answer.hint.unwrap_or_else(|| "it may run a different version: restart it".to_owned());
     CommandFailure::failed(Diagnostic::error(error).hint(hint))
 }
 

@@ -10,7 +10,7 @@ use proxy_author::lsp::{self, LspEnd, Workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct LspArgs {
-    /// Config file whose servers and tools are completed [default: the one in the workspace]
+    /// Config file that provides servers and tools for completion [default: the one in the workspace]
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Ignored: editors pass it, and the server always uses standard input and output

@@ -21,6 +21,7 @@ mod new;
 mod repl;
 mod restart;
 mod serve;
+mod sessions;
 mod show_preset;
 mod status;
 mod test;
@@ -39,19 +40,21 @@ pub(super) enum ProxyCommand {
     Serve(serve::ServeArgs),
     /// Show a running proxy
     Status(status::StatusArgs),
-    /// Show what a server of a running proxy wrote to stderr
-    Logs(logs::LogsArgs),
-    /// Show the calls of a running proxy, as they happen or in detail
+    /// Show what a server wrote to standard error
+    Logs(instance::RunningServerArgs),
+    /// Show calls of a running proxy, live or in detail
     Calls(calls::CallsArgs),
     /// Open a page in the browser that shows a running proxy
     Console(console::ConsoleArgs),
+    /// Show or end the sessions of a running proxy
+    Sessions(sessions::SessionsArgs),
     /// Restart a server of a running proxy
-    Restart(restart::RestartArgs),
+    Restart(instance::RunningServerArgs),
     /// Check an audit log
     Audit(audit::AuditArgs),
-    /// Log in to a server, or show the log-ins
+    /// Log in to a server, or list logins
     Login(login::LoginArgs),
-    /// Revoke and delete a log-in
+    /// Revoke and delete an authorization
     Logout(login::LogoutArgs),
     /// Show the servers and their last known state
     ListServers(inspect::list_servers::ListServersArgs),
@@ -77,7 +80,7 @@ pub(super) enum ProxyCommand {
     Repl(repl::ReplArgs),
     /// Check the config, scripts and extensions
     Check(check::CheckArgs),
-    /// Explain what became of an item, where and why
+    /// Explain what happened to an item, where and why
     Explain(explain::ExplainArgs),
     /// Run the tests in *_test.star files
     Test(test::TestArgs),
@@ -100,11 +103,11 @@ pub(super) enum ProxyCommand {
 }
 
 impl ProxyCommand {
-    /// What is logged if the arguments do not say it.
+    /// The log levels if the command line does not set one.
     pub(super) fn default_log_levels(&self) -> DefaultLevels {
         match self {
             ProxyCommand::Serve(_) => DefaultLevels::all(LevelFilter::INFO),
-            // The user of the prompt reads what the script logs.
+            // The prompt shows log output from the script.
             ProxyCommand::Repl(_) => DefaultLevels { proxy: LevelFilter::ERROR, script: LevelFilter::INFO },
             _ => DefaultLevels::all(LevelFilter::ERROR),
         }
@@ -117,6 +120,7 @@ impl ProxyCommand {
             ProxyCommand::Logs(args) => logs::run(&args),
             ProxyCommand::Calls(args) => calls::run(&args),
             ProxyCommand::Console(args) => console::run(&args),
+            ProxyCommand::Sessions(args) => sessions::run(&args),
             ProxyCommand::Restart(args) => restart::run(&args),
             ProxyCommand::Audit(args) => audit::run(&args),
             ProxyCommand::Login(args) => login::run(&args),

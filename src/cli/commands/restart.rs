@@ -1,27 +1,13 @@
 //! `proxy restart`: restarts a server of a running proxy.
 
-use super::instance;
+use super::instance::{self, RunningServerArgs};
 use crate::cli::failure::CommandFailure;
-use crate::cli::{output, query};
-use clap::Args;
+use crate::cli::{output, query, table};
 use proxy_base::control::Instance;
 use proxy_base::diagnostic::{Diagnostic, nearest};
 use proxy_model::operator_api::RestartReport;
 
-#[derive(Debug, Args)]
-pub(crate) struct RestartArgs {
-    /// Name of the server
-    #[arg(value_name = "SERVER")]
-    server: String,
-    /// Process id, if several running proxies have the server [default: of the config that is used here]
-    #[arg(long)]
-    pid: Option<u32>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub(super) fn run(args: &RestartArgs) -> Result<(), CommandFailure> {
+pub(super) fn run(args: &RunningServerArgs) -> Result<(), CommandFailure> {
     let name = args.server.as_str();
     let running = having(name, args.pid)?;
     let answer = query::restart(&running, name)?;
@@ -37,7 +23,7 @@ pub(super) fn run(args: &RestartArgs) -> Result<(), CommandFailure> {
     }
 }
 
-/// The proxy whose server it is.
+/// The proxy that has the server.
 fn having(server: &str, pid: Option<u32>) -> Result<Instance, CommandFailure> {
     let (mut having, mut known) = (Vec::new(), Vec::new());
     for instance in instance::all(pid)? {
@@ -67,14 +53,13 @@ fn unknown(server: &str, known: &[String]) -> CommandFailure {
     CommandFailure::failed(problem.hint(hint))
 }
 
-/// What a person reads of a server that is ready.
+/// The message about a server that is ready.
 fn told(name: &str, answer: &RestartReport) -> Option<String> {
     if answer.status != "ready" {
         return None;
     }
-    let tools = answer.tools?;
-    let noun = if tools == 1 { "tool" } else { "tools" };
-    Some(format!("`{name}` is ready again after {:?} s: {tools} {noun}", answer.seconds))
+    let tools = table::count(answer.tools?, "tool");
+    Some(format!("`{name}` is ready again after {:?} s: {tools}", answer.seconds))
 }
 
 fn not_ready(name: &str, answer: &RestartReport) -> Diagnostic {
@@ -83,8 +68,8 @@ fn not_ready(name: &str, answer: &RestartReport) -> Diagnostic {
     match answer.status.as_str() {
         "starting" => Diagnostic::error(format!("`{name}` is still starting after {seconds} s"))
             .hint("`proxy status` shows when it is ready"),
-        "login" => Diagnostic::error(format!("`{name}` waits for a log-in: {error}")),
+        "login" => Diagnostic::error(format!("`{name}` waits for authorization: {error}")),
         _ => Diagnostic::error(format!("`{name}` did not start ({seconds} s): {error}"))
-            .hint(format!("the proxy tries again; `proxy logs {name}` shows what the server wrote")),
+            .hint(format!("the proxy will retry; `proxy logs {name}` shows what the server wrote")),
     }
 }

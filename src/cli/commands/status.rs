@@ -21,7 +21,7 @@ pub(crate) struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Only say whether the proxy takes work: exit code 0 if it is ready, else 1
+    /// Only report whether the proxy accepts work: exit code 0 if it is ready, else 1
     #[arg(long, conflicts_with = "json")]
     ready: bool,
 }
@@ -35,7 +35,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
         && let Some(here) = instance::serving_here(&running)
     {
         output::status_line(&format!(
-            "{} are running: this is the one that serves the config that is used here; `--pid PID` shows another",
+            "{} are running: showing the one that serves the current config; `--pid PID` shows another",
             table::count(running.len(), "proxy")
         ));
         running = vec![here];
@@ -179,7 +179,7 @@ fn issuer_lines(issuer: &IssuerStatus) -> Vec<String> {
         lines.push(format!("  {} tokens had no groups because there are too many", issuer.omitted_groups));
     }
     if issuer.odd_claims > 0 {
-        lines.push(format!("  {} claims were ignored: neither a text nor a list of texts", issuer.odd_claims));
+        lines.push(format!("  {} claims were ignored: neither a string nor a list of strings", issuer.odd_claims));
     }
     lines
 }
@@ -234,7 +234,7 @@ fn servers(servers: &[ServerStatus]) -> String {
         table::render(&["SERVER", "KIND", "VERSION", "PROTOCOL", "CALLS/MIN", "FAILED/MIN"], &more),
     ];
     let errors = servers.iter().filter(|server| !server.error.is_empty());
-    // All that a dead server has said: a cell would have its first line.
+    // The complete error of a failed server: a cell would show only its first line.
     let errors: Vec<String> =
         errors.map(|server| format!("{}: {}", cell(&server.name), text(&server.error).trim_end())).collect();
     if !errors.is_empty() {
@@ -273,7 +273,7 @@ fn cell(value: &str) -> String {
     table::cut(table::first_line(&text(value)), 200)
 }
 
-/// A text made harmless: clients and servers choose some of them.
+/// An escaped text, because clients and servers choose some of them.
 fn text(value: &str) -> String {
     visible(value).into_owned()
 }

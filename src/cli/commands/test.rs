@@ -24,7 +24,7 @@ pub(crate) struct TestArgs {
     /// Also write a JUnit XML report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Config file, repeatable, whose folder (of the first) `//` refers to [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json]
+    /// Config file; repeatable: `//` refers to the folder of the first [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json]
     #[arg(short, long, value_name = "FILE")]
     config: Vec<PathBuf>,
     /// Print JSON
@@ -83,7 +83,7 @@ fn no_tests(message: String) -> CommandFailure {
 /// `extensions/`. Folders below the current one are relative.
 fn default_folders(root: &Path, config: &[PathBuf], current: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = ["scripts", "extensions"].iter().map(|name| root.join(name)).collect();
-    // Unset variables and errors in the config do not matter for its tests.
+    // Unset variables and errors in the config do not affect its tests.
     let anything = |name: &str| Some(std::env::var(name).unwrap_or_else(|_| "unset".to_owned()));
     if let Ok((config, _)) = config::load_files(config, &anything) {
         folders.extend(configured_folders(&config));
@@ -143,7 +143,7 @@ fn painted(text: &str, code: u8, colour: bool) -> String {
     if colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
-/// The line of a test. For a failed test, also the error and the printed output. Tests quote what servers and people say.
+/// The line of a test. For a failed test, also the error and the printed output, which are untrusted text.
 fn render(ran: &TestResult, colour: bool) -> String {
     let name = ran.name();
     let name = output::one_line(&name);

@@ -44,28 +44,19 @@ pub(in crate::cli) struct LogArgs {
     /// Log more; -vv even more
     #[arg(short, long, global = true, action = ArgAction::Count, display_order = 103, help_heading = HEADING)]
     verbose: u8,
-    /// Print and log nothing but results and errors
+    /// Print only results and errors, and log only errors
     #[arg(short, long, global = true, display_order = 104, help_heading = HEADING)]
     pub(in crate::cli) quiet: bool,
 }
 
 /// The words for levels.
-const LEVELS: [(&str, LevelFilter); 6] = [
-    ("off", LevelFilter::OFF),
-    ("error", LevelFilter::ERROR),
-    ("warn", LevelFilter::WARN),
-    ("info", LevelFilter::INFO),
-    ("debug", LevelFilter::DEBUG),
-    ("trace", LevelFilter::TRACE),
-];
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 impl LogArgs {
     pub(super) fn levels(&self, defaults: DefaultLevels) -> Result<Levels, CommandFailure> {
         let given = [self.log.is_some(), self.verbose > 0, self.quiet];
         if given.iter().filter(|given| **given).count() > 1 {
-            return Err(CommandFailure::usage(
-                "`--log`, `--verbose` and `--quiet` exclude each other: give one of them",
-            ));
+            return Err(CommandFailure::usage("`--log`, `--verbose` and `--quiet` cannot be combined"));
         }
         let level = match (&self.log, self.verbose, self.quiet) {
             (Some(word), ..) => parse(word)?,
@@ -79,15 +70,16 @@ impl LogArgs {
 
 fn parse(word: &str) -> Result<LevelFilter, CommandFailure> {
     let word = if word == "warning" { "warn" } else { word };
-    if let Some((_, level)) = LEVELS.iter().find(|(known, _)| *known == word) {
-        return Ok(*level);
+    // `LevelFilter` would also parse numbers.
+    match word.parse() {
+        Ok(level) if LEVELS.contains(&word) => return Ok(level),
+        _ => {}
     }
-    let words = LEVELS.map(|(known, _)| known);
-    let hint = nearest(word, words).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    Err(CommandFailure::usage(format!("unknown log level `{word}` (known: {}){hint}", words.join(", "))))
+    let hint = nearest(word, LEVELS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Err(CommandFailure::usage(format!("unknown log level `{word}` (known: {}){hint}", LEVELS.join(", "))))
 }
 
-/// The level after so many steps up. Errors and warnings are one step: both are about what went wrong.
+/// The level this many steps up. Errors and warnings are one step, because both report problems.
 fn louder(level: LevelFilter, steps: u8) -> LevelFilter {
     const STEPS: [LevelFilter; 4] = [LevelFilter::ERROR, LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::TRACE];
     let now = STEPS.iter().position(|step| *step >= level).unwrap_or(0);

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 
-use super::{AUDIT, LOG, MESSAGE, REQUEST, SCRIPT, SERVER, STATUS};
+use super::{AUDIT, MESSAGE, REQUEST, SCRIPT, SERVER, STATUS};
 
-/// How serious an entry is. What is for the audit is no error.
+/// The level of an entry. Audit entries have their own, because they are not errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryLevel {
     Audit,
@@ -19,22 +19,18 @@ impl EntryLevel {
     pub(super) fn word(self) -> &'static str {
         match self {
             EntryLevel::Audit => "AUDIT",
-            EntryLevel::Of(Level::ERROR) => "ERROR",
-            EntryLevel::Of(Level::WARN) => "WARN",
-            EntryLevel::Of(Level::INFO) => "INFO",
-            EntryLevel::Of(Level::DEBUG) => "DEBUG",
-            EntryLevel::Of(_) => "TRACE",
+            EntryLevel::Of(level) => level.as_str(),
         }
     }
 }
 
-/// Who says it.
+/// Where an entry comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Proxy,
-    /// The command, to the person who started it.
+    /// The command, as output for the person who started it.
     Status,
-    /// A request, whose message has everything that its fields have.
+    /// A request. Its message already contains its fields.
     Request,
     /// A message on the wire, of any length.
     Message,
@@ -78,7 +74,7 @@ impl Entry {
         match (field.name().trim_start_matches("r#"), value) {
             ("message", Value::String(text)) => self.message = text,
             ("server", Value::String(text)) => self.server = Some(text),
-            // What a script gives as keywords of `log`.
+            // The keyword arguments that a script passed to `log`.
             ("fields", Value::String(text)) if self.source == Source::Script => {
                 if let Ok(Value::Object(given)) = serde_json::from_str(&text) {
                     self.fields.extend(given);
@@ -109,9 +105,4 @@ impl Visit for Entry {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.set(field, format!("{value:?}").into());
     }
-}
-
-/// Whether entries of this target are about the log itself.
-pub(super) fn is_about_log(event: &Event<'_>) -> bool {
-    event.metadata().target() == LOG
 }

@@ -1,4 +1,4 @@
-//! Takes the entries that the code logs, chooses those that are written, and hands them to the writer.
+//! The tracing layer: selects the entries to write and passes them to the writer.
 
 use std::time::Instant;
 
@@ -8,11 +8,11 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use super::entry::{self, Entry, EntryLevel, Source};
+use super::entry::{Entry, EntryLevel, Source};
 use super::queue::LineQueue;
 use super::render::LineStyle;
 use super::repeated::Repeated;
-use super::{SERVER_STATE, levels, secrets, server_lines, tail};
+use super::{LOG, SERVER, SERVER_STATE, levels, secrets, server_lines, tail};
 
 pub(super) struct LogLayer {
     queue: LineQueue,
@@ -25,24 +25,17 @@ impl LogLayer {
         LogLayer { queue, style, repeated: Repeated::default() }
     }
 
-    /// Whether an entry about a server says nothing new.
-    fn is_repeated(&self, event: &Event<'_>, entry: &Entry, server: &str) -> bool {
-        match entry.level {
-            EntryLevel::Of(Level::ERROR | Level::WARN) => {
-                self.repeated.is_known(event.metadata().callsite(), server, &entry.message)
+    /// Whether an entry about a server is new, and within the rate limit of the server. `debug` and `trace` entries are not
+    /// limited; server output is limited unless the log level asks for all of it, so that one server cannot fill the disk.
+    fn is_news(&self, event: &Event<'_>, entry: &Entry, server: &str) -> bool {
+        let (is_limited, is_repeated) = match (entry.source, entry.level) {
+            (Source::Stderr, _) => (!levels::wants_all_of_servers(), false),
+            (_, EntryLevel::Of(Level::ERROR | Level::WARN)) => {
+                (true, self.repeated.is_known(event.metadata().callsite(), server, &entry.message))
             }
-            _ => false,
-        }
-    }
-
-    /// Whether there is still room for an entry about a server. Whoever asks for the levels below `info` wants all of it;
-    /// whoever asks for what one server writes does not want it to fill the disk.
-    fn has_room(entry: &Entry, server: &str) -> bool {
-        let is_limited = match entry.source {
-            Source::Stderr => !levels::wants_all_of_servers(),
-            _ => matches!(entry.level, EntryLevel::Of(Level::ERROR | Level::WARN | Level::INFO)),
+            (_, level) => (level == EntryLevel::Of(Level::INFO), false),
         };
-        !is_limited || server_lines::admit(server, Instant::now())
+        !is_repeated && (!is_limited || server_lines::admit(server, Instant::now()))
     }
 }
 
@@ -61,23 +54,17 @@ impl<S: Subscriber> Layer<S> for LogLayer {
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let entry = Entry::of(event);
-        if entry.source == Source::Stderr
-            && let Some(server) = &entry.server
-        {
-            tail::push(server, &secrets::hidden(&entry.message));
+        let target = event.metadata().target();
+        let server = entry.server.as_deref();
+        match (target, server) {
+            (SERVER, Some(server)) => tail::push(server, &secrets::hidden(&entry.message)),
+            (SERVER_STATE, Some(server)) => self.repeated.forget(server),
+            _ => {}
         }
-        if let Some(server) = entry.server.as_deref().filter(|_| event.metadata().target() == SERVER_STATE) {
-            self.repeated.forget(server);
+        // Entries about the log itself always count as new.
+        let is_news = |server: &str| target == LOG || self.is_news(event, &entry, server);
+        if levels::admits(event.metadata(), server) && server.is_none_or(is_news) {
+            self.queue.add(entry.level == EntryLevel::Audit, self.style.line(&entry).into_bytes());
         }
-        if !levels::admits(event.metadata(), entry.server.as_deref()) {
-            return;
-        }
-        if let Some(server) = entry.server.as_deref().filter(|_| !entry::is_about_log(event)) {
-            let is_ours = entry.source != Source::Stderr;
-            if (is_ours && self.is_repeated(event, &entry, server)) || !Self::has_room(&entry, server) {
-                return;
-            }
-        }
-        self.queue.add(entry.level == EntryLevel::Audit, self.style.line(&entry).into_bytes());
     }
 }

@@ -43,45 +43,33 @@ impl Levels {
         Levels { proxy: levels.proxy, script: levels.script, servers: HashMap::new() }
     }
 
-    /// The highest level of an entry like this, whatever server it is about.
-    fn highest(&self, entry: &Metadata<'_>) -> LevelFilter {
-        match entry.target() {
+    /// The level for entries of a target. `own` is the level of the server that they are about, if it has one.
+    fn of_target(&self, target: &str, own: Option<LevelFilter>) -> LevelFilter {
+        match target {
             AUDIT | STATUS => LevelFilter::TRACE,
-            // Noticed even if it is not logged: for `proxy logs`, and so that later warnings are news.
-            SERVER | SERVER_STATE => LevelFilter::TRACE,
             SCRIPT => self.script,
             // Below `warn`, other crates log whole messages, including secrets.
             target if !is_own(target) => self.proxy.min(LevelFilter::WARN),
-            _ if self.proxy != LevelFilter::OFF && entry.fields().field("server").is_some() => {
-                self.servers.values().copied().fold(self.proxy, LevelFilter::max)
-            }
-            _ => self.proxy,
+            _ if self.proxy == LevelFilter::OFF => LevelFilter::OFF,
+            _ => own.unwrap_or(self.proxy),
         }
     }
 
-    /// Whether an entry is logged that is about this server.
-    fn admits(&self, entry: &Metadata<'_>, server: Option<&str>) -> bool {
-        let own = server.and_then(|server| self.servers.get(server)).filter(|_| self.proxy != LevelFilter::OFF);
-        let level = match (entry.target(), own) {
-            (SERVER, own) => own.copied().unwrap_or(self.proxy),
-            (AUDIT | STATUS | SCRIPT, _) | (_, None) => return *entry.level() <= self.shared(entry),
-            (_, Some(own)) => *own,
-        };
-        *entry.level() <= level
-    }
-
-    /// The level of entries that are about no server, or about one without a level of its own.
-    fn shared(&self, entry: &Metadata<'_>) -> LevelFilter {
+    /// The highest level of an entry like this, whatever server it is about.
+    fn highest(&self, entry: &Metadata<'_>) -> LevelFilter {
+        let has_server = entry.fields().field("server").is_some();
         match entry.target() {
-            target if [AUDIT, STATUS, SCRIPT].contains(&target) || !is_own(target) => self.highest(entry),
-            _ => self.proxy,
+            // Processed even if it is not logged: for `proxy logs`, and so that later warnings count as new.
+            SERVER | SERVER_STATE => LevelFilter::TRACE,
+            target if has_server => self.of_target(target, self.servers.values().copied().chain([self.proxy]).max()),
+            target => self.of_target(target, None),
         }
     }
 }
 
 fn is_own(target: &str) -> bool {
     let is_crate = target.starts_with("proxy_") || target.starts_with(env!("CARGO_CRATE_NAME"));
-    is_crate || [REQUEST, LOG, SERVER_STATE, MESSAGE].contains(&target)
+    is_crate || [REQUEST, LOG, SERVER, SERVER_STATE, MESSAGE].contains(&target)
 }
 
 pub(super) fn set(levels: Levels) {
@@ -108,10 +96,12 @@ pub(super) fn maximum() -> LevelFilter {
 
 /// Whether an entry is logged that is about this server.
 pub(super) fn admits(entry: &Metadata<'_>, server: Option<&str>) -> bool {
-    CURRENT.load().admits(entry, server)
+    let levels = CURRENT.load();
+    let own = server.and_then(|server| levels.servers.get(server)).copied();
+    *entry.level() <= levels.of_target(entry.target(), own)
 }
 
-/// Whether whoever started the proxy wants everything that servers say.
+/// Whether the log level asks for everything that servers write.
 pub(super) fn wants_all_of_servers() -> bool {
     Level::DEBUG <= CURRENT.load().proxy
 }

@@ -33,21 +33,21 @@ use render::LineStyle;
 pub(super) use render::{full_time, short_time};
 pub(super) use tail::lines_of;
 
-/// The target of the lines that a command says in any case, such as where it listens.
+/// The target of status lines, which are written at every level, such as the listening address.
 const STATUS: &str = "status";
-/// The target of lines of the audit.
+/// The target of audit lines.
 const AUDIT: &str = "audit";
-/// The target of what servers write to stderr.
+/// The target of lines that servers write to stderr.
 const SERVER: &str = "server";
-/// The target of lines about servers that start or are up. Whatever went wrong before is news when it happens again.
+/// The target of lines about servers that start or are up. After such a line, a repeated warning counts as new.
 const SERVER_STATE: &str = "server_state";
 /// The target of lines about the log itself.
 const LOG: &str = "log";
-/// The target of lines about requests, whose text has everything that their fields have.
+/// The target of lines about requests. Their text already contains their fields.
 const REQUEST: &str = "request";
 /// The target of messages between clients, proxy and servers.
 const MESSAGE: &str = "message";
-/// The target of lines of scripts.
+/// The target of lines from scripts.
 const SCRIPT: &str = "script";
 
 /// Where the log goes.
@@ -57,7 +57,7 @@ enum Place {
     Text,
     /// To standard error, where a program reads it.
     Json,
-    /// To a file. What people read is printed too.
+    /// To a file. Status lines are also printed.
     File,
 }
 
@@ -84,21 +84,20 @@ pub(super) fn start(args: &LogArgs, defaults: DefaultLevels) -> Result<LogWriter
     let queue = LineQueue::new(style);
     tracing_subscriber::registry().with(LogLayer::new(queue.clone(), style)).init();
     let started = match file {
-        Some(file) => queue.start_writing(file, server_lines::report, server_lines::report_all),
-        None => queue.start_writing(std::io::stderr(), server_lines::report, server_lines::report_all),
+        Some(file) => queue.start_writing(file, server_lines::report),
+        None => queue.start_writing(std::io::stderr(), server_lines::report),
     };
-    started
-        .map_err(|error| CommandFailure::failed(Diagnostic::error(format!("cannot start to write the log: {error}"))))
+    started.map_err(|error| CommandFailure::failed(Diagnostic::error(format!("cannot start the log writer: {error}"))))
 }
 
-/// Opens a log file to append to it. Others may not read a new one: the log says who did what.
+/// Opens a log file for appending. Other users cannot read a new file, because the log says who did what.
 fn open(path: &Path) -> Result<File, CommandFailure> {
     let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     opened.map_err(|error| {
         let hint = match error.kind() {
             io::ErrorKind::NotFound => "create its folder first",
-            io::ErrorKind::IsADirectory => "give the name of a file",
-            _ => "choose a file that you may write, or leave out `--log-file`",
+            io::ErrorKind::IsADirectory => "name a file, not a folder",
+            _ => "choose a writable file, or omit `--log-file`",
         };
         let reason = error.to_string();
         let reason = reason.split(" (os error").next().unwrap_or_default();
@@ -106,8 +105,8 @@ fn open(path: &Path) -> Result<File, CommandFailure> {
     })
 }
 
-/// Prints a line that the person who started the command reads: not a part of what `--log` chooses, but written in
-/// order with the log, and kept in a log file too.
+/// Prints a line for the person who started the command. It does not depend on `--log`, but is written in order with the
+/// log, and also to a log file.
 pub(super) fn status(text: &str) {
     match (place(), output::is_quiet()) {
         (Place::Text | Place::Json, true) => return,
@@ -121,7 +120,7 @@ fn place() -> Place {
     PLACE.get().copied().unwrap_or(Place::Text)
 }
 
-/// Reports problems as [`status`] does: in order with the log, and in a log that is not for people as warnings.
+/// Reports problems in order with the log, like [`status`]. In JSON and in a file they are warnings.
 pub(super) fn problems(problems: &[Diagnostic]) {
     match place() {
         Place::Text => {
@@ -144,7 +143,7 @@ pub(super) fn hide_secrets(config: &Config) {
     secrets::set(config);
 }
 
-/// Applies the levels of servers (`mcpServers.NAME.log`) from now on, and forgets the lines of servers that are gone.
+/// Applies the levels of servers (`mcpServers.NAME.log`) from now on, and drops the lines of removed servers.
 pub(super) fn apply_server_levels(config: &Config) {
     let own = config.servers.iter().filter_map(|(name, server)| Some((name.clone(), server.log?)));
     levels::set_servers(own.collect());

@@ -1,6 +1,6 @@
-//! The lines on their way to standard error or a file, which a thread of its own writes. The parent process may not read
-//! standard error, and a full pipe must not block the protocol. So lines are dropped and counted when too many wait. Audit lines have
-//! a queue of their own: other lines cannot push them out.
+//! The queue of log lines, which a separate thread writes to standard error or a file. The parent process may not read
+//! standard error, and a full pipe must not block the protocol, so lines are dropped and counted when the queue is full.
+//! Audit lines have their own space in the queue: other lines cannot displace them.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -13,64 +13,62 @@ use tracing::Level;
 
 use super::entry::Entry;
 use super::render::LineStyle;
+use crate::cli::table;
 
-/// Bytes of lines that may wait, for audit lines and for all others.
+/// The maximum bytes of queued lines, separately for audit lines and for all others.
 const MAX_BYTES: usize = 8 << 20;
-/// How long the call that an audit line is about waits for room.
+/// How long a call waits for space for its audit line.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// The lines that wait.
+/// The queued lines.
 #[derive(Clone)]
 pub(super) struct LineQueue(Arc<Shared>);
 
 struct Shared {
-    /// How the lines with counts of lost lines are written.
+    /// The style of the lines that count lost lines.
     style: LineStyle,
     state: Mutex<State>,
-    /// A line has come, or the log ends.
+    /// Notified when a line is added, or the log ends.
     filled: Condvar,
-    /// An audit line has gone.
+    /// Notified when an audit line has been taken.
     room: Condvar,
 }
 
 #[derive(Default)]
 struct State {
+    /// In order of arrival.
+    lines: VecDeque<Line>,
     audit: Lane,
     others: Lane,
-    /// The number of the next line: lines are written in the order in which they came.
-    next: u64,
-    /// Whether a line has waited for room in vain since the last one was written. Others then do not wait too.
+    /// Whether waiting for space has timed out since the last line was written. Further lines then do not wait.
     is_stuck: bool,
     is_closed: bool,
 }
 
+struct Line {
+    is_audit: bool,
+    text: Vec<u8>,
+}
+
+/// The lines of one kind.
 #[derive(Default)]
 struct Lane {
-    lines: VecDeque<(u64, Vec<u8>)>,
+    /// The bytes of the queued lines.
     bytes: usize,
-    /// How many lines were lost since the last one that was written.
-    lost: u64,
+    /// The lines lost since the last count was written.
+    lost: usize,
 }
 
 impl Lane {
-    /// A single line has room, however long it is.
+    /// A single line always fits, regardless of its length.
     fn has_room(&self, bytes: usize) -> bool {
         self.bytes == 0 || self.bytes + bytes <= MAX_BYTES
     }
+}
 
-    fn push(&mut self, number: u64, line: Vec<u8>) {
-        self.bytes += line.len();
-        self.lines.push_back((number, line));
-    }
-
-    fn pop(&mut self) -> Option<Vec<u8>> {
-        let (_, line) = self.lines.pop_front()?;
-        self.bytes -= line.len();
-        Some(line)
-    }
-
-    fn first(&self) -> Option<u64> {
-        self.lines.front().map(|(number, _)| *number)
+impl State {
+    fn lane(&mut self, is_audit: bool) -> &mut Lane {
+        if is_audit { &mut self.audit } else { &mut self.others }
     }
 }
 
@@ -80,19 +78,18 @@ impl LineQueue {
         LineQueue(Arc::new(Shared { style, state: Mutex::default(), filled, room }))
     }
 
-    /// Adds a line, or counts it as lost. Waits for room for an audit line.
-    pub(super) fn add(&self, is_audit: bool, line: Vec<u8>) {
+    /// Adds a line, or counts it as lost. Waits for space for an audit line.
+    pub(super) fn add(&self, is_audit: bool, text: Vec<u8>) {
         let mut state = self.0.state.lock();
         if is_audit {
-            self.wait_for_room(&mut state, line.len());
+            self.wait_for_room(&mut state, text.len());
         }
-        let number = state.next;
-        state.next += 1;
-        let lane = if is_audit { &mut state.audit } else { &mut state.others };
-        if lane.has_room(line.len()) {
-            lane.push(number, line)
+        let lane = state.lane(is_audit);
+        if lane.has_room(text.len()) {
+            lane.bytes += text.len();
+            state.lines.push_back(Line { is_audit, text });
         } else {
-            lane.lost += 1
+            lane.lost += 1;
         }
         drop(state);
         self.0.filled.notify_one();
@@ -107,46 +104,37 @@ impl LineQueue {
         }
     }
 
-    /// The next lines to write: a count of lost lines, if there is one, and the line that came first. `None` at the end, and
-    /// an empty text if there was nothing for `patience`.
+    /// The next lines to write: the count of lost lines, if any, and the oldest line. `None` at the end, and an empty text
+    /// if nothing arrived within `patience`.
     fn take(&self, patience: Duration) -> Option<Vec<u8>> {
-        let mut guard = self.0.state.lock();
-        if guard.audit.lines.is_empty() && guard.others.lines.is_empty() && !guard.is_closed {
-            self.0.filled.wait_for(&mut guard, patience);
+        let mut state = self.0.state.lock();
+        if state.lines.is_empty() && !state.is_closed {
+            self.0.filled.wait_for(&mut state, patience);
         }
-        let state = &mut *guard;
         let mut text = Vec::new();
-        for (lane, level, what) in
-            [(&mut state.audit, Level::ERROR, "lost"), (&mut state.others, Level::WARN, "left out")]
-        {
-            let lost = std::mem::take(&mut lane.lost);
+        for (is_audit, level, what) in [(true, Level::ERROR, "lost"), (false, Level::WARN, "left out")] {
+            let lost = std::mem::take(&mut state.lane(is_audit).lost);
             if lost > 0 {
-                let audit = if level == Level::ERROR { "audit " } else { "" };
-                let lines = if lost == 1 { "line" } else { "lines" };
-                let message = format!("{what} {lost} {audit}{lines}: the log was not read in time");
+                let lines = table::count(lost, if is_audit { "audit line" } else { "line" });
+                let message = format!("{what} {lines}: the log was not read in time");
                 text.extend(self.0.style.line(&Entry::about_log(level, message)).into_bytes());
             }
         }
-        let first = [state.audit.first(), state.others.first()];
-        let line = match first {
-            [Some(audit), Some(other)] if other < audit => state.others.pop(),
-            [None, _] => state.others.pop(),
-            _ => state.audit.pop(),
-        };
-        if line.is_some() {
+        if let Some(line) = state.lines.pop_front() {
+            state.lane(line.is_audit).bytes -= line.text.len();
             state.is_stuck = false;
             self.0.room.notify_all();
+            text.extend(line.text);
         }
-        text.extend(line.unwrap_or_default());
         (!text.is_empty() || !state.is_closed).then_some(text)
     }
 
-    /// Writes what comes, until the end. `report` is called every second and may log, `report_all` before the end.
+    /// Writes what comes, until the end. `report` is called every second and may log, and before the end, with
+    /// whether it is the end.
     pub(super) fn start_writing(
         &self,
         mut output: impl Write + Send + 'static,
-        report: fn(),
-        report_all: fn(),
+        report: fn(bool),
     ) -> io::Result<LogWriter> {
         const INTERVAL: Duration = Duration::from_secs(1);
         let queue = self.clone();
@@ -156,13 +144,13 @@ impl LineQueue {
                 let _ = output.write_all(&text);
                 if reported.elapsed() >= INTERVAL {
                     reported = Instant::now();
-                    report();
+                    report(false);
                 }
             }
             let _ = output.flush();
         };
         let thread = std::thread::Builder::new().name("log".to_owned()).spawn(write)?;
-        Ok(LogWriter { queue: self.clone(), thread: Some(thread), report_all })
+        Ok(LogWriter { queue: self.clone(), thread: Some(thread), report })
     }
 }
 
@@ -170,14 +158,14 @@ impl LineQueue {
 pub(in crate::cli) struct LogWriter {
     queue: LineQueue,
     thread: Option<JoinHandle<()>>,
-    report_all: fn(),
+    report: fn(bool),
 }
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        /// How long the end of the process waits for a log that is not read.
+        /// How long the process waits on exit for a log that is not read.
         const MAX_WAIT_AT_END: Duration = Duration::from_secs(1);
-        (self.report_all)();
+        (self.report)(true);
         self.queue.0.state.lock().is_closed = true;
         self.queue.0.filled.notify_one();
         let Some(thread) = self.thread.take() else { return };
@@ -216,7 +204,7 @@ mod tests {
         let queue = LineQueue::new(PLAIN);
         let (read, allowed) = mpsc::channel();
         let (written, texts) = mpsc::channel();
-        let writer = queue.start_writing(Pipe(allowed, written), || {}, || {}).unwrap();
+        let writer = queue.start_writing(Pipe(allowed, written), |_| {}).unwrap();
         let line = |name: &str| format!("{name}{}\n", " ".repeat((1 << 20) - name.len() - 1)).into_bytes();
         // The first line is on its way and does not get through.
         queue.add(false, line("first"));
@@ -255,7 +243,7 @@ mod tests {
         let queue = LineQueue::new(PLAIN);
         let (read, allowed) = mpsc::channel();
         let (written, texts) = mpsc::channel();
-        let writer = queue.start_writing(Pipe(allowed, written), || {}, || {}).unwrap();
+        let writer = queue.start_writing(Pipe(allowed, written), |_| {}).unwrap();
         let waiting = {
             let queue = queue.clone();
             std::thread::spawn(move || (0..20).for_each(|_| queue.add(true, vec![b'x'; 1 << 20])))

@@ -1,4 +1,4 @@
-//! An entry as a line: as text for people, or as JSON for programs. Foreign text in it is made harmless.
+//! Renders an entry as a line: as text for people, or as JSON for programs. Untrusted text in it is escaped.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -13,28 +13,28 @@ use super::secrets;
 use crate::cli::output::one_line;
 use proxy_base::foreign_text::visible;
 
-/// What a continued line of a message begins with. The first line of an entry begins with a time, so that no text in an
-/// entry can pass for another entry.
+/// The start of a continuation line. Only the first line of an entry begins with a time, so that text in an entry cannot
+/// look like another entry.
 const CONTINUED: &str = "\n    ";
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LineStyle {
     Text {
         colour: bool,
-        /// Whether times are those of the clock on the wall, without the day.
+        /// Whether times are local, without the date.
         short_times: bool,
-        /// Whether status lines are entries like others. On standard error they are plain text.
+        /// Whether status lines are formatted like other entries. On standard error they are plain text.
         is_file: bool,
     },
     Json,
 }
 
-/// A time of day of this place.
+/// A local time of day.
 pub(in crate::cli) fn short_time(time: Timestamp) -> String {
     time.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
 }
 
-/// A time in UTC with milliseconds, as RFC 3339 has it.
+/// A time in UTC with milliseconds, in the format of RFC 3339.
 pub(in crate::cli) fn full_time(time: Timestamp) -> String {
     format!("{time:.3}")
 }
@@ -86,10 +86,10 @@ fn text_line(entry: &Entry, time: &str, colour: bool) -> String {
     line
 }
 
-/// Characters of a message on the wire that are logged.
+/// How many characters of a message on the wire are logged.
 const MAX_MESSAGE: usize = 4 << 10;
 
-/// What an entry says, without secrets. Cut afterwards, so that no part of a secret is left.
+/// The message of an entry without secrets. It is cut afterwards, so that no part of a secret is left.
 fn message(entry: &Entry) -> Cow<'_, str> {
     let message = secrets::hidden(&entry.message);
     let end = message.char_indices().nth(MAX_MESSAGE).filter(|_| entry.source == Source::Message);
@@ -103,7 +103,7 @@ const DIM: &str = "\x1b[2m";
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
-/// The fields that the message does not have already.
+/// The fields that are not already in the message.
 fn shown_fields(entry: &Entry) -> impl Iterator<Item = (&String, &Value)> {
     let is_prose = |name: &str| ["error", "said"].contains(&name) && entry.source == Source::Proxy;
     let fields = entry.fields.iter().filter(|_| !matches!(entry.source, Source::Request | Source::Message));

@@ -1,5 +1,5 @@
-//! A warning about a server appears once until it changes: a server that is down is tried again and again, and fails for
-//! the same reason each time.
+//! Suppresses repeated warnings about a server until they change: connecting to a server that is down is retried again and
+//! again, and fails for the same reason each time.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ use tracing::callsite::Identifier;
 pub(super) struct Repeated(Mutex<HashMap<String, HashMap<Identifier, String>>>);
 
 impl Repeated {
-    /// Whether the last warning of this kind about this server was the same. Fields are not compared: they have details
-    /// such as times.
+    /// Whether the last warning of this kind about this server was the same. Fields are not compared, because they contain
+    /// details such as times.
     pub(super) fn is_known(&self, kind: Identifier, server: &str, message: &str) -> bool {
         let mut servers = self.0.lock();
         let last = servers.entry(server.to_owned()).or_default();
@@ -23,7 +23,7 @@ impl Repeated {
         is_known
     }
 
-    /// The server works, or is another one by this name: the next warning is news.
+    /// The server works, or a different server has this name now: the next warning is new.
     pub(super) fn forget(&self, server: &str) {
         self.0.lock().remove(server);
     }

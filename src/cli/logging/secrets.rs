@@ -1,15 +1,16 @@
-//! Hides secrets in what is logged: the values that the config has for `env`, `headers`, tokens and the like, and members
-//! of messages whose names say that they are secret.
+//! Hides secrets in the log: values of `env`, `headers`, tokens and similar keys in the config, and message members with
+//! names such as `password`.
 
 use std::borrow::Cow;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
 use arc_swap::ArcSwap;
 use regex::{Captures, Regex};
 
 use proxy_config::{AuthConfig, Config, StoreAddress, TransportConfig};
+use proxy_model::Secret;
 
-/// Values shorter than this are not hidden by their text: they are words that appear anywhere.
+/// Shorter config values are not hidden, because they also occur as ordinary words.
 const MIN_LENGTH: usize = 6;
 const HIDDEN: &str = "•••";
 
@@ -21,9 +22,12 @@ const SECRET_MEMBER: &str = r#"(?ix)
 const SECRET_NAME: &str =
     r#"[^"\\]{0,64}(?:token|secret|password|passwd|api_?-?key|credential|cookie|authorization)[^"\\]{0,64}"#;
 
+static MEMBER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(&SECRET_MEMBER.replace("NAME", SECRET_NAME)).expect("the pattern is valid"));
+
 static KNOWN: LazyLock<ArcSwap<Vec<String>>> = LazyLock::new(ArcSwap::default);
 
-/// Hides the secrets of this config from now on, and no others.
+/// Hides the secrets in this config from now on, instead of those in the previous one.
 pub(super) fn set(config: &Config) {
     let forms = values(config).into_iter().flat_map(|value| forms(&value));
     let mut known: Vec<String> = forms.filter(|value| value.len() >= MIN_LENGTH).collect();
@@ -41,41 +45,42 @@ fn forms(value: &str) -> Vec<String> {
 }
 
 fn values(config: &Config) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut texts: Vec<&str> = Vec::new();
+    let mut urls: Vec<&str> = Vec::new();
     for server in config.servers.values() {
-        found.extend(server.auth.iter().flat_map(AuthConfig::secrets).map(|secret| secret.reveal().to_owned()));
+        texts.extend(server.auth.iter().flat_map(AuthConfig::secrets).map(Secret::reveal));
         match &server.transport {
             TransportConfig::Stdio { env, .. } => {
                 let is_path = |value: &&str| value.starts_with(['/', '.', '~']);
-                found.extend(
-                    env.values().map(|value| value.reveal()).filter(|value| !is_path(value)).map(str::to_owned),
-                );
+                texts.extend(env.values().map(Secret::reveal).filter(|value| !is_path(value)));
             }
             TransportConfig::Http { url, headers, .. } => {
-                // `Bearer TOKEN` is hidden as the token that it has.
-                let words = headers.values().flat_map(|value| value.reveal().split_whitespace());
-                found.extend(words.map(str::to_owned));
-                found.extend(of_url(url));
+                texts.extend(headers.values().flat_map(words));
+                urls.push(url);
             }
         }
     }
     let introspection = config.auth.issuers.iter().filter_map(|issuer| issuer.introspection.as_ref());
-    found.extend(introspection.map(|introspection| introspection.client_secret.reveal().to_owned()));
-    found.extend(config.auth.tokens.iter().map(|token| token.token.reveal().to_owned()));
-    found.extend(config.serve.state_keys.iter().map(|key| key.reveal().to_owned()));
-    found.extend(config.audit.iter().filter_map(|audit| audit.key.as_ref()).map(|key| key.reveal().to_owned()));
+    texts.extend(introspection.map(|introspection| introspection.client_secret.reveal()));
+    texts.extend(config.auth.tokens.iter().map(|token| token.token.reveal()));
+    texts.extend(config.serve.state_keys.iter().map(Secret::reveal));
+    texts.extend(config.audit.iter().filter_map(|audit| audit.key.as_ref()).map(Secret::reveal));
     if let Some(otlp) = &config.telemetry.otlp {
-        let words = otlp.headers.values().flat_map(|value| value.reveal().split_whitespace());
-        found.extend(words.map(str::to_owned));
-        found.extend(otlp.endpoint.iter().flat_map(|endpoint| of_url(endpoint.as_str())));
+        texts.extend(otlp.headers.values().flat_map(words));
+        urls.extend(otlp.endpoint.as_ref().map(url::Url::as_str));
     }
     if let StoreAddress::Redis(url) = &config.store {
-        found.extend(of_url(url.reveal()));
+        urls.push(url.reveal());
     }
-    found
+    texts.into_iter().map(str::to_owned).chain(urls.into_iter().flat_map(of_url)).collect()
 }
 
-/// The password and the values of the query of an address.
+/// For `Bearer TOKEN`, the token is hidden.
+fn words(header: &Secret) -> impl Iterator<Item = &str> {
+    header.reveal().split_whitespace()
+}
+
+/// The password and the query values in a URL.
 fn of_url(url: &str) -> Vec<String> {
     let Ok(url) = url::Url::parse(url) else { return Vec::new() };
     let query = url.query_pairs().map(|(_, value)| value.into_owned());
@@ -90,22 +95,19 @@ pub(super) fn hidden(text: &str) -> Cow<'_, str> {
             text = text.replace(secret.as_str(), HIDDEN).into();
         }
     }
-    static MEMBER: OnceLock<Option<Regex>> = OnceLock::new();
-    match MEMBER.get_or_init(|| Regex::new(&SECRET_MEMBER.replace("NAME", SECRET_NAME)).ok()) {
-        Some(member) if text.contains('"') => {
-            let hide = |found: &Captures<'_>| {
-                let group = |number| found.get(number).map_or("", |group| group.as_str());
-                let (name, value) = if found.get(1).is_some() { (1, 2) } else { (3, 4) };
-                // A progress token is no secret.
-                let is_progress = group(name).contains("rogressToken");
-                format!("{}{}", group(name), if is_progress { group(value) } else { HIDDEN })
-            };
-            match member.replace_all(&text, hide) {
-                Cow::Borrowed(_) => text,
-                Cow::Owned(hidden) => hidden.into(),
-            }
-        }
-        _ => text,
+    if !text.contains('"') {
+        return text;
+    }
+    let hide = |found: &Captures<'_>| {
+        let group = |number| found.get(number).map_or("", |group| group.as_str());
+        let (name, value) = if found.get(1).is_some() { (1, 2) } else { (3, 4) };
+        // A progress token is no secret.
+        let is_progress = group(name).contains("rogressToken");
+        format!("{}{}", group(name), if is_progress { group(value) } else { HIDDEN })
+    };
+    match MEMBER.replace_all(&text, hide) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(hidden) => hidden.into(),
     }
 }
 

@@ -1,36 +1,38 @@
-//! How much of the log one server can fill.
+//! The limit on log lines per server.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::LOG;
+use crate::cli::table;
 
-/// Lines about one server within [`PERIOD`]. A server that works writes a few; one at its most talkative level some per
+/// Lines about one server within [`PERIOD`]. A healthy server writes a few; a server at its most verbose level, some per
 /// second.
-const MAX_LINES: u64 = 600;
+const MAX_LINES: usize = 600;
 const PERIOD: Duration = Duration::from_secs(60);
 
-static SERVERS: Mutex<Option<HashMap<String, Window>>> = Mutex::new(None);
+static SERVERS: LazyLock<Mutex<HashMap<String, Window>>> = LazyLock::new(Mutex::default);
 
 /// The lines about one server since its first line of this period.
 struct Window {
     began: Instant,
-    lines: u64,
+    lines: usize,
 }
 
 impl Window {
-    fn left_out(&self) -> u64 {
+    fn left_out(&self) -> usize {
         self.lines.saturating_sub(MAX_LINES)
     }
 }
 
-/// Counts a line about a server; false if it is one too many. What the last period left out is reported by
-/// [`report`] before a new one begins.
+/// Counts a line about a server; returns false if it exceeds the limit. [`report`] reports the omitted lines before a new
+/// period begins.
 pub(super) fn admit(server: &str, now: Instant) -> bool {
     let mut servers = SERVERS.lock();
-    let window = servers.get_or_insert_default().entry(server.to_owned()).or_insert(Window { began: now, lines: 0 });
+    let window = servers.entry(server.to_owned()).or_insert(Window { began: now, lines: 0 });
     if now.duration_since(window.began) >= PERIOD && window.left_out() == 0 {
         *window = Window { began: now, lines: 0 };
     }
@@ -38,35 +40,18 @@ pub(super) fn admit(server: &str, now: Instant) -> bool {
     window.lines <= MAX_LINES
 }
 
-/// Forgets the servers whose period is over; returns those of which lines were left out, with their number.
-fn take_over(now: Instant, is_end: bool) -> Vec<(String, u64)> {
-    let mut left_out = Vec::new();
-    if let Some(servers) = SERVERS.lock().as_mut() {
-        servers.retain(|server, window| {
-            let is_over = is_end || now.duration_since(window.began) >= PERIOD;
-            if is_over && window.left_out() > 0 {
-                left_out.push((server.clone(), window.left_out()));
-            }
-            !is_over
-        });
-    }
-    left_out
+/// Removes the servers whose period is over; returns those with omitted lines, and how many.
+fn take_over(now: Instant, is_end: bool) -> Vec<(String, usize)> {
+    let mut servers = SERVERS.lock();
+    let over = servers.extract_if(|_, window| is_end || now.duration_since(window.began) >= PERIOD);
+    over.map(|(server, window)| (server, window.left_out())).filter(|(_, lines)| *lines > 0).collect()
 }
 
-/// Logs how many lines were left out, for each server whose period is over.
-pub(super) fn report() {
-    report_until(false);
-}
-
-/// Logs how many lines were left out at the end of the process.
-pub(super) fn report_all() {
-    report_until(true);
-}
-
-fn report_until(is_end: bool) {
+/// Logs the number of omitted lines for each server whose period is over, or for all servers on exit.
+pub(super) fn report(is_end: bool) {
     for (server, lines) in take_over(Instant::now(), is_end) {
-        let noun = if lines == 1 { "line" } else { "lines" };
-        tracing::warn!(target: LOG, server, "left out {lines} {noun}: the limit is {MAX_LINES} a minute for a server");
+        let lines = table::count(lines, "line");
+        tracing::warn!(target: LOG, server, "left out {lines}: the limit is {MAX_LINES} per minute for each server");
     }
 }
 

@@ -2,6 +2,7 @@
 //! they are not in the log.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -11,7 +12,7 @@ const MAX_LINES: usize = 200;
 /// How many bytes of a server's lines are kept.
 const MAX_BYTES: usize = 256 << 10;
 
-static SERVERS: Mutex<Option<HashMap<String, Tail>>> = Mutex::new(None);
+static SERVERS: LazyLock<Mutex<HashMap<String, Tail>>> = LazyLock::new(Mutex::default);
 
 /// A line that a server wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,26 +40,17 @@ impl Tail {
 
 pub(super) fn push(server: &str, text: &str) {
     let line = ServerLine { time: Timestamp::now(), text: text.to_owned() };
-    let mut servers = SERVERS.lock();
-    let servers = servers.get_or_insert_default();
-    match servers.get_mut(server) {
-        Some(tail) => tail.push(line),
-        None => servers.entry(server.to_owned()).or_default().push(line),
-    }
+    SERVERS.lock().entry(server.to_owned()).or_default().push(line);
 }
 
-/// Forgets the lines of other servers than these.
+/// Drops the lines of all other servers.
 pub(super) fn retain(is_kept: impl Fn(&str) -> bool) {
-    if let Some(servers) = SERVERS.lock().as_mut() {
-        servers.retain(|name, _| is_kept(name));
-    }
+    SERVERS.lock().retain(|name, _| is_kept(name));
 }
 
 /// The last lines of a server, oldest first.
 pub(in crate::cli) fn lines_of(server: &str) -> Vec<ServerLine> {
-    let servers = SERVERS.lock();
-    let tail = servers.as_ref().and_then(|servers| servers.get(server));
-    tail.map(|tail| tail.lines.iter().cloned().collect()).unwrap_or_default()
+    SERVERS.lock().get(server).map(|tail| tail.lines.iter().cloned().collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

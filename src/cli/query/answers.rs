@@ -1,4 +1,4 @@
-//! What a command learns and does, wherever the answer comes from.
+//! The queries and calls of a command, answered by this process or by a running proxy.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(in crate::cli) enum Answers {
 }
 
 impl Answers {
-    /// What is published, and how the servers are.
+    /// What is published, and the state of each server.
     pub(in crate::cli) async fn report(&self) -> Result<SurfaceReport, CommandFailure> {
         match self {
             Answers::Local(operator) => Ok(SurfaceReport::of(&operator.gateway, &operator.surface)),
@@ -33,11 +33,11 @@ impl Answers {
         }
     }
 
-    /// The same, for the use of this item.
+    /// Like [`Answers::report`], for a command that uses this item.
     pub(in crate::cli) async fn report_on(&self, kind: ItemKind, key: &str) -> Result<SurfaceReport, CommandFailure> {
         let report = self.report().await?;
         match self {
-            // To find out what clients that can be asked see, a server may have to be started once more.
+            // Listing the items for clients with elicitation may start a server a second time, so it is done only if needed.
             Answers::Running(running) if report.find(kind, key).is_none() && terminal::askable().any() => {
                 running.report_for_terminal().await
             }
@@ -109,13 +109,13 @@ impl Answers {
         })
     }
 
-    /// Whether a tool that is not published is found by search and called through `call_tool`.
+    /// Whether unlisted tools can be found by search and called through `call_tool`.
     pub(in crate::cli) async fn is_searchable(&self, tool: &str, report: &SurfaceReport) -> bool {
         report.find(ItemKind::Tool, "call_tool").is_some()
             && self.searchable().await.is_ok_and(|names| names.contains(tool))
     }
 
-    /// How old the lists are that this process has used instead of starting servers.
+    /// The age of the cached lists that this process used instead of starting servers.
     pub(in crate::cli) fn lists_from(&self) -> Option<String> {
         match self {
             Answers::Local(operator) => super::local::lists_from(&operator.gateway),

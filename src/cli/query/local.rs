@@ -1,4 +1,4 @@
-//! Answers of this process: it starts the servers that nobody knows and those that a call needs.
+//! Answers from this process, which starts the servers without cached lists and those that a call needs.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(super) async fn run<T>(
         Workers::shared().warm_up();
     }
     let gateway = Arc::new(Gateway::start(&query.loaded.config, &options(query)?).map_err(CommandFailure::config)?);
-    // Commands that call something are audited; others have nothing to write.
+    // Only commands that call something write audit lines.
     let audit = query.loaded.config.audit.as_ref().filter(|_| query.runs_code || query.wanted.is_some());
     let audited = audit.map_or(Ok(()), |audit| gateway.start_audit(audit, false)).map_err(CommandFailure::failed);
     let surface = match audited {
@@ -82,14 +82,14 @@ async fn surface(gateway: &Arc<Gateway>, query: &Query<'_>) -> Result<Arc<Surfac
     own.map_err(|error| CommandFailure::from(error.as_ref()))
 }
 
-/// A warning for each name of `--tools` that no published tool has.
+/// A warning for each name in `--tools` that matches no published tool.
 fn missing_tools(config: &Config, surface: &Surface) -> Vec<Diagnostic> {
     let is_missing = |pattern: &&glob::Pattern| !surface.tools().any(|entry| pattern.matches(entry.definition.key()));
     let missing = config.only_tools.iter().filter(is_missing);
     missing.map(|pattern| Diagnostic::warning(format!("`--tools`: no tool `{pattern}` is published"))).collect()
 }
 
-/// Starts the server of an item that only the cache knows. Fails if the server does not offer the item any more.
+/// Starts the server of an item that is known from the cache only. Fails if the server no longer offers the item.
 async fn woken(gateway: &Arc<Gateway>, query: &Query<'_>, origin: &ItemRef) -> Result<Arc<Surface>, CommandFailure> {
     let server = &origin.backend;
     let age = lists_from(gateway);
@@ -101,10 +101,10 @@ async fn woken(gateway: &Arc<Gateway>, query: &Query<'_>, origin: &ItemRef) -> R
     let item = query.wanted.and_then(|(kind, key)| surface.find(kind, key));
     let is_forwarded = item.is_some_and(|item| matches!(item.handler, Handler::Backend(_)));
     if let Some(problem) = view.filter(|_| !is_ready && is_forwarded).and_then(|view| view.problem()) {
-        // The error of the call itself would not have the last words of the process.
+        // The call's own error would lack the last stderr lines of the process.
         return Err(CommandFailure::failed(Diagnostic::error(problem)));
     }
-    query.say(is_ready.then(|| format!("from `{server}`, started for this")));
+    query.say(is_ready.then(|| format!("from `{server}`, started for this command")));
     if let Some((kind, key)) = query.wanted.filter(|_| is_ready && item.is_none()) {
         let message = format!("server `{server}` no longer offers the {} `{key}`", kind.noun());
         let hint = format!("`proxy list-{}s` lists what it offers now", kind.noun());
@@ -114,30 +114,30 @@ async fn woken(gateway: &Arc<Gateway>, query: &Query<'_>, origin: &ItemRef) -> R
     Ok(surface)
 }
 
-/// The item of a server that rests, behind a published item.
+/// The server item behind a published item, if its server was not started.
 fn resting_origin(gateway: &Gateway, surface: &Surface, (kind, key): (ItemKind, &str)) -> Option<ItemRef> {
     let origin = surface.find(kind, key)?.origin.clone()?;
     let snapshot = gateway.snapshot();
     snapshot.backend(&origin.backend).is_some_and(|view| rests(view)).then_some(origin)
 }
 
-/// Whether a server was not started, because its lists are known.
+/// Whether a server was not started because its lists are cached.
 fn rests(backend: &BackendView) -> bool {
     backend.status == Status::Cached && backend.error.is_empty()
 }
 
-/// How old the lists are that were used instead of starting servers; `None` if every server was started.
+/// The age of the cached lists that were used instead of starting servers; `None` if every server was started.
 pub(super) fn lists_from(gateway: &Gateway) -> Option<String> {
     let snapshot = gateway.snapshot();
     let resting = snapshot.backends.iter().filter(|backend| rests(backend));
     let oldest = resting.map(|backend| backend.last_known.as_ref().and_then(|known| known.seen)).min()?;
     Some(match oldest {
-        Some(seen) => format!("from the lists of {}; --live starts the servers", ago(seen)),
+        Some(seen) => format!("from lists cached {}; --live starts the servers", ago(seen)),
         None => "from the last known lists; --live starts the servers".to_owned(),
     })
 }
 
-/// What the user sees while servers start, or while the script runs on what is known.
+/// The label of the spinner while servers start, or while the script runs over cached lists.
 pub(super) fn starting(gateway: &Gateway, start: StartPolicy) -> String {
     let snapshot = gateway.snapshot();
     let waits = |view: &&Arc<BackendView>| view.status != Status::Ready && (start == StartPolicy::All || !rests(view));

@@ -1,5 +1,5 @@
-//! Commands that ask once. The answer comes from a running `proxy serve` of the same config, or else from this process: from
-//! the last known lists where these are enough, and from the servers that a call needs.
+//! Commands that run a single query. The answer comes from a running `proxy serve` with the same config, or else from this
+//! process: from cached lists where these are enough, and from the servers that a call needs.
 
 mod answers;
 mod local;
@@ -26,22 +26,22 @@ pub(super) use answers::{Answers, report_missing};
 pub(super) use local::with_loaded;
 pub(super) use running::{RunningProxy, server_log, status};
 pub(super) use user::{ActingUser, UserArgs};
-pub(super) use watching::{call_as_test, call_details, calls, follow, record, restart};
+pub(super) use watching::{call_as_test, call_details, calls, end_sessions, follow, record, restart, sessions};
 
-/// Without this line, a newcomer takes the examples for what the current folder has.
+/// Without this line, a new user takes the built-in examples for extensions in the current folder.
 const NO_CONFIG: &str = "no config file found: using the built-in extensions. `--extension DIR` uses your own, `proxy init` writes a config";
 
-/// Options that select the servers and the session script, and how fresh an answer must be.
+/// Options that select the servers and the session script, and whether cached lists may be used.
 #[derive(Debug, Args)]
 pub(super) struct ServerArgs {
     #[command(flatten)]
     pub(super) source: SourceArgs,
-    /// Start all servers instead of using their last known lists
+    /// Start all servers instead of using cached lists
     #[arg(long)]
     pub(super) live: bool,
 }
 
-/// The same with the user who asks.
+/// [`ServerArgs`] with the user to act as.
 #[derive(Debug, Args)]
 pub(super) struct QueryArgs {
     #[command(flatten)]
@@ -69,15 +69,15 @@ impl QueryArgs {
     }
 }
 
-/// What a command asks of a config.
+/// A query of a command about a config.
 pub(super) struct Query<'a> {
     pub(super) loaded: &'a LoadedConfig,
     pub(super) start: StartPolicy,
     /// The user whose surface it is. The session script runs for nobody else.
     pub(super) user: ActingUser,
-    /// The only item that matters: servers that cannot offer it are not waited for, its own is started.
+    /// The only item that matters: its server is started, and servers that cannot offer it are not waited for.
     pub(super) wanted: Option<(ItemKind, &'a str)>,
-    /// Whether a script of code mode will run.
+    /// Whether a code mode script will run.
     pub(super) runs_code: bool,
     /// Whether this process embeds tools, to search them by meaning.
     pub(super) search_by_meaning: bool,
@@ -86,7 +86,7 @@ pub(super) struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// About the last known state of a config, for the local user.
+    /// A query about the last known state of a config, for the local user.
     pub(super) fn of_config(loaded: &'a LoadedConfig) -> Self {
         Query {
             loaded,
@@ -135,7 +135,7 @@ pub(super) async fn running_servers(query: &Query<'_>) -> Option<(Arc<RunningPro
     Some((Arc::new(running), report))
 }
 
-/// What became of each item in a running proxy of this config; `None` if there is none.
+/// The history of each item in a running proxy of this config; `None` if there is none.
 pub(super) fn histories_of_running(query: &Query<'_>) -> Result<Option<SurfaceReport>, CommandFailure> {
     setup::runtime()?.block_on(async {
         let Some(running) = running::serving(query).await else { return Ok(None) };

@@ -24,9 +24,9 @@ use proxy_wire::http::{EventStream, HttpAnswer, HttpError, SocketClient};
 
 /// The maximum size of an answer or an event.
 const MAX_BYTES: usize = 256 << 20;
-/// How long a running proxy may take to tell its status.
+/// How long to wait for the status of a running proxy.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
-/// The same if it is only one that may be asked: a proxy that hangs must not stop the command.
+/// The same while looking for a matching proxy: a hanging proxy must not block the command.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A running proxy.
@@ -94,12 +94,12 @@ impl RunningProxy {
         self.get("/surface", &[]).await
     }
 
-    /// What the user sees, and what became of everything else.
+    /// What is published to the user, and the history of every item.
     pub(super) async fn report_with_histories(&self) -> Result<SurfaceReport, CommandFailure> {
         self.get("/surface", &[("histories", "true")]).await
     }
 
-    /// What the user of this terminal sees, who can be asked: some servers list more for such clients.
+    /// What is published to a user at a terminal: some servers list more for clients with elicitation.
     pub(super) async fn report_for_terminal(&self) -> Result<SurfaceReport, CommandFailure> {
         let capabilities = terminal::askable().to_capabilities().to_string();
         self.get("/surface", &[("capabilities", &capabilities)]).await
@@ -148,7 +148,7 @@ impl RunningProxy {
         self.events("/exec", &request).await
     }
 
-    /// Calls a server itself, whatever is published of it.
+    /// Calls a server directly, regardless of what is published.
     pub(in crate::cli) async fn call_server(&self, call: ServerCallRequest) -> Result<Raw, CallError> {
         let lost = |reason: String| CallError::Lost { backend: call.server.as_str().into(), reason };
         let body = serde_json::to_string(&call).map_err(|error| lost(error.to_string()))?;
@@ -175,10 +175,10 @@ impl RunningProxy {
         let body = self.accepted(answer).await.map_err(failed)?.body().await;
         let body = body.map_err(|error| failed(self.lost(&error)))?;
         serde_json::from_slice(&body)
-            .map_err(|error| failed(format!("process {} answered with something else: {error}", self.pid)))
+            .map_err(|error| failed(format!("unexpected answer from process {}: {error}", self.pid)))
     }
 
-    /// Does something and follows what happens until there is a result.
+    /// Sends a request and handles its events until the result arrives.
     async fn events(&self, path: &str, request: &impl serde::Serialize) -> Result<Raw, UseError> {
         let body = serde_json::to_string(request).map_err(|error| UseError::Failed(error.to_string()))?;
         let answer = self.client.post(path, body).await;
@@ -193,7 +193,7 @@ impl RunningProxy {
                     }
                 }
                 CallEvent::Log(_) => {}
-                CallEvent::Question { id, method, params, answer_seconds } => {
+                CallEvent::Elicitation { id, method, params, answer_seconds } => {
                     let answer_timeout = Duration::from_secs(answer_seconds);
                     self.ask(user.as_ref(), id, Question { method, params, answer_timeout });
                 }
@@ -207,13 +207,13 @@ impl RunningProxy {
     async fn next(&self, events: &mut EventStream) -> Result<CallEvent, String> {
         match events.next().await {
             Ok(Some(event)) => serde_json::from_str(&event.data)
-                .map_err(|error| format!("process {} sent something else: {error}", self.pid)),
+                .map_err(|error| format!("unexpected event from process {}: {error}", self.pid)),
             Ok(None) => Err(self.lost(&HttpError::Broken("the connection was closed".to_owned()))),
             Err(error) => Err(self.lost(&error)),
         }
     }
 
-    /// Asks the user at the terminal, while other events arrive. Without one, the question is cancelled.
+    /// Asks the user at the terminal, while other events arrive. Without a terminal, the elicitation is cancelled.
     fn ask(&self, user: Option<&Arc<terminal::TerminalUser>>, id: u64, question: Question) {
         let asked = user.map(|user| user.ask(question));
         let client = self.client.clone();
@@ -224,13 +224,13 @@ impl RunningProxy {
             };
             let answer =
                 answer.map_or_else(|| json!({"action": "cancel"}).to_string(), |answer| answer.get().to_owned());
-            if let Err(error) = client.post(&format!("/questions/{id}"), answer).await {
-                tracing::debug!(%error, "an answer was not delivered");
+            if let Err(error) = client.post(&format!("/elicitations/{id}"), answer).await {
+                tracing::debug!(%error, "cannot deliver the answer to an elicitation");
             }
         });
     }
 
-    /// An answer that is not a refusal.
+    /// The answer, or the reason for a refusal.
     async fn accepted(&self, answer: Result<HttpAnswer, HttpError>) -> Result<HttpAnswer, String> {
         let mut answer = answer.map_err(|error| self.lost(&error))?;
         if answer.status().is_success() {
@@ -243,6 +243,6 @@ impl RunningProxy {
     }
 
     pub(super) fn lost(&self, error: &HttpError) -> String {
-        format!("process {} (`proxy serve`) ended before it answered: {error}", self.pid)
+        format!("process {} (`proxy serve`) exited before it answered: {error}", self.pid)
     }
 }

@@ -1,5 +1,5 @@
-//! The last words of dead servers, which commands print once until they change: who lists tools five times in a row has read
-//! them after the first.
+//! The last stderr lines of failed servers. Commands print them once and then only when they change, so that a command that
+//! is run repeatedly does not repeat them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use crate::cli::setup;
 use proxy_base::process::atomic_file;
 
-/// What separates the reason of a failure from what the server wrote last.
+/// Separates the reason for a failure from the last stderr lines of the server.
 const LAST_WORDS: &str = "; it last said:";
 const FILE: &str = "last-words.json";
-/// More than anybody's servers. Beyond that, all are forgotten.
+/// More entries than anyone has servers. When exceeded, all are dropped.
 const MAX_REMEMBERED: usize = 1000;
 
 /// Digests of what was printed, by config and server.

@@ -12,15 +12,15 @@ use proxy_server::Authenticator;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct UserArgs {
-    /// As this user: the `sub` of a token in the config, of a user of an issuer, or any other name
+    /// Act as this user: the `sub` of a token in the config, a user from an issuer, or any other name
     #[arg(long, value_name = "SUB")]
     as_user: Option<String>,
-    /// What that user's token says, as a JSON object such as '{"groups": ["ops"]}'
+    /// Claims in that user's token, as a JSON object such as '{"groups": ["ops"]}'
     #[arg(long, value_name = "JSON", requires = "as_user")]
     claims: Option<String>,
 }
 
-/// A user, and what to tell a running proxy so that it knows them too.
+/// A user, with what a running proxy needs to identify them.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct ActingUser {
     /// `None` for the local user.
@@ -56,7 +56,7 @@ impl ActingUser {
         self.named.is_some()
     }
 
-    /// What a command that is suggested has to end with, so that it is about the same user: ` --as-user ann`, or nothing.
+    /// The option to append to suggested commands so that they act as the same user: ` --as-user ann`, or nothing.
     pub(in crate::cli) fn option(&self) -> String {
         let Some(named) = &self.named else { return String::new() };
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.@:".contains(letter);

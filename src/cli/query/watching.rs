@@ -1,4 +1,4 @@
-//! Watches a running `proxy serve` over its control socket: its calls, and the restart of a server.
+//! Watches a running `proxy serve` over its control socket: its calls, its sessions, and the restart of a server.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -10,7 +10,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::{setup, spinner};
 use proxy_base::control::Instance;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_model::operator_api::RestartReport;
+use proxy_model::operator_api::{EndedSessions, RestartReport, SessionEnd, SessionList};
 use proxy_wire::http::{HttpAnswer, HttpError};
 
 /// Whether calls are being recorded, and those that were, oldest first. Blocking.
@@ -25,7 +25,7 @@ pub(in crate::cli) fn calls(instance: &Instance) -> Result<(bool, Vec<CallSummar
     Ok((recorded.recording, recorded.calls))
 }
 
-/// A recorded call with what was sent. Blocking.
+/// A recorded call with its params and results. Blocking.
 pub(in crate::cli) fn call_details(
     instance: &Instance,
     id: &str,
@@ -48,7 +48,7 @@ pub(in crate::cli) fn call_as_test(
     Ok(answer.test)
 }
 
-/// What the control API has below `/calls/ID`.
+/// Reads a path below `/calls/ID` in the control API.
 fn read_call<T: DeserializeOwned>(
     instance: &Instance,
     id: &str,
@@ -72,7 +72,7 @@ pub(in crate::cli) fn follow(
     events(instance, "/events", begun, on_data)
 }
 
-/// Hands over the lines of a recording until Ctrl-C is pressed.
+/// Passes on the lines of a recording until Ctrl-C is pressed.
 pub(in crate::cli) fn record(
     instance: &Instance,
     mut on_line: impl FnMut(&str) -> Result<(), CommandFailure>,
@@ -110,6 +110,22 @@ fn events(
     })
 }
 
+/// The HTTP sessions. Blocking.
+pub(in crate::cli) fn sessions(instance: &Instance) -> Result<SessionList, CommandFailure> {
+    let running = RunningProxy::of(instance, None);
+    setup::runtime()?.block_on(running.read("/sessions"))
+}
+
+/// Ends HTTP sessions. Blocking.
+pub(in crate::cli) fn end_sessions(instance: &Instance, which: &SessionEnd) -> Result<EndedSessions, CommandFailure> {
+    let running = RunningProxy::of(instance, None);
+    let body = serde_json::to_string(which).map_err(|error| super::failed(error.to_string()))?;
+    setup::runtime()?.block_on(async {
+        let answer = running.client.post("/sessions/end", body).await;
+        running.json(running.answered(answer).await?).await
+    })
+}
+
 /// Restarts a server and returns what the running proxy says about it. Blocking.
 pub(in crate::cli) fn restart(instance: &Instance, server: &str) -> Result<RestartReport, CommandFailure> {
     let running = RunningProxy::of(instance, None);
@@ -129,10 +145,10 @@ impl RunningProxy {
     async fn json<T: for<'a> Deserialize<'a>>(&self, mut answer: HttpAnswer) -> Result<T, CommandFailure> {
         let body = answer.body().await.map_err(|error| self.gone(&error))?;
         serde_json::from_slice(&body)
-            .map_err(|error| super::failed(format!("process {} answered with something else: {error}", self.pid)))
+            .map_err(|error| super::failed(format!("unexpected answer from process {}: {error}", self.pid)))
     }
 
-    /// An answer that is not a refusal; the words of a refusal are for the user.
+    /// The answer, or a refusal, whose text is shown to the user.
     async fn answered(&self, answer: Result<HttpAnswer, HttpError>) -> Result<HttpAnswer, CommandFailure> {
         let mut answer = answer.map_err(|error| self.gone(&error))?;
         let status = answer.status();
@@ -142,7 +158,7 @@ impl RunningProxy {
         let body: Value = serde_json::from_slice(&answer.body().await.unwrap_or_default()).unwrap_or_default();
         let problem = Diagnostic::error(body["error"].as_str().map_or_else(|| status.to_string(), str::to_owned));
         let hint = body["hint"].as_str().map(str::to_owned);
-        let other_version = || format!("process {} may be of another version: start it again", self.pid);
+        let other_version = || format!("process {} may run a different version: restart it", self.pid);
         let hint = hint.or_else(|| (body["error"] == "unknown path").then(other_version));
         Err(CommandFailure::failed(match hint {
             Some(hint) => problem.hint(hint),

@@ -1,7 +1,7 @@
-//! What each column may lose on a narrow terminal. Columns are known by their headings, so that the same column behaves
-//! alike in every table.
+//! How each column adapts to a narrow terminal. Columns are identified by their headings, so that a column behaves the same
+//! in every table.
 
-/// Columns that are left out on a narrow terminal, the first of them first. All of them are in `--json`.
+/// Columns that are omitted on a narrow terminal, in this order. All of them are in `--json`.
 const OPTIONAL: [&str; 22] = [
     "CLIENT ID",
     "RENEWED",
@@ -27,21 +27,21 @@ const OPTIONAL: [&str; 22] = [
     "TOOLS",
 ];
 
-/// Columns with text for people. They get what the others leave.
+/// Columns with prose. They get the remaining width.
 const CUT: [&str; 1] = ["DESCRIPTION"];
-/// Columns with text of which nothing may be lost.
-const WRAPPED: [&str; 4] = ["ERROR", "BECAME", "CONFIG", "TO DO"];
+/// Columns with text that must not be cut.
+const WRAPPED: [&str; 4] = ["ERROR", "RESULT", "CONFIG", "TO DO"];
 /// Columns whose words have colours.
 const STATES: [&str; 2] = ["STATUS", "STATE"];
 
 /// How a column adapts to the width of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// It stays as wide as its widest cell, as long as another column can give way.
+    /// It stays as wide as its widest cell, as long as another column can be narrowed.
     Keep,
-    /// It may be left out, the lowest rank first.
+    /// It can be omitted, the lowest rank first.
     Optional(usize),
-    /// It ends with an ellipsis where the screen ends.
+    /// It is cut at the edge of the screen, with an ellipsis.
     Cut,
     /// It continues on the next line.
     Wrap,

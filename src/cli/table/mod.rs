@@ -11,17 +11,17 @@ use columns::{Fit, state_colour};
 
 /// The space between two columns.
 const GAP: usize = 2;
-/// What lines below a row begin with.
+/// The indentation of lines below a row.
 const INDENT: &str = "    ";
 /// The width that a column of text has before other columns are left out for it.
 const ENOUGH_TEXT: usize = 24;
-/// The least width of a column of text beside others. On a terminal without so much room it is below them.
+/// The minimum width of a text column beside others. On narrower terminals, the text is below them.
 const MIN_TEXT: usize = 16;
-/// The least width to which a column is cut that is not text and not the first.
+/// The minimum width to which a column is cut that is neither text nor the first.
 const MIN_KEPT: usize = 6;
 
-/// Renders rows below a header, each cell harmless and on one line; every column is as wide as its widest cell. On a
-/// terminal, the table is made to fit.
+/// Renders rows below a header, each cell escaped and on one line; every column is as wide as its widest cell. On a
+/// terminal, the table is fitted to the width.
 pub(super) fn render(header: &[&str], rows: &[Vec<String>]) -> String {
     render_for(header, rows, output::width(), output::stdout_colour())
 }
@@ -79,7 +79,7 @@ impl Table {
         matches!(self.fit(last), Fit::Cut | Fit::Wrap).then_some(last)
     }
 
-    /// Leaves out columns until there is room enough for text.
+    /// Omits columns until there is enough room for text.
     fn leave_out_columns(&mut self, screen: usize) {
         loop {
             let mut widths = self.widths();
@@ -138,7 +138,7 @@ impl Table {
         let text = self.text_column();
         let mut widths = self.widths();
         widths.truncate(text.unwrap_or(widths.len()));
-        // The widest column that is not the first gives way, and so on.
+        // The widest column except the first is narrowed, repeatedly.
         while self.total(&widths) > screen {
             let widest = widths.iter_mut().skip(1).max().filter(|width| **width > MIN_KEPT);
             let Some(widest) = widest else { break };

@@ -1,4 +1,4 @@
-//! A question on the terminal: first yes, no or cancel, then the fields of its form.
+//! An elicitation on the terminal: first yes, no or cancel, then the fields of its form.
 
 use std::io::{BufRead, Write};
 
@@ -13,7 +13,7 @@ pub(super) struct Dialog<R, W> {
 }
 
 impl<R: BufRead, W: Write> Dialog<R, W> {
-    /// Asks the question and returns an elicitation result. The end of the input cancels the question.
+    /// Asks the user and returns an elicitation result. The end of the input cancels the elicitation.
     pub(super) fn answer(&mut self, message: &str, form: &Value) -> Value {
         self.ask(message, form).unwrap_or_else(|| json!({"action": "cancel"}))
     }

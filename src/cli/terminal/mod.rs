@@ -1,4 +1,4 @@
-//! The user at the terminal as the peer of a call: shows progress and asks questions.
+//! The user at the terminal as the peer of a call: shows progress and handles elicitation.
 
 mod dialog;
 mod line_prompt;
@@ -23,12 +23,12 @@ use proxy_mcp_client::{Peer, Question, SoleClient};
 use proxy_model::{Abilities, ClientProfile, Era, Owner, PersonKey};
 use proxy_wire::{LoggingLevel, RpcError};
 
-/// The user at the terminal as the only client. Servers list for this client whatever can be asked now.
+/// The user at the terminal as the only client. The profile declares elicitation, so servers list everything for it.
 pub(super) fn client() -> SoleClient {
     SoleClient { profile: ClientProfile::TERMINAL, peer: None }
 }
 
-/// The questions that the user at the terminal can answer now.
+/// The elicitation modes that the user at the terminal supports now.
 pub(super) fn askable() -> Abilities {
     if is_interactive() { ClientProfile::TERMINAL.abilities } else { Abilities::NONE }
 }
@@ -41,7 +41,7 @@ fn is_interactive() -> bool {
 /// The user at the terminal, if standard error is a terminal.
 pub(super) fn user() -> Option<Arc<TerminalUser>> {
     let visible = std::io::stderr().is_terminal();
-    visible.then(|| Arc::new(TerminalUser { owner: Owner::new_session(), askable: askable() }))
+    visible.then(|| Arc::new(TerminalUser { owner: Owner::new_connection(), askable: askable() }))
 }
 
 /// Shows how many tools have been embedded, if standard error is a terminal.
@@ -49,7 +49,7 @@ pub(super) fn embedding_progress() -> EmbeddingProgress {
     let is_visible = std::io::stderr().is_terminal() && !output::is_quiet();
     Box::new(move |done, total| {
         if is_visible {
-            let message = "tools read for search by meaning (once; they are cached)";
+            let message = "tools read for semantic search (once, then cached)";
             PROGRESS.show(&raw(&json!({"progress": done, "total": total, "message": message})));
         }
     })
@@ -78,7 +78,7 @@ impl Peer for TerminalUser {
         self.owner.clone()
     }
 
-    /// The operator of the proxy shows no token of an issuer.
+    /// The local operator has no token from an issuer.
     fn person_key(&self) -> Option<PersonKey> {
         None
     }
@@ -103,7 +103,7 @@ impl Peer for TerminalUser {
         let (sender, receiver) = oneshot::channel();
         // A detached thread: the command may end before the user has answered.
         std::thread::spawn(move || {
-            // The lock on standard input serializes concurrent questions.
+            // The lock on standard input serializes concurrent elicitations.
             let input = std::io::stdin().lock();
             if !sender.is_closed() {
                 PROGRESS.clear();

@@ -28,7 +28,7 @@ export async function signIn() {
   if (!sessionStorage.getItem(TOKEN)) {
     throw new ApiError(
       401,
-      'This page needs an address with a code',
+      'This page needs an address with a one-time code',
       'Press Enter in the terminal where `proxy console` runs, and open the new address.',
     );
   }

@@ -1,5 +1,5 @@
-// What the page knows of the proxy. Events arrive all the time; the page is drawn in animation frames, a few times a second,
-// and not at all while it is hidden.
+// The state of the page. Events arrive continuously; the page is redrawn in animation frames, a few times a second, and
+// not at all while it is hidden.
 
 import { useEffect, useState } from './preact.js';
 import { follow, get } from './api.js';
@@ -30,11 +30,11 @@ export const live = {
   dropped: 0,
   /** Whose surface is shown; empty for the user who runs the proxy. */
   user: '',
-  /** Whether the surface is that of a client that can be asked questions: some servers have more tools for it. */
+  /** Whether to show the surface of a client that supports elicitation: some servers offer it more tools. */
   canBeAsked: false,
 };
 
-/** What this page can be asked, as capabilities of an MCP client. */
+/** The elicitation modes that this page supports, as MCP client capabilities. */
 export const CAPABILITIES = '{"elicitation":{"form":{},"url":{}}}';
 
 const listeners = new Set();
@@ -153,7 +153,7 @@ async function loadCalls() {
   changed();
 }
 
-/** What stands for an answer of a proxy that does not know a path yet. */
+/** The substitute for an answer from an older proxy that does not have a path. */
 const missing = (value) => (error) => {
   if (error.status === 404) return value;
   throw error;

@@ -20,7 +20,7 @@ const VIEWS = [
   ['script', 'Script', Script],
   ['calls', 'Calls', Calls],
 ];
-const CONNECTION = { connecting: 'Connecting', live: 'Live', lost: 'Reconnecting', over: 'Session over' };
+const CONNECTION = { connecting: 'Connecting', live: 'Live', lost: 'Reconnecting', over: 'Session ended' };
 
 function App() {
   const { connection, problem, status, failed } = useLive();
@@ -37,7 +37,7 @@ function App() {
     <a class="skip" href="#main" onClick=${(event) => {
       event.preventDefault();
       document.querySelector('main').focus();
-    }}>Skip to the content</a>
+    }}>Skip to content</a>
     <nav aria-label="Views">
       <p class="brand"><span aria-hidden="true">›_</span> proxy</p>
       <ul>${VIEWS.map(
@@ -67,7 +67,7 @@ function App() {
 function Guard({ children }) {
   const [error, reset] = useErrorBoundary((problem) => console.error(problem));
   if (!error) return children;
-  return html`<div class="main"><${Problem} error=${{ message: `This view failed: ${error.message}` }} /><button type="button" onClick=${reset}>Draw it again</button></div>`;
+  return html`<div class="main"><${Problem} error=${{ message: `This view failed: ${error.message}` }} /><button type="button" onClick=${reset}>Try again</button></div>`;
 }
 
 function onKey(event) {
@@ -91,7 +91,7 @@ async function start() {
   root.replaceChildren();
   render(html`<${App} />`, root);
   changed();
-  // A second code in the same tab begins another session.
+  // Opening a second code in the same tab starts a new session.
   addEventListener('hashchange', () => {
     if (location.hash && !location.hash.startsWith('#/')) location.reload();
   });

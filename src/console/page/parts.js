@@ -34,13 +34,13 @@ export const Badge = ({ word, children }) =>
     children ?? html`<${Text} value=${word.replace('_', ' ')} limit=${40} />`
   }</span>`;
 
-/** What went wrong, as the API says it. */
+/** An error from the API. */
 export const Problem = ({ error }) => html`<div class="problem" role="alert">
   <p><${Text} value=${error.message} /></p>
   ${error.hint && html`<p class="hint"><${Text} value=${error.hint} /></p>`}
 </div>`;
 
-/** Names and values. Values that are missing are left out. */
+/** Names and values. Missing values are omitted. */
 export const Facts = ({ items }) => html`<dl class="facts">
   ${items
     .filter(([, value]) => value !== null && value !== undefined && value !== '')
@@ -50,7 +50,7 @@ export const Facts = ({ items }) => html`<dl class="facts">
     )}
 </dl>`;
 
-/** Copies a text, which may have to be fetched, and says so for a moment. */
+/** Copies a text, which may have to be fetched first, and briefly confirms it. */
 export function CopyButton({ text, children, disabled, title }) {
   const [said, setSaid] = useState('');
   useEffect(() => {
@@ -73,7 +73,7 @@ export function CopyButton({ text, children, disabled, title }) {
     ${children}<span class="said" role="status">${said}</span></button>`;
 }
 
-/** The field that `/` leads to. */
+/** The search field, which the key `/` focuses. */
 export const SearchField = ({
   label,
   value,
@@ -98,8 +98,8 @@ export function VisitorFields() {
   return html`<form class="user" onSubmit=${apply}>
     <label>As user <input type="text" value=${user} placeholder="yourself" spellcheck=${false} autocomplete="off"
       onInput=${(event) => setUser(event.target.value)} onBlur=${apply} /></label>
-    <label class="check" title="Some servers have more tools for clients that can be asked. To list them, such a server may be started once more.">
-      <input type="checkbox" checked=${live.canBeAsked} onChange=${(event) => viewAs({ canBeAsked: event.target.checked })} /> Answers questions</label>
+    <label class="check" title="Some servers offer more tools to clients that support elicitation. To list them, the proxy may start such a server a second time.">
+      <input type="checkbox" checked=${live.canBeAsked} onChange=${(event) => viewAs({ canBeAsked: event.target.checked })} /> Supports elicitation</label>
   </form>`;
 }
 
@@ -107,13 +107,13 @@ export function VisitorFields() {
 export function Panel({ label, title, actions, onClose, children, name }) {
   const heading = useRef(null);
   useEffect(() => {
-    // Where the panel covers the list, the focus must not stay below it.
+    // On narrow screens the panel covers the list, so the focus must not stay in the list.
     if (matchMedia('(max-width: 64rem)').matches) heading.current?.focus();
   }, [name]);
   useEffect(() => {
     const onKey = (event) => {
       if (event.key !== 'Escape' || document.querySelector('dialog[open]')) return;
-      // What was typed must not be lost by the first Escape.
+      // The first Escape only leaves the field, so that typed text is not lost.
       if (event.target.closest?.('input, textarea, select')) event.target.blur();
       else onClose();
     };
@@ -129,7 +129,7 @@ export function Panel({ label, title, actions, onClose, children, name }) {
   </aside>`;
 }
 
-/** A question that must be answered before something happens. */
+/** A confirmation dialog. */
 export function Confirm({ title, action, onConfirm, onClose, children }) {
   const dialog = useRef(null);
   useEffect(() => {

@@ -1,4 +1,4 @@
-// What became of an item that a server offers, in words: a view of its history.
+// Describes what happened to an item that a server offers, from its history.
 
 import { html } from './preact.js';
 import { address } from './navigation.js';
@@ -25,17 +25,17 @@ export const reasonOf = (history) => history.why ?? (history.became === 'hidden'
 /** Where the script decided: where it published the item, or where it said why not. */
 export const siteOf = (history) => history.publishedAt ?? history.skippedAt ?? null;
 
-/** `policy.star:12`, which leads to the line. */
+/** `policy.star:12`, linked to the line. */
 export function Site({ site }) {
   if (!site?.length) return null;
-  // The lines that call a library are more telling than those in it.
+  // The lines that call a library say more than the lines inside it.
   return html`<span class="site">${site.map(
     (line, at) => html`${at > 0 && ' ← '}<a key=${at} href=${address('script', `${line.file}:${line.line}`)}>
     <${Text} value=${`${line.file}:${line.line}`} /></a>`,
   )}</span>`;
 }
 
-/** The line that matters most: the innermost one outside the libraries of the proxy. */
+/** The most relevant line: the innermost one outside the proxy's libraries. */
 export const mainLine = (site) => site?.find((line) => !line.file.startsWith('@proxy//')) ?? site?.[0];
 
 export const nameOf = (item) =>
@@ -49,7 +49,7 @@ export function joined(surface) {
   const offered = new Map(surface.offered.map((item) => [keyOf(item.kind, item.server, nameOf(item)), item]));
   const published = new Map(surface.published.map((item) => [keyOf(item.kind, nameOf(item)), item]));
   const found = new Set(surface.histories.map((history) => keyOf(history.kind, history.publishedAs)));
-  // What a server offers only to clients that can be asked has no history.
+  // Items that a server offers only to clients with elicitation have no history.
   const others = surface.published
     .filter((item) => !found.has(keyOf(item.kind, nameOf(item))))
     .map((item) => ({

@@ -1,4 +1,4 @@
-// A table of any number of rows, of which some are drawn. The first column opens a row; arrow keys move between the rows.
+// A table that draws some of any number of rows. The first column opens a row; arrow keys move between the rows.
 
 import { Component, html, useMemo, useState } from './preact.js';
 import { count } from './format.js';
@@ -54,7 +54,7 @@ export function Table({ label, columns, rows, keyOf, nameOf, selected, onOpen, e
       sorted.length > shown &&
       html`<p class="more"><button type="button" onClick=${() => setShown(shown + PAGE)}>
       Show ${count(Math.min(PAGE, sorted.length - shown))} more</button>
-      <span>${count(shown)} of ${count(sorted.length)} are shown. Search to narrow them down.</span></p>`
+      <span>${count(shown)} of ${count(sorted.length)} shown. Search to narrow the list.</span></p>`
     }
   </div>`;
 }

@@ -1,5 +1,5 @@
-// Whatever servers, clients and models wrote is hostile text. Characters that a person does not see, but a model reads, are
-// made visible here, and so are those that change the order of other characters.
+// Text from servers, clients and models is untrusted. This module makes characters visible that a person does not see but
+// a model reads, and characters that change the order of others.
 
 import { html } from './preact.js';
 
@@ -8,7 +8,7 @@ const TAGS = '[\\u{E0000}-\\u{E007F}]+';
 /** Variation selectors and the joiner are ordinary in emoji. */
 const EMOJI =
   '\\p{Extended_Pictographic}[\\u{1F3FB}-\\u{1F3FF}]?(?:\\uFE0F?\\u200D\\p{Extended_Pictographic}[\\u{1F3FB}-\\u{1F3FF}]?)*\\uFE0F?';
-/** Variation selectors in a row stand for bytes. */
+/** A run of variation selectors can encode bytes. */
 const SELECTORS = '[\\uFE00-\\uFE0F\\u{E0100}-\\u{E01EF}]{2,}';
 const STACK = '\\p{M}{9,}';
 const HIDDEN = '(?![\\n\\t])[\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}\\p{Default_Ignorable_Code_Point}\\u2028\\u2029\\u2800]';
@@ -74,7 +74,7 @@ function markOf(hidden) {
       'selectors',
       hidden,
       (selector) => (selector < 0xe0100 ? selector - 0xfe00 : selector - 0xe0100 + 16),
-      'invisible variation selectors, which can spell a text',
+      'invisible variation selectors, which can encode text',
     );
   }
   if (hidden.length > 2) return { label: `${[...hidden].length} combining marks`, title: 'a stack of combining marks' };
@@ -98,16 +98,16 @@ export function segments(text) {
   return parts;
 }
 
-/** The text with marks in brackets, for attributes and options, which hold nothing but text. */
+/** The text with marks in brackets, for attributes and options, which can hold only text. */
 export const plain = (text) =>
   segments(String(text ?? ''))
     .map((part) => (part.label ? `[${part.label}]` : part))
     .join('');
 
-/** How many invisible things a text has. */
+/** The number of invisible sequences in a text. */
 export const hiddenIn = (text) => segments(String(text ?? '')).filter((part) => part.label).length;
 
-/** Foreign text as text nodes, with its marks. */
+/** Untrusted text as text nodes, with its marks. */
 export function Text({ value, limit }) {
   let text = typeof value === 'string' ? value : String(value ?? '');
   if (limit && text.length > limit) text = `${text.slice(0, limit)}…`;

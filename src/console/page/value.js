@@ -1,4 +1,4 @@
-// Values of any size: JSON and texts are folded, and images wait for a click.
+// Values of any size: JSON and long texts are folded, and images load on click.
 
 import { html, useState } from './preact.js';
 import { bytes, count } from './format.js';

@@ -48,9 +48,9 @@ export async function steps({ page, context, accessible, address, script }) {
   await openRow('Tools', 'ask');
   await tool.getByLabel('message', { exact: true }).fill('Which colour?');
   await tool.getByRole('button', { name: 'Call', exact: true }).click();
-  const question = page.getByRole('group', { name: 'Question' });
+  const question = page.getByRole('group', { name: 'Elicitation' });
   await question.getByText('Which colour?').waitFor();
-  await accessible('question');
+  await accessible('elicitation');
   await question.getByLabel('colour', { exact: true }).fill('teal');
   await question.getByRole('button', { name: 'Accept' }).click();
   await result.getByText('teal').first().waitFor();
@@ -116,7 +116,7 @@ export async function steps({ page, context, accessible, address, script }) {
   await row('Calls', 'shout').filter({ hasText: '2 server calls' }).locator('button.open').click();
   await panel('Call').getByText('hello', { exact: false }).first().waitFor();
   await panel('Call').getByText('console', { exact: true }).first().waitFor();
-  assert.equal(await panel('Call').getByRole('list', { name: 'What it did' }).locator('> li').count(), 2);
+  assert.equal(await panel('Call').getByRole('list', { name: 'Timeline' }).locator('> li').count(), 2);
   await accessible('call');
   await panel('Call').getByRole('button', { name: 'Copy as test' }).click();
   await panel('Call').getByRole('status').getByText('Copied').waitFor();

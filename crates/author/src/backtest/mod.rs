@@ -1,5 +1,5 @@
-//! Recorded calls, and what another version of the session script does with them. No server is reached: the answers are the
-//! recorded ones.
+//! Backtests: replays recorded calls with another version of the session script. No server is contacted; servers'
+//! results come from the recording.
 
 mod as_test;
 mod recording;

@@ -1,5 +1,5 @@
-//! Adds hints to errors: about wrong arguments of built-ins, from the reference; about tools that a script calls as
-//! functions, from the lists of the servers.
+//! Adds hints to errors: for wrong arguments to built-ins, from the reference; for tools that a script calls as
+//! functions, from the servers' lists.
 
 use crate::reference::{self, BuiltinEntry};
 use proxy_base::diagnostic::{Diagnostic, nearest};
@@ -52,7 +52,7 @@ pub(super) fn explain_tool(problem: &mut Diagnostic, snapshot: &Snapshot) {
         let meant = if *function == name { String::new() } else { format!("did you mean `{function}`? ") };
         problem.hint = Some(format!(
             "{meant}`{function}()` is the tool `{}` of `{}` in code mode: run the script with `proxy exec`, or call the \
-             handler that `backends()[\"{}\"].tools()` gives",
+             handler from `backends()[\"{}\"].tools()`",
             tool.key(),
             server.name,
             server.name

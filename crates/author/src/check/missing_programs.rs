@@ -1,4 +1,4 @@
-//! Warns about servers whose program is not there.
+//! Warns about servers with a missing program.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The report of `proxy check`: problems in the scripts, what they would publish, and how this differs from what is
-//! served.
+//! The report of `proxy check`: problems in the scripts, what they would publish, and how this differs from the running
+//! proxy.
 
 mod fixes;
 mod missing_programs;
@@ -39,6 +39,8 @@ pub struct CheckReport {
     pub histories: Vec<ItemHistory>,
     /// The difference to what `proxy serve` last published; None if it never ran.
     pub changes: Option<PublishedChanges>,
+    /// The user for whom the items are published, if the config tells users apart.
+    pub user: Option<String>,
 }
 
 /// A server of the config.

@@ -1,4 +1,4 @@
-//! Warns about log-ins that several people use without the config saying so.
+//! Warns about log-ins that several people share without `shared: true` in the config.
 
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{AuthConfig, Config};
@@ -16,7 +16,7 @@ pub(super) fn warnings(config: &Config) -> Vec<Diagnostic> {
     let warning = |(name, place)| {
         let message = format!("`mcpServers.{name}.auth`: all callers act as this account ({whom})");
         let warning = Diagnostic::warning(message)
-            .hint("if that is meant, set `shared: true` in this `auth`; otherwise run a proxy for each person");
+            .hint("if this is intended, set `shared: true` in this `auth`; otherwise run one proxy per person");
         match place {
             Some(place) => warning.at(place),
             None => warning,

@@ -1,5 +1,5 @@
-//! Warns about names and globs of the config that match nothing: those of `aggregation` at their server, those of
-//! `rateLimiting` among what is published.
+//! Warns about names and globs in the config that match nothing: in `aggregation` the server's items, in `rateLimiting`
+//! the published items.
 
 use proxy_base::diagnostic::{Diagnostic, nearest};
 use proxy_builtins::glob_matches;

@@ -1,4 +1,4 @@
-//! Warns about kinds of items of which the servers have some and the script publishes none.
+//! Warns if servers have items of some kind and the script publishes none of them.
 
 use proxy_base::diagnostic::Diagnostic;
 use proxy_engine::surface::Surface;

@@ -2,6 +2,7 @@
 //! the line above, disables it there.
 
 mod load_graph;
+mod misspelt_hook;
 mod role;
 mod scope;
 mod shadowed_builtins;
@@ -82,6 +83,7 @@ fn check_file(
     problems.extend(possibly_lost_writes(module, source));
     problems.extend(when_unavailable::lint(module, source, role));
     problems.extend(unknown_annotations::lint(module, source, role));
+    problems.extend(misspelt_hook::lint(module, source, role));
     // The type checker needs all names to be defined.
     let mut interface = Interface::empty();
     if !problems.iter().any(Diagnostic::is_error) {

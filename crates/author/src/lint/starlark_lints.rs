@@ -34,7 +34,7 @@ fn problem(lint: &Lint, module: &AstModule, role: Role) -> Option<Diagnostic> {
         "using-undefined" => undefined(name, &scope::names_at(module, lint.location.span.begin().get()), role),
         "using-unassigned" => Diagnostic::warning(format!("`{name}` is used before it is assigned"))
             .rule("using-unassigned")
-            .hint("a name that is assigned anywhere in a function is local to the whole function"),
+            .hint("a name assigned anywhere in a function is local to the whole function"),
         "using-maybe-undefined" => Diagnostic::warning(format!("`{name}` may be undefined here"))
             .rule("using-maybe-undefined")
             .hint("assign it before the `if` or the loop"),
@@ -79,8 +79,8 @@ fn known_elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
         "scrub_pii" | "redact_pii" | "mask_pii" => "`redact(text)` replaces personal data and secrets",
         "enforce_cedar_policies" | "cedar" => {
-            "policies are not called: name their files in the config, `cedar: { policies: [policies] }`, and they hold for \
-             everything that the script publishes"
+            "scripts do not call policies: list their files in the config, `cedar: { policies: [policies] }`; they \
+             apply to everything that the script publishes"
         }
         _ => return None,
     })

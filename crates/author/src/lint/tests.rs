@@ -41,6 +41,7 @@ fn every_rule_finds_what_it_is_for() {
         ("def f(args):\n    return elicit(\"Sure?\").action\n", "2:12 when-unavailable"),
         ("def f(args):\n    return attempt(elicit, \"Sure?\").ok\n", "2:12 when-unavailable"),
         ("def f(args):\n    return elicit(\"Sure?\", when_unavailable = \"ask\").action\n", "2:12 when-unavailable"),
+        ("def on_requests(request):\n    fail(\"no\")\n", "1:5 misspelt-hook"),
     ] {
         assert_eq!(session(text), [expected], "{text}");
     }
@@ -92,6 +93,8 @@ fn common_code_is_not_reported() {
     for text in [
         "def on_request(request):\n    if request.name == \"x\":\n        fail(\"no\")\n",
         "def handler(args):\n    return 1\n",
+        "def on_requests(request):\n    return None\n\ndef on_request(request):\n    return on_requests(request)\n",
+        "def on_requests(r): # starlark-lint-disable misspelt-hook\n    return r\n",
         "def f(config):\n    return config\n",
         "\"\"\"About the script.\"\"\"\nsettings = config()\nfor name, backend in backends().items():\n    print(backend)\n",
         "x = [json for json in []]\n",

@@ -1,5 +1,5 @@
-//! The lint `unknown-annotation`: keys of a tool's annotations that MCP does not define. Clients and policies ignore them, so
-//! a misspelt `readOnlyHint` has no effect and nobody is told.
+//! The lint `unknown-annotation`: keys of a tool's annotations that MCP does not define. Clients and policies ignore
+//! them, so a misspelt `readOnlyHint` silently has no effect.
 
 use starlark::codemap::Span;
 use starlark::syntax::AstModule;
@@ -66,7 +66,7 @@ impl Search {
 fn problem(key: &str, span: Span, source: &Source) -> Diagnostic {
     let span = span.begin().get() as usize..span.end().get() as usize;
     let meant = meant(key).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
-    Diagnostic::warning(format!("tools have no annotation `{key}` in MCP: clients and policies ignore it"))
+    Diagnostic::warning(format!("MCP has no tool annotation `{key}`: clients and policies ignore it"))
         .hint(format!("{meant}The annotations are {}", KNOWN.join(", ")))
         .rule(RULE)
         .at(Location::new(&source.name, source.text.clone(), span))

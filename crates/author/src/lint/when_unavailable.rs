@@ -1,5 +1,5 @@
-//! The lint `when-unavailable`: questions that do not say what happens if the user cannot be asked. They fail only when a
-//! call reaches them.
+//! The lint `when-unavailable`: `elicit()` calls without `when_unavailable`. They would fail only when a call reaches
+//! them.
 
 use starlark::codemap::Span;
 use starlark::syntax::AstModule;
@@ -44,7 +44,7 @@ impl Mistake {
                 "`{function}()` without `{PARAMETER}` fails when a call reaches it"
             ))
             .hint(format!(
-                "add `{PARAMETER} = \"reject\"`: what happens if the client cannot ask its user ({choices})"
+                "add `{PARAMETER} = \"reject\"`, which applies if the client cannot ask its user ({choices})"
             )),
             Mistake::Unknown(value) => {
                 let near = nearest(&value, UNAVAILABLE).map(|near| format!("did you mean `\"{near}\"`? "));

@@ -7,16 +7,18 @@ use lsp_types::{
     CompletionItem, CompletionItemKind, CompletionTextEdit, Documentation, MarkupContent, MarkupKind, TextEdit,
 };
 
+use super::definitions::definitions;
 use super::document::{ScriptDocument, range};
-use super::infer::Inferred;
 use super::loadable::loadable;
 use super::strings::{self, Expected};
 use super::syntax;
+use super::tree::{Cursor, tree};
 use super::workspace::WorkspaceState;
 use crate::lint::Role;
 use crate::reference::{BuiltinEntry, Group, entries};
 use proxy_builtins::presets;
 use proxy_model::{ItemKind, Snapshot};
+use proxy_script::{Holds, on_big_stack};
 
 const KEYWORDS: [&str; 15] =
     ["def", "return", "for", "in", "if", "elif", "else", "not", "and", "or", "load", "lambda", "True", "False", "None"];
@@ -26,7 +28,7 @@ pub(super) fn complete(document: &ScriptDocument, offset: usize, workspace: &Wor
     if let Some(start) = syntax::open_string(before) {
         let typed = &before[start..];
         let replaced = range(&document.text, &(line + start..offset));
-        let mut items = in_string(document, line + start - 1, workspace);
+        let mut items = in_string(document, before[..start - 1].trim_end(), offset, workspace);
         items.retain(|item| item.label.starts_with(typed));
         // A string may contain characters at which editors end a word, so the edit names what it replaces.
         for item in &mut items {
@@ -43,9 +45,9 @@ pub(super) fn complete(document: &ScriptDocument, offset: usize, workspace: &Wor
     match before[..start].strip_suffix('.') {
         Some(owner) => {
             let module = &owner[owner.trim_end_matches(|part| syntax::is_name_part(part) || part == '.').len()..];
-            members(module, typed, Inferred::before(&document.text, line + owner.len()).as_ref())
+            members(module, typed, Cursor::new(&document.text, offset).and_then(|cursor| cursor.owner()).as_ref())
         }
-        None => names(typed, document),
+        None => names(typed, document, offset),
     }
 }
 
@@ -54,7 +56,8 @@ pub(super) fn complete(document: &ScriptDocument, offset: usize, workspace: &Wor
 pub fn completions(line: &str, snapshot: Arc<Snapshot>, root: &Path, names: &[String]) -> (usize, Vec<String>) {
     let workspace = WorkspaceState { snapshot: Some(snapshot), ..WorkspaceState::default() };
     let document = ScriptDocument::at(root.join("prompt.star"), line);
-    let labels = complete(&document, line.len(), &workspace).into_iter().map(|item| item.label);
+    let items = on_big_stack(|| complete(&document, line.len(), &workspace)).unwrap_or_default();
+    let labels = items.into_iter().map(|item| item.label);
     let (start, mut found): (usize, Vec<String>) = match syntax::open_string(line) {
         Some(start) => (start, labels.collect()),
         None => {
@@ -83,10 +86,14 @@ fn item_with_detail(
     CompletionItem { detail: Some(detail.into()), documentation, ..item(label, kind) }
 }
 
-/// What a string that starts at `quote` can be: the names of items and the arguments of tools where the text says of what,
+/// What the string at the cursor can be: the names of items and the arguments of tools where the text says of what,
 /// otherwise the names of servers and tools; in a `load()` the files of the project and the embedded libraries.
-fn in_string(document: &ScriptDocument, quote: usize, workspace: &WorkspaceState) -> Vec<CompletionItem> {
-    let before = document.line_before(quote).1.trim_end();
+fn in_string(
+    document: &ScriptDocument,
+    before: &str,
+    offset: usize,
+    workspace: &WorkspaceState,
+) -> Vec<CompletionItem> {
     if before.ends_with("load(") {
         let file = |path: String, detail: &str| item_with_detail(path, CompletionItemKind::FILE, detail, String::new());
         let embedded = presets::LIBRARY.iter().map(|library| file(format!("@proxy//{}", library.name), "shipped"));
@@ -94,14 +101,15 @@ fn in_string(document: &ScriptDocument, quote: usize, workspace: &WorkspaceState
         let files = workspace.root(own).map(|root| loadable(root, own)).unwrap_or_default();
         return files.into_iter().map(|path| file(path, "file")).chain(embedded).collect();
     }
-    match strings::expected(&document.text[..quote]) {
+    let expected = Cursor::new(&document.text, offset).and_then(|cursor| strings::expected(&cursor));
+    let servers_only = match expected {
         Some(Expected::Items(kind, server)) => return item_names(kind, server.as_deref(), workspace),
         Some(Expected::Arguments { server, tool }) => {
             return argument_names(server.as_deref(), tool.as_deref(), workspace);
         }
-        _ => {}
-    }
-    let servers_only = strings::expected(&document.text[..quote]) == Some(Expected::Server);
+        Some(Expected::Server) => true,
+        None => false,
+    };
     let names = workspace.names().into_iter().filter(|known| !servers_only || known.tool_of.is_none());
     names
         .map(|known| {
@@ -144,8 +152,8 @@ fn argument_names(server: Option<&str>, tool: Option<&str>, workspace: &Workspac
 }
 
 /// The members of a module, or of the type of an expression; if the type is unknown, those of all of the proxy's types.
-fn members(base: &str, typed: &str, inferred: Option<&Inferred>) -> Vec<CompletionItem> {
-    if inferred == Some(&Inferred::Backends) {
+fn members(base: &str, typed: &str, held: Option<&Holds>) -> Vec<CompletionItem> {
+    if held == Some(&Holds::Backends) {
         let methods = ["get", "items", "keys", "values"].into_iter().filter(|method| method.starts_with(typed));
         return methods.map(|method| item(method, CompletionItemKind::METHOD)).collect();
     }
@@ -153,8 +161,8 @@ fn members(base: &str, typed: &str, inferred: Option<&Inferred>) -> Vec<Completi
         .iter()
         .filter(|entry| entry.name.rsplit_once('.').is_some_and(|(module, _)| module == base))
         .collect();
-    let is_member = |entry: &&BuiltinEntry| match (entry.group, inferred) {
-        (Group::Type(name), Some(inferred)) => inferred.type_name() == Some(name),
+    let is_member = |entry: &&BuiltinEntry| match (entry.group, held) {
+        (Group::Type(name), Some(held)) => type_name(held) == Some(name),
         (Group::Type(_), None) => true,
         _ => false,
     };
@@ -167,6 +175,16 @@ fn members(base: &str, typed: &str, inferred: Option<&Inferred>) -> Vec<Completi
         .collect()
 }
 
+/// The name of a type in the reference.
+pub(super) fn type_name(held: &Holds) -> Option<&'static str> {
+    match held {
+        Holds::Backend(_) => Some("Backend"),
+        Holds::Metadata(..) => Some("metadata"),
+        Holds::SearchIndex => Some("search_index"),
+        _ => None,
+    }
+}
+
 fn item_of_entry(label: &str, kind: CompletionItemKind, entry: &BuiltinEntry) -> CompletionItem {
     let value = format!("{}\n\n*{}*", entry.text, entry.availability());
     CompletionItem {
@@ -177,11 +195,12 @@ fn item_of_entry(label: &str, kind: CompletionItemKind, entry: &BuiltinEntry) ->
 }
 
 /// The names that the file defines, the built-ins that it can use, and the keywords.
-fn names(typed: &str, document: &ScriptDocument) -> Vec<CompletionItem> {
+fn names(typed: &str, document: &ScriptDocument, offset: usize) -> Vec<CompletionItem> {
     let role = Role::of_text(&document.source());
     let mut items: Vec<CompletionItem> = Vec::new();
     let mut modules: Vec<&str> = Vec::new();
-    for entry in entries().iter().filter(|entry| entry.is_for(role) && !matches!(entry.group, Group::Type(_))) {
+    let is_member = |entry: &BuiltinEntry| matches!(entry.group, Group::Type(_) | Group::TestType(_));
+    for entry in entries().iter().filter(|entry| entry.is_for(role) && !is_member(entry)) {
         match entry.name.split_once('.') {
             None => items.push(item_of_entry(&entry.name, CompletionItemKind::FUNCTION, entry)),
             Some((module, _)) if !modules.contains(&module) => {
@@ -191,10 +210,18 @@ fn names(typed: &str, document: &ScriptDocument) -> Vec<CompletionItem> {
             Some(_) => {}
         }
     }
-    for (name, line) in syntax::defined_names(&document.text) {
-        let is_function = line.starts_with("def ");
-        let kind = if is_function { CompletionItemKind::FUNCTION } else { CompletionItemKind::VARIABLE };
-        items.push(CompletionItem { detail: Some(line.to_owned()), ..item(name, kind) });
+    // What is around the cursor seldom parses without being completed.
+    let cursor = Cursor::new(&document.text, offset).map(|cursor| cursor.module);
+    let mut defined: Vec<&str> = Vec::new();
+    let modules = [cursor, tree(&document.text)];
+    for definition in modules.iter().flatten().flat_map(definitions) {
+        if defined.contains(&definition.name) {
+            continue;
+        }
+        defined.push(definition.name);
+        let kind = definition.function.map_or(CompletionItemKind::VARIABLE, |_| CompletionItemKind::FUNCTION);
+        let detail = Some(definition.line(&document.text));
+        items.push(CompletionItem { detail, ..item(definition.name, kind) });
     }
     let undocumented = role.names().iter().filter(|name| !items.iter().any(|item| item.label == **name));
     let undocumented: Vec<_> = undocumented.map(|name| item(name, CompletionItemKind::FUNCTION)).collect();

@@ -5,10 +5,11 @@ use std::ops::Range;
 use lsp_types::{GotoDefinitionResponse, Location};
 
 use super::document::{OpenDocument, range, uri_of};
+use super::tree::tree;
 use super::workspace::WorkspaceState;
-use super::{loadable, syntax};
+use super::{definitions, loadable, syntax};
 use proxy_builtins::presets;
-use proxy_script::{Files, Paths, Source, on_big_stack, parse, resolve};
+use proxy_script::{Files, Paths, Source, resolve};
 
 pub(super) fn definition(
     open: &OpenDocument,
@@ -21,36 +22,25 @@ pub(super) fn definition(
         return location(&loaded_file(&source, id, workspace)?, 0..0, workspace);
     }
     let (_, name) = syntax::name_at(&document.text, offset)?;
-    if let Some(span) = syntax::definition(&document.text, name) {
+    if let Some(span) = defined_at(&document.text, name) {
         let location = Location::new(open.uri.clone(), range(&document.text, &span));
         return Some(GotoDefinitionResponse::Scalar(location));
     }
     let (file, original) = loaded_function(&source, name, workspace)?;
-    let span = syntax::definition(&file.text, &original).unwrap_or(0..0);
+    let span = defined_at(&file.text, &original).unwrap_or(0..0);
     location(&file, span, workspace)
+}
+
+fn defined_at(text: &str, name: &str) -> Option<Range<usize>> {
+    Some(definitions::definition(&tree(text)?, name)?.span)
 }
 
 /// The file of a name that the source loads, and the name in that file.
 pub(super) fn loaded_function(source: &Source, name: &str, workspace: &WorkspaceState) -> Option<(Source, String)> {
-    // A line that is being typed seldom parses; the others before it do.
-    let above =
-        || source.text.lines().take_while(|line| !line.starts_with("def ")).filter(|line| line.starts_with("load("));
-    let loads = |text: &Source| {
-        on_big_stack(|| {
-            let module = parse(text).ok()?;
-            module.loads().into_iter().find_map(|load| {
-                let original = load.symbols.get(name)?;
-                Some((load.module_id.to_owned(), (*original).to_owned()))
-            })
-        })
-        .ok()
-        .flatten()
-    };
-    let (id, original) = loads(source).or_else(|| {
-        let text = above().collect::<Vec<_>>().join("\n");
-        loads(&Source { path: source.path.clone(), ..Source::new(source.name.clone(), text) })
-    })?;
-    Some((loaded_file(source, &id, workspace)?, original))
+    let module = tree(&source.text)?;
+    let found = module.loads().into_iter().find_map(|load| Some((load.module_id, load.symbols.get(name).copied()?)));
+    let (id, original) = found?;
+    Some((loaded_file(source, id, workspace)?, original.to_owned()))
 }
 
 /// The file that `load(id)` loads.

@@ -3,9 +3,11 @@
 use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
 
 use super::definition::loaded_function;
+use super::definitions::{definitions, docstring};
 use super::document::{ScriptDocument, range};
 use super::signature::defined_function;
 use super::syntax;
+use super::tree::tree;
 use super::workspace::WorkspaceState;
 use crate::reference;
 
@@ -38,10 +40,11 @@ fn about_string(content: &str, workspace: &WorkspaceState) -> Option<String> {
 
 /// A definition of the file, or of one that it loads, takes precedence over a built-in, because it shadows it.
 fn about_name(name: &str, document: &ScriptDocument, workspace: &WorkspaceState) -> Option<String> {
-    let defined = syntax::defined_names(&document.text);
-    if let Some((_, line)) = defined.iter().find(|(defined, _)| *defined == name) {
-        let docs = syntax::docstring(&document.text, name).map(|docs| format!("\n\n{docs}")).unwrap_or_default();
-        return Some(format!("```python\n{line}\n```{docs}"));
+    let module = tree(&document.text);
+    let defined = module.iter().flat_map(definitions).find(|defined| defined.name == name);
+    if let Some(defined) = defined {
+        let docs = defined.function.and_then(docstring).map(|docs| format!("\n\n{docs}")).unwrap_or_default();
+        return Some(format!("```python\n{}\n```{docs}", defined.line(&document.text)));
     }
     if let Some((file, original)) = loaded_function(&document.source(), name, workspace)
         && let Some((signature, docs)) = defined_function(&file.text, &original)

@@ -1,5 +1,5 @@
-//! Finds the files that a script can `load()`: those of the project, and the embedded libraries, which become files when
-//! somebody wants to read them.
+//! Finds the files that a script can `load()`: project files and embedded libraries, which are written to files on
+//! demand.
 
 use std::path::{Path, PathBuf};
 

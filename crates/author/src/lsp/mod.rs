@@ -4,19 +4,21 @@
 mod complete;
 mod connection;
 mod definition;
+mod definitions;
 mod diagnose;
 mod document;
 mod hover;
-mod infer;
 mod loadable;
 mod server;
 mod signature;
 mod strings;
 mod symbols;
 mod syntax;
+mod tree;
 mod worker;
 mod workspace;
 
 pub use complete::completions;
 pub use server::{LspEnd, serve};
+pub(crate) use syntax::open_at_end;
 pub use workspace::Workspace;

@@ -32,6 +32,7 @@ use super::signature::signature_help;
 use super::symbols::symbols;
 use super::worker::{CheckWorker, publish};
 use super::workspace::{Workspace, WorkspaceState};
+use proxy_script::on_big_stack;
 
 /// How the server ended. A client must send `shutdown` before `exit` or closing the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +92,11 @@ fn result(value: impl Serialize) -> RequestResult {
     serde_json::to_value(value).map_err(|error| (ErrorCode::InternalError, error.to_string()))
 }
 
+/// The result of something that walks over a syntax tree.
+fn answered<T: Serialize + Send>(answer: impl FnOnce() -> T + Send) -> RequestResult {
+    result(on_big_stack(answer).map_err(|failure| (ErrorCode::InternalError, failure.diagnostic.message.clone()))?)
+}
+
 impl LanguageServer {
     fn request(&mut self, request: Request) {
         let response = match self.handle(&request.method, request.params) {
@@ -138,7 +144,7 @@ impl LanguageServer {
             (Phase::Initialized, DocumentSymbolRequest::METHOD) => {
                 let params: DocumentSymbolParams = parse(params)?;
                 let open = self.open(&params.text_document.uri)?;
-                result(DocumentSymbolResponse::Nested(symbols(&open.document)))
+                answered(|| DocumentSymbolResponse::Nested(symbols(&open.document)))
             }
             (Phase::Initialized, _) => Err((ErrorCode::MethodNotFound, format!("method `{method}` is not supported"))),
         }
@@ -182,14 +188,15 @@ impl LanguageServer {
     }
 
     /// Answers a request about a position in an open document.
-    fn at<T: Serialize>(
+    fn at<T: Serialize + Send>(
         &self,
         params: &TextDocumentPositionParams,
-        answer: impl FnOnce(&OpenDocument, usize, &WorkspaceState) -> Option<T>,
+        answer: impl FnOnce(&OpenDocument, usize, &WorkspaceState) -> Option<T> + Send,
     ) -> RequestResult {
         let open = self.open(&params.text_document.uri)?;
         let offset = open.document.offset(params.position);
-        result(answer(open, offset, &self.worker.workspace_state()))
+        let workspace = self.worker.workspace_state();
+        answered(|| answer(open, offset, &workspace))
     }
 
     /// Handles a notification. Notifications have no response, so those with invalid params are ignored.

@@ -3,11 +3,13 @@
 use lsp_types::{
     Documentation, MarkupContent, MarkupKind, ParameterInformation, ParameterLabel, SignatureHelp, SignatureInformation,
 };
+use starlark::syntax::ast::{AstExpr, Expr};
 
+use super::complete::type_name;
 use super::definition::loaded_function;
+use super::definitions::{self, definition, docstring, part, range_of};
 use super::document::ScriptDocument;
-use super::infer::Inferred;
-use super::syntax;
+use super::tree::{Cursor, tree};
 use super::workspace::WorkspaceState;
 use crate::reference::{self, BuiltinEntry};
 
@@ -16,16 +18,20 @@ pub(super) fn signature_help(
     offset: usize,
     workspace: &WorkspaceState,
 ) -> Option<SignatureHelp> {
-    let before = &document.text[..offset];
-    let open = syntax::open_brackets(before);
-    let call = open.iter().rev().find(|open| open.bracket == '(')?;
-    let function = syntax::expression_before(before, call.offset);
-    let (label, text) = signature(function, document, call.offset, workspace)?;
-    let last_comma = call.commas.last().map_or(call.offset, |comma| *comma);
-    let active = active_parameter(&parameters(&label), call.commas.len(), &before[last_comma + 1..]);
-    let parameters = parameters(&label)
+    let cursor = Cursor::new(&document.text, offset)?;
+    let around = cursor.around();
+    let (callee, arguments) = around.iter().find_map(|expression| match &expression.node {
+        Expr::Call(callee, arguments) if range_of(callee.span).end < offset => Some((callee, &arguments.args)),
+        _ => None,
+    })?;
+    let (label, text) = signature(callee, document, &cursor, workspace)?;
+    let position = arguments.iter().position(|argument| cursor.is_in(argument.span)).unwrap_or(arguments.len());
+    let name = arguments.get(position).and_then(|argument| argument.node.name());
+    let parameters = parameters(&label);
+    let active = active_parameter(&parameters, position, name);
+    let parameters = parameters
         .into_iter()
-        .map(|name| ParameterInformation { label: ParameterLabel::Simple(name.to_owned()), documentation: None });
+        .map(|name| ParameterInformation { label: ParameterLabel::Simple(name), documentation: None });
     let signature = SignatureInformation {
         parameters: Some(parameters.collect()),
         documentation: (!text.is_empty())
@@ -38,28 +44,24 @@ pub(super) fn signature_help(
 
 /// The signature and the documentation of a function: of the file, of a file that it loads, or a built-in.
 fn signature(
-    function: &str,
+    callee: &AstExpr,
     document: &ScriptDocument,
-    at: usize,
+    cursor: &Cursor,
     workspace: &WorkspaceState,
 ) -> Option<(String, String)> {
-    let last = function.rsplit('.').next().filter(|name| !name.is_empty())?;
-    // `def f(` is no call.
-    let line = document.line_before(at).1.trim_start();
-    if line.starts_with("def ") {
-        return None;
-    }
+    let function = part(&document.text, range_of(callee.span));
     if let Some(found) = defined_function(&document.text, function) {
         return Some(found);
     }
     if let Some((file, name)) = loaded_function(&document.source(), function, workspace) {
         return defined_function(&file.text, &name);
     }
-    let of_type = || {
-        let owner = function.len() - last.len();
-        let start = at - function.len();
-        let kind = Inferred::before(&document.text, start + owner.checked_sub(1)?)?;
-        reference::find(&format!("{}.{last}", kind.type_name()?)).into_iter().next()
+    let of_type = || match &callee.node {
+        Expr::Dot(owner, member) => {
+            let owner = type_name(&cursor.holds(owner)?)?;
+            reference::find(&format!("{owner}.{}", member.node)).into_iter().next()
+        }
+        _ => None,
     };
     let entry: &BuiltinEntry = of_type().or_else(|| match reference::find(function)[..] {
         [entry] => Some(entry),
@@ -76,44 +78,26 @@ fn signature(
 
 /// The signature of a function in a text, and its docstring.
 pub(super) fn defined_function(text: &str, name: &str) -> Option<(String, String)> {
-    let span = syntax::definition(text, name)?;
-    let rest = &text[span.end..];
-    let (inside, _) = syntax::balanced(rest).filter(|_| rest.starts_with('('))?;
-    let inside = inside.split_whitespace().collect::<Vec<_>>().join(" ");
-    Some((format!("{name}({inside})"), syntax::docstring(text, name).unwrap_or_default().to_owned()))
+    let module = tree(text)?;
+    let function = definition(&module, name)?.function?;
+    Some((definitions::signature(function, text), docstring(function).unwrap_or_default()))
 }
 
 /// The parameters in a signature, as written there.
-fn parameters(label: &str) -> Vec<&str> {
-    let Some((inside, _)) = label.find('(').and_then(|open| syntax::balanced(&label[open..])) else {
-        return Vec::new();
-    };
-    let mut parts = Vec::new();
-    let (mut depth, mut start) = (0, 0);
-    for (offset, character) in inside.char_indices() {
-        match character {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(inside[start..offset].trim());
-                start = offset + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(inside[start..].trim());
-    parts.retain(|part| !part.is_empty());
-    parts
+fn parameters(label: &str) -> Vec<String> {
+    let text = format!("def f{}: pass", label.find('(').map_or("()", |open| &label[open..]));
+    let module = tree(&text);
+    let function = module.as_ref().and_then(|module| definition(module, "f")?.function);
+    let written = function.into_iter().flat_map(|function| &function.params);
+    written.map(|parameter| text[range_of(parameter.span)].to_owned()).collect()
 }
 
 /// The parameter that an argument is for: the one that it names, or the one at its position.
-fn active_parameter(parameters: &[&str], position: usize, argument: &str) -> Option<u32> {
+fn active_parameter(parameters: &[String], position: usize, named: Option<&str>) -> Option<u32> {
     let name = |parameter: &str| {
         parameter.trim_start_matches('*').split([' ', '=', ':']).next().unwrap_or_default().to_owned()
     };
-    let named =
-        argument.split_once('=').map(|(name, _)| name.trim()).filter(|word| word.chars().all(syntax::is_name_part));
-    let found = match named.filter(|word| !word.is_empty()) {
+    let found = match named {
         Some(word) => parameters.iter().position(|parameter| name(parameter) == word),
         None => {
             // Behind a `*`, arguments are named.
@@ -134,10 +118,17 @@ mod tests {
         let label = "f(a, b = {\"x\": (1, 2)}, *, c, d = 1)";
         let known = parameters(label);
         assert_eq!(known, ["a", "b = {\"x\": (1, 2)}", "*", "c", "d = 1"]);
-        assert_eq!(active_parameter(&known, 0, ""), Some(0));
-        assert_eq!(active_parameter(&known, 1, " 5"), Some(1));
-        assert_eq!(active_parameter(&known, 2, " "), None);
-        assert_eq!(active_parameter(&known, 2, " d = "), Some(4));
-        assert_eq!(active_parameter(&["*values"], 3, "x"), Some(0));
+        assert_eq!(active_parameter(&known, 0, None), Some(0));
+        assert_eq!(active_parameter(&known, 1, None), Some(1));
+        assert_eq!(active_parameter(&known, 2, None), None);
+        assert_eq!(active_parameter(&known, 2, Some("d")), Some(4));
+        assert_eq!(active_parameter(&parameters("f(*values)"), 3, None), Some(0));
+    }
+
+    #[test]
+    fn the_parameters_of_every_built_in_are_known() {
+        for entry in reference::entries().iter().filter(|entry| entry.signature.contains('(')) {
+            assert_eq!(parameters(&entry.signature).is_empty(), entry.signature.ends_with("()"), "{}", entry.signature);
+        }
     }
 }

@@ -1,11 +1,10 @@
-//! What a string literal is expected to be, from the text in front of it.
+//! Determines what kind of string is expected at the cursor: a server, a tool, a file and so on.
 
-use super::infer::Inferred;
-use super::syntax::open_brackets;
+use starlark::syntax::ast::{AstExpr, AstStmt, BinOp, Expr, Stmt};
+
+use super::tree::Cursor;
 use proxy_model::ItemKind;
-
-/// How many lines above a call are searched for the name of its tool.
-const LINES_ABOVE: usize = 20;
+use proxy_script::{Holds, literal};
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Expected {
@@ -19,52 +18,75 @@ pub(super) enum Expected {
     },
 }
 
-/// What a string at the end of a text can be, if the text tells.
-pub(super) fn expected(before: &str) -> Option<Expected> {
-    let trimmed = before.trim_end();
-    index_of_backends(trimmed).or_else(|| compared(trimmed)).or_else(|| argument(trimmed))
-}
-
-/// `backends()["` and `backends().get("`
-fn index_of_backends(before: &str) -> Option<Expected> {
-    let owner = before.strip_suffix('[').or_else(|| before.strip_suffix(".get("))?;
-    (Inferred::before(owner, owner.len())? == Inferred::Backends).then_some(Expected::Server)
-}
-
-/// `meta.name == "`, `meta.name in ["a", "`
-fn compared(before: &str) -> Option<Expected> {
-    let in_list = || {
-        let open = open_brackets(before).pop().filter(|open| matches!(open.bracket, '[' | '('))?;
-        before[..open.offset].trim_end().strip_suffix(" in").map(|left| left.trim_end().trim_end_matches(" not"))
-    };
-    let left = before.strip_suffix("==").or_else(|| before.strip_suffix("!=")).or_else(in_list)?.trim_end();
-    let owner =
-        [".name", ".original_name", ".uri", ".uri_template"].iter().find_map(|member| left.strip_suffix(member))?;
-    match Inferred::before(owner, owner.len())? {
-        Inferred::Metadata(kind, server) => Some(Expected::Items(kind, server)),
-        Inferred::Backend(_) => Some(Expected::Server),
+/// What the string can be, if what is around it tells.
+pub(super) fn expected(cursor: &Cursor) -> Option<Expected> {
+    let around = cursor.around();
+    let string = around.first()?;
+    let parent = around.get(1)?;
+    let grandparent = around.get(2).map(|expression| &expression.node);
+    literal(string)?;
+    match (&parent.node, grandparent) {
+        // `backends()["`
+        (Expr::Index(parts), _) => server_of(&parts.0, cursor),
+        // `backends().get("`
+        (Expr::Call(callee, _), _) => match &callee.node {
+            Expr::Dot(owner, method) if method.node == "get" => server_of(owner, cursor),
+            _ => None,
+        },
+        // `meta.name == "`, `meta.name in ["a", "`
+        (Expr::Op(left, BinOp::Equal | BinOp::NotEqual, _), _) => compared(left, cursor),
+        (Expr::List(_) | Expr::Tuple(_), Some(Expr::Op(left, BinOp::In | BinOp::NotIn, _))) => compared(left, cursor),
+        // `call({"`, `call({"a": 1, "`
+        (Expr::Dict(entries), Some(Expr::Call(callee, _))) if entries.iter().any(|(key, _)| cursor.is_in(key.span)) => {
+            match cursor.holds(callee)? {
+                Holds::Handler(ItemKind::Tool, server) => {
+                    let tool = tool_around(cursor.module.statement(), cursor);
+                    Some(Expected::Arguments { server, tool })
+                }
+                _ => None,
+            }
+        }
         _ => None,
     }
 }
 
-/// `call({"`, `call({"a": 1, "`
-fn argument(before: &str) -> Option<Expected> {
-    if !before.ends_with(['{', ',']) {
-        return None;
-    }
-    let mut open = open_brackets(before);
-    let dict = open.pop().filter(|open| open.bracket == '{')?;
-    let call =
-        open.pop().filter(|open| open.bracket == '(' && before[open.offset + 1..dict.offset].trim().is_empty())?;
-    let Inferred::Handler(ItemKind::Tool, server) = Inferred::before(before, call.offset)? else { return None };
-    let above = before.lines().rev().take(LINES_ABOVE).take_while(|line| !line.trim_start().starts_with("for "));
-    let tool = above.filter_map(|line| line.split_once(".name == ")).find_map(|(_, right)| quoted(right));
-    Some(Expected::Arguments { server, tool })
+fn server_of(owner: &AstExpr, cursor: &Cursor) -> Option<Expected> {
+    (cursor.holds(owner)? == Holds::Backends).then_some(Expected::Server)
 }
 
-fn quoted(text: &str) -> Option<String> {
-    let quote = text.chars().next().filter(|first| matches!(first, '"' | '\''))?;
-    Some(text[1..].split_once(quote)?.0.to_owned())
+fn compared(left: &AstExpr, cursor: &Cursor) -> Option<Expected> {
+    let Expr::Dot(owner, member) = &left.node else { return None };
+    if !["name", "original_name", "uri", "uri_template"].contains(&member.node.as_str()) {
+        return None;
+    }
+    match cursor.holds(owner)? {
+        Holds::Metadata(kind, server) => Some(Expected::Items(kind, server)),
+        Holds::Backend(_) => Some(Expected::Server),
+        _ => None,
+    }
+}
+
+/// The name in the innermost `if meta.name == "...":` around the cursor.
+fn tool_around(statement: &AstStmt, cursor: &Cursor) -> Option<String> {
+    let mut found = None;
+    statement.node.visit_stmt(|inner| found = found.take().or_else(|| tool_around(inner, cursor)));
+    let (condition, block) = match &statement.node {
+        Stmt::If(condition, block) => (condition, &**block),
+        Stmt::IfElse(condition, blocks) => (condition, &blocks.0),
+        _ => return found,
+    };
+    if found.is_none() && cursor.is_in(block.span) { name_in(condition) } else { found }
+}
+
+fn name_in(condition: &AstExpr) -> Option<String> {
+    if let Expr::Op(left, BinOp::Equal, right) = &condition.node
+        && matches!(&left.node, Expr::Dot(_, member) if member.node == "name")
+    {
+        return literal(right);
+    }
+    let mut found = None;
+    condition.node.visit_expr(|inner| found = found.take().or_else(|| name_in(inner)));
+    found
 }
 
 #[cfg(test)]
@@ -72,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_front_of_a_string_tells_what_it_can_be() {
+    fn what_is_around_a_string_tells_what_it_can_be() {
         let one = || Some("one".to_owned());
         let each = "for meta, call in backends()['one'].tools():\n";
         for (text, found) in [
@@ -89,10 +111,13 @@ mod tests {
                 "EACH    if meta.name == 'echo':\n        x = call({\"a\": 1, ",
                 Some(Expected::Arguments { server: one(), tool: Some("echo".to_owned()) }),
             ),
+            ("EACH    x = call({\"a\": ", None),
             ("x = {", None),
             ("print(", None),
         ] {
-            assert_eq!(expected(&text.replace("EACH", each)), found, "{text}");
+            let text = format!("{}\"", text.replace("EACH", each));
+            let cursor = Cursor::new(&text, text.len()).expect(&text);
+            assert_eq!(expected(&cursor), found, "{text}");
         }
     }
 }

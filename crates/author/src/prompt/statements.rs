@@ -1,5 +1,7 @@
 //! Joins lines of input to complete statements: a block with its body, an expression with its closing brackets.
 
+use crate::lsp::open_at_end;
+
 /// The lines of an incomplete statement.
 #[derive(Debug, Default)]
 pub struct StatementBuffer {
@@ -56,32 +58,9 @@ impl StatementBuffer {
 
 /// Whether the text ends inside brackets, inside a triple-quoted string, or with a line continuation.
 fn is_unfinished(text: &str) -> bool {
-    let mut depth = 0_usize;
-    let mut quote: Option<&str> = None;
-    let mut rest = text;
-    while let Some(character) = rest.chars().next() {
-        let mut step = character.len_utf8();
-        match quote {
-            Some(_) if character == '\\' => step += rest[step..].chars().next().map_or(0, char::len_utf8),
-            Some(open) if rest.starts_with(open) => (quote, step) = (None, open.len()),
-            // A string with single quotes ends at the end of its line, even without a closing quote.
-            Some(open) if character == '\n' && open.len() == 1 => quote = None,
-            Some(_) => {}
-            None => match character {
-                '"' | '\'' => {
-                    let long = if character == '"' { "\"\"\"" } else { "'''" };
-                    let open = if rest.starts_with(long) { long } else { &long[..1] };
-                    (quote, step) = (Some(open), open.len());
-                }
-                '#' => step = rest.find('\n').unwrap_or(rest.len()),
-                '(' | '[' | '{' => depth += 1,
-                ')' | ']' | '}' => depth = depth.saturating_sub(1),
-                _ => {}
-            },
-        }
-        rest = &rest[step..];
-    }
-    depth > 0 || quote.is_some_and(|open| open.len() == 3) || text.trim_end_matches('\n').ends_with('\\')
+    let open = open_at_end(text);
+    let in_long_string = open.string.is_some_and(|(_, quotes)| quotes.len() == 3);
+    !open.brackets.is_empty() || in_long_string || text.trim_end_matches('\n').ends_with('\\')
 }
 
 fn without_comment(line: &str) -> &str {

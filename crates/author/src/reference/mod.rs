@@ -41,6 +41,8 @@ pub enum Group {
     Test,
     /// A member of this type, for values that built-ins return.
     Type(&'static str),
+    /// A member of this type, for values that the functions of `testing` return.
+    TestType(&'static str),
 }
 
 /// When a built-in can be called.
@@ -69,7 +71,7 @@ impl BuiltinEntry {
             Group::Session | Group::Type(_) => "session scripts",
             Group::Everywhere => "session scripts and extensions",
             Group::Extension => "extensions only",
-            Group::Test => "tests only",
+            Group::Test | Group::TestType(_) => "tests only",
         };
         match self.when {
             When::Always => files.to_owned(),
@@ -84,7 +86,7 @@ impl BuiltinEntry {
             Group::Everywhere => true,
             Group::Session | Group::Type(_) => matches!(role, Role::Session | Role::Library),
             Group::Extension => role != Role::Session,
-            Group::Test => role == Role::Test,
+            Group::Test | Group::TestType(_) => role == Role::Test,
         }
     }
 
@@ -136,6 +138,11 @@ fn collect() -> Vec<BuiltinEntry> {
     add_members(&mut entries, Group::Everywhere, &common, |name| !engine.members.contains_key(name));
     add_members(&mut entries, Group::Extension, &without(extension::globals().documentation(), &common), |_| true);
     add_members(&mut entries, Group::Test, &testing::globals().documentation(), |name| name == "testing");
+    for (name, documentation) in testing::types() {
+        for (member, item) in sorted(&documentation.members) {
+            add_member(&mut entries, Group::TestType(name), &format!("{name}.{member}"), item);
+        }
+    }
     entries
 }
 

@@ -1,5 +1,5 @@
-//! Who may use the control socket: the same user and root, but nothing that this proxy has started. A server that is told
-//! what to do by a model must not call other servers past the policy that applies to the model.
+//! Access check for the control socket: only the same user and root are admitted, and no process that a proxy started. A
+//! server that acts on a model's instructions must not be able to call other servers around the model's policy.
 
 use std::path::Path;
 
@@ -8,19 +8,20 @@ use tokio::net::UnixStream;
 /// More parents than any process has; the table changes while it is read.
 const MAX_PARENTS: usize = 1000;
 
-/// Why the process at the other end may not use this proxy; `None` if it may. `folder` has the sockets of all proxies: what
-/// another one has started may not use this one either. `mark` is a variable in the environment of what proxies start.
+/// The reason to refuse the connecting process; `None` if it may use this proxy. `folder` contains the sockets of all
+/// proxies, because processes started by another proxy are refused as well. `mark` is an environment variable that all
+/// processes started by proxies have.
 pub fn refusal(stream: &UnixStream, folder: &Path, mark: &str) -> Option<String> {
     let peer = match stream.peer_cred() {
         Ok(peer) => peer,
-        Err(error) => return Some(format!("the process at the other end is not known: {error}")),
+        Err(error) => return Some(format!("cannot identify the connecting process: {error}")),
     };
     if peer.uid() != rustix::process::getuid().as_raw() && peer.uid() != 0 {
         return Some("only the user who started the proxy may use its control socket".to_owned());
     }
     let (own, table) = (std::process::id(), Path::new("/proc"));
     let Some(pid) = peer.pid().and_then(|pid| u32::try_from(pid).ok()) else {
-        return Some("the process at the other end is not known".to_owned());
+        return Some("cannot identify the connecting process".to_owned());
     };
     // Systems without this table do not tell who started a process. Tests of the proxy ask their own process.
     if !table.join("self").exists() || pid == own {
@@ -45,7 +46,7 @@ fn is_marked(table: &Path, pid: u32, mark: &str) -> bool {
         .map_or(true, |environment| environment.split(|byte| *byte == 0).any(|one| one.starts_with(name.as_bytes())))
 }
 
-/// Whether a process was started by one of these, directly or not. One that is gone counts as such.
+/// Whether a process was started by one of these proxies, directly or indirectly. A process that has exited counts as one.
 fn descends(mut pid: u32, proxies: &[u32], parent: impl Fn(u32) -> Option<u32>) -> bool {
     for _ in 0..MAX_PARENTS {
         match parent(pid) {

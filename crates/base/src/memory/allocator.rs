@@ -1,5 +1,5 @@
-//! The global allocator: mimalloc, with a count for each thread and a limit in sandbox workers. The Starlark engine's own
-//! count leaves out dicts and big integers, so memory is counted here.
+//! The global allocator: mimalloc, with a count per thread and a limit in sandbox workers. Memory is counted here because
+//! the Starlark engine's own count leaves out dicts and big integers.
 #![expect(unsafe_code, reason = "an allocator is unsafe by nature")]
 
 use std::alloc::{GlobalAlloc, Layout};

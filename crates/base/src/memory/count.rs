@@ -1,5 +1,5 @@
-//! What has been allocated on this thread. Whoever switches between several stacks of a thread exchanges the count, so
-//! that each stack has its own.
+//! Counts the memory allocated on this thread. Code that switches between several stacks on a thread exchanges the count,
+//! so that each stack has its own.
 
 use std::cell::Cell;
 

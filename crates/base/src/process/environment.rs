@@ -2,7 +2,7 @@
 
 const NAMES: [&str; 9] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ", "SHELL", "TERM", super::ancestors::VARIABLE];
 const PREFIXES: [&str; 2] = ["LC_", "XDG_"];
-/// The folder of the control sockets: no server shall find the way to a proxy there.
+/// Points to the folder of the control sockets, which servers must not use.
 const NOT_SAFE: &str = "XDG_RUNTIME_DIR";
 /// Without these, programs cannot reach the internet from a network with certificates or a proxy of its own. Programs use
 /// them in upper and in lower case.

@@ -1,10 +1,10 @@
-//! Programs by their names.
+//! Looks up programs by name.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The file that a name without `/` stands for: the first of that name in the folders of a `PATH` that can be executed.
+/// Resolves a name without `/`: the first executable file with this name in the folders of a `PATH`.
 pub fn program_in(path: &OsStr, name: &str) -> Option<PathBuf> {
     std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| file.is_file() && is_executable(file))
 }

@@ -1,4 +1,4 @@
-//! What the processes of a group have done, from `/proc`: tells a server that is still starting from one that hangs.
+//! Measures the work of a process group through `/proc`, to distinguish a server that is still starting from a hung one.
 
 use std::time::{Duration, Instant};
 

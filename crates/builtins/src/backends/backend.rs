@@ -64,22 +64,22 @@ fn backend_members(builder: &mut MethodsBuilder) {
         Ok(this.view.kind.as_str())
     }
 
-    /// `"ready"`, `"starting"`, `"cached"` (not connected; the items are those of the last connection), `"failed"`,
-    /// `"login"` (not connected until somebody logs in) or `"per person"` (lists items only for callers with a token of its
-    /// issuer).
+    /// `"ready"`, `"starting"`, `"cached"` (not connected; lists the items from the last connection), `"failed"`,
+    /// `"login"` (not connected until somebody logs in) or `"per person"` (lists items only for callers with a token
+    /// from its issuer).
     #[starlark(attribute)]
     fn status(this: &BackendValue) -> starlark::Result<&'static str> {
         Ok(this.view.status.as_str())
     }
 
-    /// The reason why the backend is not ready; `""` if there is none.
+    /// Why the backend is not ready; `""` if it is.
     #[starlark(attribute)]
     fn error<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(heap.alloc(this.view.error.as_str()))
     }
 
-    /// What the server reports about itself: struct `name version title instructions protocol_version`. The proxy does not
-    /// check these claims.
+    /// The server's own description: a struct with `name`, `version`, `title`, `instructions` and `protocol_version`.
+    /// The proxy does not verify it.
     #[starlark(attribute)]
     fn info<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let info = &this.view.info;
@@ -92,24 +92,25 @@ fn backend_members(builder: &mut MethodsBuilder) {
         ])))
     }
 
-    /// The tools: a list of `(metadata, handler)` tuples, in the server's order. `handler(args)` calls the tool;
-    /// `timeout = SECONDS` limits the call, and `relay = False` keeps the server's progress and log messages from the client.
+    /// Returns the backend's tools: a list of `(metadata, handler)` tuples, in the server's order. `handler(args)`
+    /// calls the tool; `timeout = SECONDS` limits the call, and `relay = False` keeps the server's progress and log
+    /// messages from the client.
     fn tools<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::Tool, heap))
     }
 
-    /// The resources: a list of `(metadata, handler)` tuples, in the server's order.
+    /// Returns the backend's resources: a list of `(metadata, handler)` tuples, in the server's order.
     fn resources<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::Resource, heap))
     }
 
-    /// The resource templates: a list of `(metadata, handler)` tuples, in the server's order. The handler takes a dict with
-    /// the `uri` of the resource to read.
+    /// Returns the backend's resource templates: a list of `(metadata, handler)` tuples, in the server's order. The
+    /// handler takes a dict with the `uri` to read.
     fn resource_templates<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::ResourceTemplate, heap))
     }
 
-    /// The prompts: a list of `(metadata, handler)` tuples, in the server's order.
+    /// Returns the backend's prompts: a list of `(metadata, handler)` tuples, in the server's order.
     fn prompts<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::Prompt, heap))
     }
@@ -125,8 +126,8 @@ pub(crate) fn offered(view: &BackendView, kind: ItemKind) -> impl Iterator<Item 
 
 #[starlark_module]
 pub fn register_backends(builder: &mut GlobalsBuilder) {
-    /// Returns all backends: a dict from name to `Backend`, in the order of the config, except that a server whose lists
-    /// arrive late comes after the others. It includes backends that are down; see `.status` and `.error`.
+    /// Returns all backends, including those that are down, as a dict from name to `Backend`. The order is the
+    /// config's, except that servers with late lists come last. See `.status` and `.error` for a backend's state.
     fn backends<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         let world = World::of(eval)?;
         let entries =

@@ -21,15 +21,18 @@ use proxy_script::{Context, convert, script_error};
 
 #[starlark_module]
 pub fn register_run_script(builder: &mut GlobalsBuilder) {
-    /// Runs an untrusted Starlark script, such as one written by a model, that may call the given tools (a search index or
-    /// a list of `(metadata, handler)` tuples). Returns a tool result: its `structuredContent` has the script's return value
-    /// as `result`, and its output as `printed` if it printed something. If the script fails, the result is an error result.
+    /// Runs an untrusted Starlark script, for example one written by a model, that may call the given tools (a search
+    /// index or a list of `(metadata, handler)` tuples). Returns a tool result with the script's return value as
+    /// `result` in `structuredContent`, and its output, if any, as `printed`. If the script fails, returns an error
+    /// result.
     ///
-    /// The script calls tools as functions with named arguments (characters that are not allowed in identifiers become
-    /// `_`), or with `call_tool(name, args)`; both return the payload of the result, as `unwrap()` does. Besides tools, it
-    /// can use `data`, `parallel`, `attempt`, `search_tools`, `print` and the pure built-ins, and nothing else. It runs in a
-    /// separate process within the limits of `codeMode` in the config. Its calls work like `index.call`. Only while a call
-    /// is handled.
+    /// The script calls tools as functions with named arguments (characters that identifiers do not allow become `_`),
+    /// or with `call_tool(name, args)`; both return the result's payload, as `unwrap()` does. Besides tools, it can use
+    /// only `data`, `parallel`, `attempt`, `search_tools`, `print` and the built-ins without effects, such as `json`,
+    /// `re`, `math`, `redact` and `unwrap`. It runs in a separate process within the limits in the config's `codeMode`
+    /// section. Its calls work like `index.call`. Only while a call is handled.
+    ///
+    /// The script sees the dict `data`, which is empty by default, under the same name.
     ///
     /// ```python
     /// index = search_index(aggregate(backends()))
@@ -58,9 +61,9 @@ pub fn register_run_script(builder: &mut GlobalsBuilder) {
         Ok(convert::text_to_starlark(result.get(), eval.heap())?)
     }
 
-    /// Returns the typed signatures of tools (a search index or a list of `(metadata, handler)` tuples) as scripts of
-    /// `run_script` call them: one line for each tool, and below it the first sentence of its description. Use it in the
-    /// description of a tool that takes such scripts.
+    /// Returns typed tool signatures for `run_script()` scripts: one line per tool, with the first sentence of its
+    /// description below. `tools` is a search index or a list of `(metadata, handler)` tuples. Put the text into the
+    /// description of a tool that runs scripts.
     ///
     /// ```python
     /// tool_signatures(backends()["docs"].tools())    # "search(query: str, limit?: int) -> list[str]\n    Finds pages."
@@ -88,7 +91,7 @@ fn run<'v>(
 ) -> starlark::Result<Raw> {
     let context = Context::of(eval)?;
     let host = context.host_for("`run_script()`")?;
-    // Without an owner it is the operator who calls.
+    // A request without an owner comes from the operator.
     let request = host.request().filter(|request| request.owner.is_some());
     let person = request.map(|request| Owner::of_share(&request.principal));
     let started = context.wait(|| host.wait_for(Workers::shared().start(job, limits, person.as_ref())))?;

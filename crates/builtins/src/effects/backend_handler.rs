@@ -103,7 +103,7 @@ fn options(noun: &str, arguments: &Arguments<'_, '_>) -> starlark::Result<CallOp
             "relay" => {
                 let relay = value.unpack_bool().ok_or_else(|| {
                     ScriptError::new(format!("`relay` must be True or False, not a `{}`", value.get_type()))
-                        .hint("`relay = False` keeps progress and log messages of the server from the client")
+                        .hint("`relay = False` keeps the server's progress and log messages from the client")
                 })?;
                 options.relay = if relay { Relay::ProgressAndLog } else { Relay::Nothing };
             }

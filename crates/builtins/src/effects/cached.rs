@@ -13,9 +13,9 @@ use proxy_script::ScriptError;
 
 #[starlark_module]
 pub(crate) fn register_cached(builder: &mut GlobalsBuilder) {
-    /// Wraps a handler so that its results are remembered for `ttl` seconds. Results are kept per owner (as for `state`)
-    /// and per arguments, or per `key(args)` if `key` is given. Errors are not remembered, and neither are results for
-    /// which the user was asked something. A reload forgets all results.
+    /// Wraps a handler so that its results are cached for `ttl` seconds. The cache key is the owner (as for `state`)
+    /// plus the arguments, or `key(args)` if `key` is given. Errors are not cached, and neither are results that depend
+    /// on an elicitation. A reload clears the cache.
     ///
     /// ```python
     /// for meta, call in backends()["docs"].tools():

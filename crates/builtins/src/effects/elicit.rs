@@ -1,4 +1,4 @@
-//! `elicit()`: asks the user of the client.
+//! `elicit()`: shows a form to the client's user.
 
 use serde_json::{Map, Value as Json, json};
 use starlark::environment::GlobalsBuilder;
@@ -15,21 +15,25 @@ use proxy_script::{Context, NotedFact, ScriptError, convert, script_error};
 /// The values of `when_unavailable`.
 pub const UNAVAILABLE: [&str; 3] = ["accept", "reject", "error"];
 
+/// The member of an answer that tells whether the user was asked.
+const ASKED: &str = "asked";
+
 #[starlark_module]
 pub fn register_elicit(builder: &mut GlobalsBuilder) {
-    /// Asks the user of the client a question. Returns a struct with `action` (`"accept"`, `"decline"` or `"cancel"`) and
-    /// `content`, a dict with the values that the user filled in. `schema` describes the form: an object of strings,
-    /// numbers, booleans and choices. Without `schema`, the user only accepts or declines. `when_unavailable` decides what
-    /// happens if the client cannot ask its user: `"accept"` and `"reject"` stand for an answer (`"reject"` for
-    /// `"decline"`), `"error"` raises an error. In `on_other_request` nobody can be asked, and this is an error. Only while a
-    /// call is handled.
+    /// Shows a form to the client's user and waits for the answer (MCP elicitation). Returns a struct with `action`
+    /// (`"accept"`, `"decline"` or `"cancel"`), `content`, a dict with the entered values, and `asked`, which is False
+    /// if the client could not ask its user. `schema` describes the form: an object with strings, numbers, booleans
+    /// and choices. Without `schema`, the user only accepts or declines. Only while a call is handled.
     ///
-    /// Characters that nobody would see, such as those that reverse the direction of text, are shown as escapes
-    /// (`\u{202e}`) in `message` and in the titles, descriptions and defaults of `schema`. Choices and names of fields must
-    /// not contain them.
+    /// `when_unavailable` decides what happens if the client does not support elicitation: `"accept"` acts as if the
+    /// user accepted, `"reject"` as if the user declined, and `"error"` raises an error. `content` is then empty, even if
+    /// the form has required fields. In `on_other_request`, `elicit()` always raises an error.
     ///
-    /// The handler stops at this point and runs again from its top when the answer arrives. Its earlier effects are not
-    /// repeated: calls to servers return the results that they returned the first time.
+    /// In `message` and in the schema's titles, descriptions and defaults, invisible characters like bidirectional
+    /// overrides are shown as escapes (`\u{202e}`). Choices and field names must not contain them.
+    ///
+    /// The handler stops here and runs again from the start when the answer arrives. Its earlier effects are not
+    /// repeated: server calls return their first results.
     ///
     /// ```python
     /// def careful(args):
@@ -47,7 +51,7 @@ pub fn register_elicit(builder: &mut GlobalsBuilder) {
         check_unavailable(when_unavailable)?;
         check_message(message)?;
         require_askable("elicit", Context::of(eval)?)?;
-        // Arguments of a model stand in it: whoever reads the question must see all of them.
+        // The message may contain arguments from a model, and the user must see all of their characters.
         let message = visible(message).into_owned();
         let question = Question { message, schema: form(schema, eval.heap())?, reminders: 0, kind: QuestionKind::Form };
         let answer = Context::of(eval)?.ask("elicit", question, || unavailable(when_unavailable))?;
@@ -61,7 +65,7 @@ pub(super) fn check_unavailable(choice: &str) -> Result<(), ScriptError> {
         return Ok(());
     }
     Err(ScriptError::new(format!("`when_unavailable` cannot be \"{choice}\""))
-        .hint("it is \"accept\", \"reject\" or \"error\": what happens if the client cannot ask its user"))
+        .hint("it is \"accept\", \"reject\" or \"error\", and applies if the client cannot ask its user"))
 }
 
 pub(super) fn check_message(message: &str) -> starlark::Result<()> {
@@ -74,10 +78,10 @@ pub(super) fn require_askable(function: &str, context: &Context) -> Result<(), S
     match request.filter(|request| !request.is_for_item()) {
         None => Ok(()),
         Some(request) => Err(ScriptError::new(format!(
-            "`{function}()` cannot be used for `{}`: nobody can be asked",
+            "`{function}()` is not available in `{}` requests: the user cannot be asked",
             request.method
         ))
-        .hint("decide without a question, and refuse with `fail(\"why\")`")),
+        .hint("decide without asking, and refuse with `fail(\"why\")`")),
     }
 }
 
@@ -102,10 +106,10 @@ pub(super) fn unavailable(choice: &str) -> Result<Raw, String> {
         "reject" => "decline",
         _ => return Err("cannot ask the user: the client does not support elicitation for this call".to_owned()),
     };
-    Ok(raw(&json!({"action": action, "content": {}})))
+    Ok(raw(&json!({"action": action, "content": {}, ASKED: false})))
 }
 
-/// Notes for whoever watches the request whether the user has accepted.
+/// Records for observers of the request whether the user has accepted.
 pub(super) fn note_answer(answer: &RawRef, context: &Context) {
     let action = Object::of(answer).ok().and_then(|answer| answer.string("action"));
     if let Some(host) = &context.host {
@@ -121,5 +125,10 @@ pub(super) fn answer_struct<'v>(answer: &RawRef, heap: Heap<'v>) -> starlark::Re
         Some(content) => convert::text_to_starlark(content.get(), heap)?,
         None => convert::to_starlark(&Json::Object(Map::new()), heap)?,
     };
-    Ok(heap.alloc(AllocStruct([("action", heap.alloc(action)), ("content", content)])))
+    let was_asked = object.get(ASKED).is_none_or(|asked| asked.get() != "false");
+    Ok(heap.alloc(AllocStruct([
+        ("action", heap.alloc(action)),
+        ("content", content),
+        ("asked", heap.alloc(was_asked)),
+    ])))
 }

@@ -1,4 +1,4 @@
-//! `elicit_url()`: asks the user of the client to visit an address.
+//! `elicit_url()`: asks the client's user to open a URL.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -14,13 +14,14 @@ use proxy_script::{Context, ScriptError};
 
 #[starlark_module]
 pub fn register_elicit_url(builder: &mut GlobalsBuilder) {
-    /// Asks the user of the client to visit an address, for what must not pass through the client: a log-in, a payment, a
-    /// secret. Returns a struct with `action` (`"accept"`, `"decline"` or `"cancel"`) and an empty `content`. `"accept"` means
-    /// that the user agreed to open the address, not that everything there is done. `url` must be `https`, or `http` on this
-    /// machine (`localhost`, `127.0.0.1`, `[::1]`), without a user name or a password in it. `when_unavailable` is as for
-    /// `elicit()`: what happens if the client cannot show addresses. Only while a call is handled.
+    /// Asks the client's user to open a URL. Use it for data that must not pass through the client, such as logins,
+    /// payments and secrets. Returns a struct with `action` (`"accept"`, `"decline"` or `"cancel"`), an empty
+    /// `content`, and `asked`, which is False if the client could not ask its user. `"accept"` means that the user agreed to open the URL, not that they completed the task there. `url`
+    /// must use `https`, or `http` on this machine (`localhost`, `127.0.0.1`, `[::1]`), and must not contain a user
+    /// name or password. `when_unavailable` works as in `elicit()`, for clients that do not support URL elicitation.
+    /// Only while a call is handled.
     ///
-    /// The handler stops at this point and runs again from its top when the answer arrives, as with `elicit()`.
+    /// The handler stops here and runs again from the start when the answer arrives, as with `elicit()`.
     ///
     /// ```python
     /// def connect(args):
@@ -53,17 +54,17 @@ pub fn register_elicit_url(builder: &mut GlobalsBuilder) {
 fn checked(text: &str) -> Result<String, ScriptError> {
     let wrong = |problem: &str| {
         ScriptError::new(format!("`url` {problem}"))
-            .hint("as in `https://example.com/login`, or `http://localhost:8080/` for a page of this machine")
+            .hint("as in `https://example.com/login`, or `http://localhost:8080/` for a page on this machine")
     };
     let url = Url::parse(text).map_err(|error| wrong(&format!("is not an address: {error}")))?;
     match url.scheme() {
         "https" => {}
         "http" if is_loopback(&url) => {}
-        "http" => return Err(wrong("is `http` on another machine: whoever is between could change the page")),
+        "http" => return Err(wrong("uses `http` to another machine, so the page could be changed in transit")),
         other => return Err(wrong(&format!("is neither `https` nor `http`, but `{other}`"))),
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("has a user name or a password, which can pretend another host"));
+        return Err(wrong("has a user name or a password, which can disguise the host"));
     }
     Ok(url.into())
 }
@@ -94,8 +95,8 @@ mod tests {
             assert_eq!(checked(given).ok().as_deref(), Some(shown));
         }
         for (given, problem) in [
-            ("http://example.com/", "`http` on another machine"),
-            ("http://localhost.example.com/", "`http` on another machine"),
+            ("http://example.com/", "uses `http` to another machine"),
+            ("http://localhost.example.com/", "uses `http` to another machine"),
             ("javascript:alert(1)", "neither `https` nor `http`, but `javascript`"),
             ("file:///etc/passwd", "`file`"),
             ("https://bank.example@evil.example/", "a user name"),

@@ -14,8 +14,8 @@ use proxy_script::{Context, LogLevel, ScriptError, convert};
 
 #[starlark_module]
 pub fn register_log(builder: &mut GlobalsBuilder) {
-    /// Writes a message with fields to the log: `log("refused", level = "warning", tool = meta.name)`. The levels are
-    /// `debug`, `info`, `warning`, `error`, and `audit`, which is never filtered out.
+    /// Logs a message with fields: `log("refused", level = "warning", tool = meta.name)`. The levels are `debug`,
+    /// `info`, `warning`, `error`, and `audit`, which is never filtered out.
     fn log<'v>(
         message: Value<'v>,
         #[starlark(default = "info")] level: &str,
@@ -39,7 +39,7 @@ pub fn register_log(builder: &mut GlobalsBuilder) {
         Ok(NoneType)
     }
 
-    /// Writes its arguments to the log at the level `debug`, separated by spaces, and returns that text: `debug("found", items)`.
+    /// Logs its arguments at level `debug`, separated by spaces, and returns the text: `debug("found", items)`.
     fn debug<'v>(
         #[starlark(args)] arguments: UnpackTuple<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
@@ -50,7 +50,7 @@ pub fn register_log(builder: &mut GlobalsBuilder) {
         Ok(text)
     }
 
-    /// Writes its arguments to the log, separated by `sep`. At the prompt of `proxy repl`, it writes to the terminal.
+    /// Writes its arguments to the log, separated by `sep`. In `proxy repl`, writes to the terminal.
     fn print<'v>(
         #[starlark(args)] arguments: UnpackTuple<Value<'v>>,
         #[starlark(require = named, default = " ")] sep: &str,

@@ -14,11 +14,11 @@ use proxy_wire::LoggingLevel;
 
 #[starlark_module]
 pub fn register_notify(builder: &mut GlobalsBuilder) {
-    /// Sends a log message (`notifications/message`) to the client of the current call, if the client wants messages of this
-    /// level: a client with a session sets its level with `logging/setLevel`, a stateless client with the `logLevel` of its
-    /// request. The levels are `debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert` and `emergency`. With `data`,
-    /// any value, the client receives `{"message": message, "data": data}` instead of the text. For the log of the operator use
-    /// `log()`. Only while a call is handled.
+    /// Sends a log message (`notifications/message`) to the calling client, if the client has enabled this level: with
+    /// `logging/setLevel` in a session, or with `logLevel` in a stateless request. The levels are `debug`, `info`,
+    /// `notice`, `warning`, `error`, `critical`, `alert` and `emergency`. With `data`, any value, the client receives
+    /// `{"message": message, "data": data}` instead of the text. To write to the proxy's log, use `log()`. Only while a
+    /// call is handled.
     ///
     /// ```python
     /// def archive(args):
@@ -44,7 +44,7 @@ pub fn register_notify(builder: &mut GlobalsBuilder) {
 
 fn unknown(level: &str) -> ScriptError {
     let names = LoggingLevel::ALL.map(LoggingLevel::as_str);
-    let error = ScriptError::new(format!("unknown level `{level}` of notify()"));
+    let error = ScriptError::new(format!("unknown notify() level `{level}`"));
     match nearest(level, names) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint(format!("the levels are {}", names.join(", "))),

@@ -19,9 +19,9 @@ const MAX_SLEEP: f64 = 3600.0;
 
 #[starlark_module]
 pub fn register_parallel(builder: &mut GlobalsBuilder) {
-    /// Calls functions without arguments concurrently, at most `limit` at a time, and returns their results in the order of
-    /// the functions. While one function waits for a server, the others continue. If functions fail, the error of the
-    /// first of them in the list is raised after all have finished. Only while a call is handled.
+    /// Calls functions without arguments concurrently, at most `limit` at a time, and returns their results in order.
+    /// While one function waits for a server, the others continue. If functions fail, raises the error of the first
+    /// failed function in the list, after all have finished. Only while a call is handled.
     ///
     /// ```python
     /// def both(args):
@@ -37,7 +37,7 @@ pub fn register_parallel(builder: &mut GlobalsBuilder) {
         let functions: Vec<Value<'v>> = callables.iterate(eval.heap())?.collect();
         if let Some(wrong) = functions.iter().find(|function| function.get_type() != "function") {
             return Err(ScriptError::new(format!("parallel() takes functions; one is a `{}`", wrong.get_type()))
-                .hint("write `lambda: call(args)`, which is a function, and not `call(args)`")
+                .hint("write `lambda: call(args)`, which is a function, instead of `call(args)`")
                 .into());
         }
         let concurrency = usize::try_from(limit.clamp(0, MAX_CONCURRENCY)).unwrap_or_default();
@@ -48,7 +48,8 @@ pub fn register_parallel(builder: &mut GlobalsBuilder) {
         Ok(eval.heap().alloc(returned))
     }
 
-    /// Waits for a number of seconds, at most 3600. Cancelling the call ends the wait. Only while a call is handled.
+    /// Waits for the given number of seconds, at most 3600. Cancelling the call ends the wait. Only while a call is
+    /// handled.
     fn sleep<'v>(
         #[starlark(require = pos)] seconds: UnpackFloat,
         eval: &mut Evaluator<'v, '_, '_>,
@@ -67,8 +68,8 @@ pub fn register_parallel(builder: &mut GlobalsBuilder) {
         Ok(NoneType)
     }
 
-    /// Sends a progress notification if the client asked for them: `progress(3, 10, "three of ten")`. `done` must increase
-    /// with every call; `total` may be omitted if it is unknown. Only while a call is handled.
+    /// Sends a progress notification if the client requested progress: `progress(3, 10, "three of ten")`. `done` must
+    /// increase with every call; omit `total` if it is unknown. Only while a call is handled.
     fn progress<'v>(
         #[starlark(require = pos)] done: UnpackFloat,
         #[starlark(default = NoneOr::None)] total: NoneOr<UnpackFloat>,

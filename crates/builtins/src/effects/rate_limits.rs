@@ -13,10 +13,10 @@ use proxy_store::Limit;
 
 #[starlark_module]
 pub fn register_rate_limits(builder: &mut GlobalsBuilder) {
-    /// Takes one token from the bucket `key`, which holds `limit` tokens and is refilled evenly over `window` seconds.
-    /// Returns `(allowed, retry_after)`: whether there was a token, and after how many whole seconds the next one is
-    /// available (0 if allowed). All sessions that use the same store share the bucket; put the user into the key for a
-    /// limit per user. The same key with another limit or window is a different bucket. Only while a call is handled.
+    /// Takes one token from the bucket `key`, which holds `limit` tokens and refills evenly over `window` seconds.
+    /// Returns `(allowed, retry_after)`: whether there was a token, and the whole seconds until the next one (0 if
+    /// allowed). All sessions with the same store share the bucket; put the user into the key for a per-user limit. The
+    /// same key with another limit or window is a different bucket. Only while a call is handled.
     ///
     /// ```python
     /// def send(args):
@@ -34,8 +34,8 @@ pub fn register_rate_limits(builder: &mut GlobalsBuilder) {
         take("check_rate_limit", vec![bucket(key, limit, window)?], eval)
     }
 
-    /// Takes one token from each of several buckets, or from none of them if one is empty, so that a refused request does
-    /// not use up other limits. `limits` is a list of tuples `(key, limit, window)` with the arguments of
+    /// Takes one token from each of several buckets, or none at all if one bucket is empty, so a refused request does
+    /// not use up other limits. `limits` is a list of `(key, limit, window)` tuples with the arguments for
     /// `check_rate_limit()`; a bucket that is listed twice gives one token. Returns `(allowed, retry_after)`; after
     /// `retry_after` seconds, all buckets have a token. Only while a call is handled.
     ///

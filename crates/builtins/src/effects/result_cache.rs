@@ -89,7 +89,7 @@ impl ResultCache {
 
 /// The key qualified by the owner of the call, so that owners do not share results.
 fn owner_key(host: &Host, key: &str) -> String {
-    // What was made under other policies, or for the same person with other claims, might be denied now.
+    // A result cached under other policies, or for the same person with other claims, might be denied now.
     let allowed_by = host.authorization.as_ref().map(|authorization| authorization.fingerprint()).unwrap_or_default();
     format!("{:?} {allowed_by} {key}", owner(host))
 }

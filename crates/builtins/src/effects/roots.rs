@@ -30,11 +30,13 @@ struct ClientRoots {
 
 #[starlark_module]
 pub fn register_roots(builder: &mut GlobalsBuilder) {
-    /// The folders that the client opens (MCP roots): a list of structs with `uri`, `name` (`""` if the client gives none) and
-    /// `path`, the folder on this machine with links resolved (`""` if the URI is not a `file:` URI). The list is empty if the
-    /// client has no folders or does not declare the capability `roots`, and in `on_other_request`. The client is asked when
-    /// the list is first needed in a call; the answer counts for the whole call. The client names these folders: see
-    /// `allowed_paths = ["@roots"]` of Extension() for what that opens. Only while a call is handled.
+    /// Returns the client's folders (MCP roots): a list of structs with `uri`, `name` (`""` if the client gives none)
+    /// and `path`, the local folder with symbolic links resolved (`""` if the URI is not a `file:` URI). The list is
+    /// empty if the client has no folders or does not declare the `roots` capability, and in `on_other_request`. The
+    /// proxy requests the list once per call, when it is first needed. Only while a call is handled.
+    ///
+    /// The client decides which folders it names; see `allowed_paths = ["@roots"]` in `Extension()` for the access that
+    /// this grants.
     ///
     /// ```python
     /// def where(args):
@@ -64,7 +66,7 @@ pub fn client_roots(context: &Context) -> starlark::Result<Vec<ClientRoot>> {
     };
     let answer = context.ask_once("roots", question, none)?;
     let answer: ClientRoots = serde_json::from_str(answer.get())
-        .map_err(|error| script_error(format!("the client's answer about its folders is invalid: {error}")))?;
+        .map_err(|error| script_error(format!("the client's `roots/list` result is invalid: {error}")))?;
     Ok(answer.roots)
 }
 

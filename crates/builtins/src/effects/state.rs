@@ -20,13 +20,14 @@ pub(crate) fn register_state(builder: &mut GlobalsBuilder) {
     builder.namespace("shared_state", shared_members);
 }
 
-/// Values that this script keeps for the owner of a call. The owner is the authenticated user; without authentication the
-/// session; on standard input and output the process; for an anonymous request without a session that request alone.
-/// Values are JSON-like. They survive reloads, and with a Redis store also restarts. Keys have at most 256 characters, a
-/// value at most 1 MiB, and all values of an owner together at most 16 MiB. Only while a call is handled.
+/// Stores values for the call's owner: the authenticated user, or without authentication the session, on standard input
+/// and output the process, and for an anonymous request without a session only that request. Values are JSON-like. They
+/// survive reloads and, with a Redis store, restarts. A key has at most 256 characters, a value at most 1 MiB, and each
+/// owner's values together at most 16 MiB. Only while a call is handled.
 #[starlark_module]
 fn own_members(builder: &mut GlobalsBuilder) {
-    /// Returns the value of a key, or the default.
+    /// Returns a key's value, or the default. Values belong to the call's owner: the user or, without authentication,
+    /// the session. They are kept across reloads.
     ///
     /// ```python
     /// def last(args):
@@ -40,7 +41,8 @@ fn own_members(builder: &mut GlobalsBuilder) {
         read("state.get", Scope::Owner, key, default, eval)
     }
 
-    /// Sets the value of a key, for `ttl` seconds or permanently.
+    /// Sets a key's value, for `ttl` seconds or permanently. Values belong to the call's owner: the user or, without
+    /// authentication, the session. They are kept across reloads.
     ///
     /// ```python
     /// def remember(args):
@@ -55,9 +57,9 @@ fn own_members(builder: &mut GlobalsBuilder) {
         write("state.set", Scope::Owner, key, value, ttl, eval)
     }
 
-    /// Adds to an integer and returns the sum. This is atomic: concurrent calls never get the same sum. A missing key
-    /// counts as 0. `ttl` (in seconds) applies only when the key is created, so a counter expires that long after its
-    /// first increment.
+    /// Adds to an integer of the call's owner (as for `state.get()`) atomically and returns the sum; concurrent calls
+    /// never get the same sum. A missing key counts as 0. `ttl` (in seconds) applies only when the key is created, so a
+    /// counter expires that long after its first increment.
     ///
     /// ```python
     /// def count(args):
@@ -72,7 +74,7 @@ fn own_members(builder: &mut GlobalsBuilder) {
         add("state.incr", Scope::Owner, key, by, ttl, eval)
     }
 
-    /// Deletes a key. Returns whether it existed.
+    /// Deletes a key of the call's owner (as for `state.get()`). Returns whether it existed.
     ///
     /// ```python
     /// def forget(args):
@@ -83,11 +85,11 @@ fn own_members(builder: &mut GlobalsBuilder) {
     }
 }
 
-/// Values that this script shares between all callers; otherwise like `state`. Put the user into the key to keep values
-/// apart. With a Redis store, all proxies that use it share the values.
+/// Stores values that all callers of this script share; otherwise like `state`. To keep values apart, put the user into
+/// the key. With a Redis store, all proxies that use it share the values.
 #[starlark_module]
 fn shared_members(builder: &mut GlobalsBuilder) {
-    /// Returns the value of a key, or the default.
+    /// Returns a key's value, or the default. All callers of the script share the values. They are kept across reloads.
     ///
     /// ```python
     /// def motd(args):
@@ -101,7 +103,8 @@ fn shared_members(builder: &mut GlobalsBuilder) {
         read("shared_state.get", Scope::Everybody, key, default, eval)
     }
 
-    /// Sets the value of a key, for `ttl` seconds or permanently.
+    /// Sets a key's value, for `ttl` seconds or permanently. All callers of the script share the values. They are kept
+    /// across reloads.
     ///
     /// ```python
     /// def announce(args):
@@ -116,8 +119,8 @@ fn shared_members(builder: &mut GlobalsBuilder) {
         write("shared_state.set", Scope::Everybody, key, value, ttl, eval)
     }
 
-    /// Adds to an integer atomically and returns the sum. A missing key counts as 0. `ttl` (in seconds) applies only when
-    /// the key is created.
+    /// Adds atomically to an integer that all callers share, and returns the sum. A missing key counts as 0. `ttl` (in
+    /// seconds) applies only when the key is created.
     ///
     /// ```python
     /// def visitor(args):
@@ -132,7 +135,7 @@ fn shared_members(builder: &mut GlobalsBuilder) {
         add("shared_state.incr", Scope::Everybody, key, by, ttl, eval)
     }
 
-    /// Deletes a key. Returns whether it existed.
+    /// Deletes a key that all callers share. Returns whether it existed.
     ///
     /// ```python
     /// def quiet(args):

@@ -1,4 +1,4 @@
-//! The Starlark value that `bind()`, `cached()` and `unchecked()` return: a handler in front of another handler.
+//! The Starlark value that `bind()`, `cached()` and `unchecked()` return: a handler that wraps another handler.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -56,7 +56,7 @@ impl<'v> Wrapper<'v> {
     }
 }
 
-/// Whether the handler of a tool checks its arguments itself: it is `unchecked()`, or wraps what is.
+/// Whether a tool's handler checks its arguments itself: it is `unchecked()`, directly or inside other wrappers.
 pub(crate) fn is_unchecked(handler: Value<'_>) -> bool {
     let mut inner = Wrapper::from_value(handler);
     while let Some(wrapper) = inner {

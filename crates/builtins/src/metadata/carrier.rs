@@ -1,5 +1,5 @@
-//! Carriers: tools that stand for the tools of a search index, such as `find_tool` and `call_tool`. Policies decide about
-//! what a carrier carries, and its description tells each caller only of what they may use.
+//! Carriers: tools that front a search index, such as `find_tool` and `call_tool`. Policies decide about the indexed
+//! tools instead of the carrier, and its description mentions only tools that the caller may use.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const MAX_SIGNATURE_TOKENS: usize = 6000;
 /// How many servers are named with their number of tools.
 const MAX_NAMED_SERVERS: usize = 40;
 
-/// What a carrier stands for.
+/// The index that a carrier fronts.
 #[derive(Debug)]
 pub struct Carrier {
     pub index: Arc<SharedIndex>,
@@ -27,7 +27,7 @@ pub struct Carrier {
 }
 
 impl Carrier {
-    /// The definition of the carrier for somebody who may use the marked tools; all of them if nothing is marked.
+    /// The carrier's definition for a caller who may use the tools marked in `listed`, or all tools if it is `None`.
     pub fn rendered(&self, definition: &Arc<Definition>, listed: Option<&[bool]>) -> Arc<Definition> {
         let template = definition.text("description");
         if !template.contains(TOOLS) && !template.contains(SIGNATURES) {

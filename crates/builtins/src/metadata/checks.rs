@@ -1,5 +1,4 @@
-//! The checks that belong to a tool's metadata and handler. Every way to a tool uses them: a client's own call,
-//! `index.call` and code mode.
+//! The checks for a tool's arguments and results. Client calls, `index.call` and code mode all use them.
 
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ pub struct ArgumentChecks {
 }
 
 impl ArgumentChecks {
-    /// Why arguments are not those of the tool. A long check calls `pause` now and then.
+    /// Returns why the arguments do not match the tool. A long check calls `pause` from time to time.
     pub fn check(&self, arguments: &Json, pause: &dyn Fn()) -> Result<(), String> {
         let tool = self.definition.key();
         if !arguments.is_object() {
@@ -50,8 +49,8 @@ impl Metadata {
         }
     }
 
-    /// What is checked of arguments before `handler` gets them. None for a tool that is forwarded as its server lists it:
-    /// the server knows its own schema.
+    /// The argument checks before `handler` runs. None for a tool that is forwarded unmodified: its server checks its
+    /// own schema.
     pub fn argument_checks(&self, handler: Value<'_>, snapshot: &Snapshot) -> Option<ArgumentChecks> {
         if self.kind != ItemKind::Tool {
             return None;

@@ -51,7 +51,7 @@ pub(crate) const FIELDS: [Field; 13] = [
         member: "uri",
         kind: FieldKind::Name,
         item_kinds: RESOURCE,
-        documentation: "the URI under which it is published.",
+        documentation: "the published URI.",
     },
     Field {
         name: "uri_template",
@@ -65,7 +65,7 @@ pub(crate) const FIELDS: [Field; 13] = [
         member: "name",
         kind: FieldKind::Name,
         item_kinds: ALL,
-        documentation: "The name under which a tool or prompt is published; for a resource, the name that its server gave it.",
+        documentation: "The published name of a tool or prompt; for a resource, the name from its server.",
     },
     Field {
         name: "title",
@@ -86,7 +86,7 @@ pub(crate) const FIELDS: [Field; 13] = [
         member: "inputSchema",
         kind: FieldKind::Schema,
         item_kinds: TOOL,
-        documentation: "the JSON Schema of the arguments, a dict.",
+        documentation: "the JSON Schema for the arguments, a dict.",
     },
     Field {
         name: "arguments",
@@ -114,21 +114,21 @@ pub(crate) const FIELDS: [Field; 13] = [
         member: "annotations",
         kind: FieldKind::Object,
         item_kinds: ANNOTATED,
-        documentation: "a dict of hints such as a tool's `readOnlyHint` or a resource's `audience`. The server claims them; the proxy does not check them.",
+        documentation: "a dict of hints like `readOnlyHint` (tools) or `audience` (resources). The server declares them; the proxy does not verify them.",
     },
     Field {
         name: "output_schema",
         member: "outputSchema",
         kind: FieldKind::ObjectOrNone,
         item_kinds: TOOL,
-        documentation: "the JSON Schema of the structured result, or None.",
+        documentation: "the JSON Schema for the structured result, or None.",
     },
     Field {
         name: "icons",
         member: "icons",
         kind: FieldKind::List,
         item_kinds: ALL,
-        documentation: "The icons, a list of dicts.",
+        documentation: "A list of icons (dicts).",
     },
     Field {
         name: "meta",

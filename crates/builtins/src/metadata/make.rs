@@ -19,10 +19,10 @@ use proxy_script::{ScriptError, script_error};
 
 #[starlark_module]
 pub fn register_metadata(builder: &mut GlobalsBuilder) {
-    /// Makes the metadata of a new tool. `parameters` is the JSON Schema of its arguments (`{}` if it takes none),
-    /// `annotations` a dict of hints such as `{"readOnlyHint": True}`. `timeout` is the number of seconds that one call by a
-    /// client may take; `progress()` starts it anew. `ui` is the URI of the tool's user interface (MCP Apps), which the
-    /// script publishes as a resource with `mime_type = "text/html;profile=mcp-app"`.
+    /// Creates metadata for a new tool. `parameters` is the JSON Schema for its arguments (`{}` if it takes none).
+    /// `annotations` is a dict of hints like `{"readOnlyHint": True}`. `timeout` limits each client call, in seconds;
+    /// `progress()` restarts it. `ui` is the URI of the tool's user interface (MCP Apps); publish it as a resource with
+    /// `mime_type = "text/html;profile=mcp-app"`.
     ///
     /// ```python
     /// publish(metadata("ping", "Says pong", {}, {"readOnlyHint": True}), lambda args: "pong")
@@ -58,7 +58,7 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
         Ok(Metadata { timeout, ..parsed(ItemKind::Tool, &members)? })
     }
 
-    /// Makes the metadata of a new resource. `size` is in bytes.
+    /// Creates metadata for a new resource. `size` is in bytes.
     ///
     /// ```python
     /// rules = resource_metadata("team://rules", "rules", mime_type = "text/markdown")
@@ -90,7 +90,7 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
         make(ItemKind::Resource, values, heap)
     }
 
-    /// Makes the metadata of a new resource template, which stands for all resources whose URIs match it.
+    /// Creates metadata for a new resource template, which covers every resource with a matching URI.
     ///
     /// ```python
     /// days = resource_template_metadata("notes://{day}", "notes")
@@ -120,8 +120,8 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
         make(ItemKind::ResourceTemplate, values, heap)
     }
 
-    /// Makes the metadata of a new prompt. `arguments` is a list of dicts with `name` and optionally `title`, `description`
-    /// and `required`.
+    /// Creates metadata for a new prompt. `arguments` is a list of dicts with `name` and optionally `title`,
+    /// `description` and `required`.
     ///
     /// ```python
     /// review = prompt_metadata("review", "Reviews code", [{"name": "code", "required": True}])

@@ -13,8 +13,8 @@ pub(crate) fn metadata_of<'v>(kind: ItemKind, value: Value<'v>) -> Result<&'v Me
     let function = publisher(kind);
     let metadata = value.downcast_ref::<Metadata>().ok_or_else(|| {
         let actual = value.get_type();
-        ScriptError::new(format!("the first argument of {function}() must be a metadata, not a `{actual}`"))
-            .hint(format!("take it from `backend.{}()` or make one with `{}(...)`", lister(kind), maker(kind)))
+        ScriptError::new(format!("the first argument of {function}() must be metadata, not a `{actual}`"))
+            .hint(format!("take it from `backend.{}()` or create it with `{}(...)`", lister(kind), maker(kind)))
     })?;
     if metadata.kind == kind {
         return Ok(metadata);
@@ -49,13 +49,13 @@ fn check_target(metadata: &Metadata, handler: &BackendHandler) -> Result<(), Scr
     let (target, key) = (&handler.target, metadata.definition.key());
     if metadata.timeout.is_some() {
         return Err(ScriptError::new(format!(
-            "the `timeout` of `{key}` is for a function of the script, and its handler is a server's own"
+            "the `timeout` of `{key}` needs a handler written in the script, but this handler is a server's own"
         ))
         .hint("wrap the handler: `lambda args: call(args, timeout = 10)`"));
     }
     if target.kind != metadata.kind {
         let (actual, expected) = (noun(target.kind), noun(metadata.kind));
-        return Err(ScriptError::new(format!("the handler of the {expected} `{key}` is that of a {actual}"))
+        return Err(ScriptError::new(format!("the handler of the {expected} `{key}` belongs to a {actual}"))
             .hint(format!("wrap it in a function that returns what a {expected} returns")));
     }
     if target.kind == ItemKind::ResourceTemplate && target.name.as_ref() != key {

@@ -41,7 +41,7 @@ pub struct Metadata {
     /// The arguments that `bind()` filled in: its handler ignores what a client sends for them.
     #[allocative(skip)]
     pub bound: Arc<[String]>,
-    /// The tools that it stands for; None if it stands for itself.
+    /// The index that the tool fronts; None for an ordinary tool.
     #[allocative(skip)]
     pub carrier: Option<Arc<Carrier>>,
     /// What the script changed of the definition, and where.
@@ -160,20 +160,18 @@ impl<'v> StarlarkValue<'v> for Metadata {
 /// `.replace()` to change something.
 #[starlark_module]
 fn metadata_members(builder: &mut MethodsBuilder) {
-    /// The name of the backend that offers the item, or None if the script made the metadata.
+    /// The name of the item's backend, or None if the script created the metadata.
     #[starlark(attribute)]
     fn backend_id<'v>(this: &Metadata, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.origin.as_ref().map_or(Value::new_none(), |origin| heap.alloc(origin.backend.as_ref())))
     }
 
-    /// Returns a copy with the given fields changed. Everything else is kept, including unknown members.
+    /// Returns a copy with the given fields changed. All other members are kept, including unknown ones. `why` is the
+    /// reason for the change, which `proxy explain` and the console show.
     ///
     /// ```python
     /// meta.replace(name = "github_" + meta.name, description = "...")
     /// ```
-    ///
-    /// Args:
-    ///   why: the reason, for `proxy explain` and the console.
     fn replace<'v>(
         this: &Metadata,
         #[starlark(require = named, default = NoneOr::None)] why: NoneOr<&str>,

@@ -19,8 +19,8 @@ use proxy_script::ScriptError;
 
 #[starlark_module]
 pub fn register_bind(builder: &mut GlobalsBuilder) {
-    /// Fills in parameters of a tool: takes a `(metadata, handler)` tuple and returns a new one. The bound parameters are
-    /// removed from the schema, and values that a client sends for them are ignored.
+    /// Fills in tool parameters: takes a `(metadata, handler)` tuple and returns a new one. The schema no longer lists
+    /// the bound parameters, and values that a client sends for them are ignored.
     ///
     /// ```python
     /// publish(*bind(tool, repo = "octo/hello"))

@@ -1,4 +1,4 @@
-//! `carrier()`: the metadata of a tool that stands for the tools of a search index.
+//! `carrier()`: metadata for a tool that fronts a search index.
 
 use std::sync::Arc;
 
@@ -18,13 +18,15 @@ use proxy_script::{Context, ScriptError};
 
 #[starlark_module]
 pub fn register_carrier(builder: &mut GlobalsBuilder) {
-    /// Returns a copy of the metadata of a tool that stands for the tools of a search index, as `find_tool` and `call_tool`
-    /// do. Policies (`cedar` in the config) are asked about the tools of the index and not about this one. Its description
-    /// is made for each caller, from the tools that they may use: `{tools}` becomes a sentence with their number by server,
-    /// and `{signatures}` their typed signatures or, if these are long, how a script of `run_script` finds them.
+    /// Marks a tool as a front for a search index, like `find_tool` and `call_tool`, and returns the changed metadata.
+    /// Policies (`cedar` in the config) then decide about the indexed tools instead of this one.
     ///
-    /// `name_argument` is the argument with the name of the tool to call. `publish(meta, handler, over = index)` does the
-    /// same.
+    /// The proxy fills in the description for each caller, based on the tools that the caller may use. `{tools}`
+    /// becomes a sentence with the number of tools per server. `{signatures}` becomes their typed signatures or, if
+    /// these are too long, instructions for finding them from a `run_script()` script.
+    ///
+    /// `name_argument` is the argument that names the tool to call, for a carrier like `call_tool`; by default there is
+    /// none. `publish(meta, handler, over = index)` has the same effect.
     ///
     /// ```python
     /// index = search_index(aggregate(backends()))

@@ -54,7 +54,7 @@ pub(crate) fn check_key(
         NameVerdict::Discouraged(_) if metadata.has_original_key() => {
             let backend = metadata.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default();
             let mut warning = Diagnostic::warning(format!(
-                "the {key_noun} `{key}` of a {noun} of server `{backend}` does not follow the MCP recommendations"
+                "the {subject} `{key}` from server `{backend}` does not follow the MCP recommendations"
             ))
             .hint(format!("some clients reject it; {fix}"));
             warning.place = eval.call_stack_top_location().as_ref().map(script::place);

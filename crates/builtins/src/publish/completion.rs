@@ -63,11 +63,10 @@ impl Completers {
         let line = self.site.as_ref().and_then(CallSite::line);
         let at = line.map(|line| format!(" ({})", line.short())).unwrap_or_default();
         let name = function.name();
-        let error = Diagnostic::error(format!("`{name}`, which completes `{argument}`{at}, {problem}")).hint(
-            "it returns a list of the values that fit: `return [name for name in NAMES if name.startswith(value)]`",
-        );
+        let error = Diagnostic::error(format!("`{name}`, which completes `{argument}`{at}, {problem}"))
+            .hint("return a list of matching values: `return [name for name in NAMES if name.startswith(value)]`");
         match &self.site {
-            Some(site) => error.note(format!("`complete` is given at {site}")).into(),
+            Some(site) => error.note(format!("`complete` is set at {site}")).into(),
             None => error.into(),
         }
     }
@@ -112,7 +111,7 @@ pub fn check_complete(kind: ItemKind, definition: &Definition, complete: Value<'
     let what = if kind == ItemKind::Prompt { "argument" } else { "variable" };
     for (name, function) in entries.iter() {
         let Some(name) = name.unpack_str() else {
-            let error = format!("`complete` of the {noun} `{key}` has a key that is no text: {name}");
+            let error = format!("`complete` of the {noun} `{key}` has a key that is not a string: {name}");
             return Err(ScriptError::new(error).hint(example));
         };
         if !names.iter().any(|known| known == name) {
@@ -126,9 +125,9 @@ pub fn check_complete(kind: ItemKind, definition: &Definition, complete: Value<'
         let takes_two = function.parameters_spec().is_none_or(|parameters| parameters.can_fill_with_args(2, &[]));
         if function.get_type() != "function" || !takes_two {
             return Err(ScriptError::new(format!(
-                "what completes `{name}` of the {noun} `{key}` is not a function of two arguments"
+                "the completion of `{name}` for the {noun} `{key}` is not a function with two arguments"
             ))
-            .hint("it takes what was typed, and a dict of the other arguments: `def complete(value, context): ...`"));
+            .hint("it takes the typed text and a dict with the other arguments: `def complete(value, context): ...`"));
         }
     }
     Ok(())

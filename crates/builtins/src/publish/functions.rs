@@ -23,12 +23,13 @@ use proxy_script::{Context, ScriptError, script_error};
 
 #[starlark_module]
 pub fn register_publish(builder: &mut GlobalsBuilder) {
-    /// Publishes a tool to clients. Only at the top level of the session script.
+    /// Publishes a tool to clients. Only at the top level.
     ///
-    /// `meta` is a metadata, `handler` a function that takes one dict, the tool's arguments. If `handler` is a backend's own
-    /// handler, the proxy forwards calls to the backend without running Starlark.
+    /// `handler` is a function that takes the tool's arguments as one dict. If `handler` is a backend's own handler,
+    /// the proxy forwards calls to the backend without running Starlark.
     ///
-    /// With `over`, a search index, the tool stands for the tools of the index; see `carrier()`.
+    /// `over` is a search index that the tool fronts, and `name_argument` the argument that names the tool to call; see
+    /// `carrier()`. By default, the tool fronts no index.
     ///
     /// ```python
     /// for backend in backends().values():
@@ -56,14 +57,14 @@ pub fn register_publish(builder: &mut GlobalsBuilder) {
         publish_item(ItemKind::Tool, meta, handler, ItemOptions::default(), eval)
     }
 
-    /// Publishes a resource to clients. Only at the top level of the session script.
+    /// Publishes a resource to clients. Only at the top level.
     ///
-    /// The handler takes a dict with `uri` and returns `{"contents": [...]}` or text.
+    /// `handler` is a function that takes a dict with `uri` and returns `{"contents": [...]}` or text.
     ///
-    /// With `refresh`, a number of seconds, clients can follow the resource: while one does, the handler runs at most that
-    /// often, and clients are told when its result has changed. A refresh belongs to no request: `on_request` does not see
-    /// it, and nobody can be asked in it. It runs once for all clients; if the handler calls `current_user()` or `client()`
-    /// or uses `state`, once for each owner.
+    /// With `refresh`, an interval in seconds, clients can subscribe to the resource. While a client is subscribed, the
+    /// handler runs at most once per interval, and a changed result is announced to the subscribers. A refresh is not
+    /// part of a request: `on_request` does not see it, and it cannot use elicitation. It runs once for all clients, or
+    /// once per owner if the handler calls `current_user()` or `client()` or uses `state`.
     ///
     /// ```python
     /// meta = resource_metadata("team://rules", "rules", mime_type = "text/markdown")
@@ -82,12 +83,13 @@ pub fn register_publish(builder: &mut GlobalsBuilder) {
         publish_item(ItemKind::Resource, meta, handler, options, eval)
     }
 
-    /// Publishes a resource template to clients. Only at the top level of the session script.
+    /// Publishes a resource template to clients. Only at the top level.
     ///
-    /// The handler takes a dict with `uri` and the template's variables and returns `{"contents": [...]}` or text.
+    /// `handler` is a function that takes a dict with `uri` and the template's variables, and returns
+    /// `{"contents": [...]}` or text.
     ///
-    /// `complete` has a function for each variable that it completes, as for `publish_prompt()`. Other variables of a server's
-    /// template are completed by the server.
+    /// `complete` maps variable names to completion functions, as for `publish_prompt()`. If the template comes from a
+    /// server, the server completes the remaining variables.
     ///
     /// ```python
     /// meta = resource_template_metadata("notes://{day}", "notes")
@@ -108,14 +110,14 @@ pub fn register_publish(builder: &mut GlobalsBuilder) {
         publish_item(ItemKind::ResourceTemplate, meta, handler, options, eval)
     }
 
-    /// Publishes a prompt to clients. Only at the top level of the session script.
+    /// Publishes a prompt to clients. Only at the top level.
     ///
-    /// The handler takes a dict, the prompt's arguments, and returns `{"messages": [...]}` or text.
+    /// `handler` is a function that takes the prompt's arguments as one dict and returns `{"messages": [...]}` or text.
     ///
-    /// `complete` has a function for each argument that it completes: `function(value, context)` takes what was typed and a
-    /// dict of the arguments that are filled in already, and returns a list of texts. Clients get the first 100 and the total
-    /// number. A function has 2 seconds, and nobody can be asked in it. Other arguments of a server's prompt are completed by
-    /// the server.
+    /// `complete` maps argument names to completion functions. `function(value, context)` takes the typed text and a
+    /// dict with the arguments filled in so far, and returns a list of strings. Clients receive the first 100 and the
+    /// total number. A completion function may run for 2 seconds and cannot use elicitation. If the prompt comes from a
+    /// server, the server completes the remaining arguments.
     ///
     /// ```python
     /// for backend in backends().values():
@@ -133,7 +135,7 @@ pub fn register_publish(builder: &mut GlobalsBuilder) {
     }
 }
 
-/// What an item can have beside its metadata and its handler.
+/// Optional parts of an item besides its metadata and handler.
 #[derive(Clone, Copy, Default)]
 struct ItemOptions<'v> {
     complete: Option<Value<'v>>,
@@ -192,7 +194,7 @@ pub(crate) fn collect<'v>(
         ScriptError::new(format!(
             "{function} works only in the session script itself, not while another file is being loaded"
         ))
-        .hint("put the call into a function, and call that function from the session script")
+        .hint("put the call into a function, and call it from the session script")
     })?;
     let heap = eval.heap();
     // The key includes the kind, because a tool and a prompt may have the same name.

@@ -19,9 +19,9 @@ use proxy_script::{CallSite, Context, LogLevel};
 
 #[starlark_module]
 pub fn register_passthrough(builder: &mut GlobalsBuilder) {
-    /// Publishes all resources, resource templates and prompts of the backends unchanged. If two backends have the same URI
-    /// or name, the first one in the order of `backends()` wins. Items that the script published earlier take precedence.
-    /// Skipped items are logged. Only at the top level of the session script.
+    /// Publishes all resources, resource templates and prompts from all backends unchanged. If two backends have the
+    /// same URI or name, the first in `backends()` order wins. Items that the script published earlier take precedence.
+    /// Skipped items are logged. Only at the top level.
     ///
     /// ```python
     /// passthrough(prompts = False)   # only the resources

@@ -20,7 +20,7 @@ use proxy_search::SharedIndex;
 pub struct Plan {
     /// The published items of each kind, in the order of their publication.
     pub items: PerKind<Vec<Published>>,
-    /// Why items of the servers are not published, for those of which the script says it.
+    /// The server items that the script skipped, with its reasons.
     pub skipped: Vec<SkippedItem>,
     pub instructions: Option<String>,
     /// Whether the script called `passthrough()` for both resources and prompts.
@@ -53,11 +53,11 @@ pub struct Published {
     pub handler: Handler,
     /// The backend item whose metadata was published, changed or not; None if the script made the metadata.
     pub origin: Option<ItemRef>,
-    /// What is checked of a tool's results; None for other kinds of items.
+    /// The checks of a tool's results; None for other kinds of items.
     pub checks: Option<Arc<ToolChecks>>,
-    /// What is checked of a tool's arguments; None if the proxy does not check them.
+    /// The checks of a tool's arguments; None if the proxy does not check them.
     pub argument_checks: Option<ArgumentChecks>,
-    /// The tools that a tool stands for; None if it stands for itself.
+    /// The index that the tool fronts; None for an ordinary tool.
     pub carrier: Option<Arc<Carrier>>,
     /// The script's own functions that complete arguments.
     pub completers: Option<Completers>,
@@ -84,8 +84,8 @@ pub enum Handler {
 }
 
 impl Handler {
-    /// The backend item behind an item with this handler: the one that the handler calls, or else `origin`, the one whose
-    /// metadata was published.
+    /// The backend item behind an item with this handler: the item that the handler calls, or else `origin`, the item
+    /// with the published metadata.
     pub fn source<'a>(&'a self, origin: Option<&'a ItemRef>) -> Option<&'a ItemRef> {
         match self {
             Handler::Backend(target) => Some(target),

@@ -1,4 +1,4 @@
-//! `refresh = SECONDS`: a resource that clients can follow. Session scripts and extensions share it.
+//! `refresh = SECONDS`: a resource that clients can subscribe to. Session scripts and extensions share it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const MAX_INTERVAL: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 /// The interval that `refresh` of a resource names.
 pub fn refresh_interval(refresh: NoneOr<UnpackFloat>) -> Result<Option<Duration>, ScriptError> {
     let interval = refresh.into_option().map(|value| seconds("refresh", value.0)).transpose();
-    let hint = "`refresh = 5` refreshes the resource every 5 seconds while a client follows it";
+    let hint = "`refresh = 5` refreshes the resource every 5 seconds while a client is subscribed to it";
     interval.map(|interval| interval.map(|interval| interval.min(MAX_INTERVAL))).map_err(|error| error.hint(hint))
 }
 
@@ -32,6 +32,11 @@ pub(crate) fn interval_of(option: Value<'_>) -> Option<Duration> {
 pub(crate) fn check_refreshed(metadata: &Metadata, handler: Value<'_>) -> Result<(), ScriptError> {
     let Some(backend) = handler.downcast_ref::<BackendHandler>() else { return Ok(()) };
     let (uri, server) = (metadata.definition.key(), &backend.target.backend);
-    Err(ScriptError::new(format!("`refresh` of `{uri}` needs a handler of the script; this one is that of `{server}`"))
-        .hint("a resource of a server is followed without `refresh`; to read it regularly, publish a function that calls the handler"))
+    Err(ScriptError::new(format!(
+        "`refresh` of `{uri}` needs a handler written in the script; this handler belongs to server `{server}`"
+    ))
+    .hint(
+        "clients can subscribe to a server's resource without `refresh`; to poll it, publish a function that calls the \
+         handler",
+    ))
 }

@@ -12,15 +12,16 @@ use proxy_script::{Context, ScriptError};
 
 #[starlark_module]
 pub fn register_skip(builder: &mut GlobalsBuilder) {
-    /// Records why an item of a server is not published. `proxy explain` and `proxy check` show the reason and the line.
+    /// Records why a server's item is not published. `proxy explain` and `proxy check` show the reason and the line.
     ///
-    /// It hides nothing: an item is hidden if the script does not publish it, and an item that the script also publishes
-    /// stays published. Of several reasons for an item the last one counts. The first 500 characters of `why` are kept. In a
-    /// handler, and for metadata that the script made, it does nothing.
+    /// `skip()` itself hides nothing: an item is hidden if the script does not publish it, and an item that the script
+    /// also publishes stays published. If an item has several reasons, the last one wins. Only the first 500 characters
+    /// of `why` are kept. In a handler, or for metadata that the script created, `skip()` has no effect.
     ///
     /// ```python
     /// for meta, call in backends()["github"].tools():
-    ///     if meta.annotations.get("destructiveHint"):
+    ///     hints = meta.annotations
+    ///     if not hints.get("readOnlyHint") and hints.get("destructiveHint") != False:
     ///         skip(meta, "destructive tools are not for agents")
     ///     else:
     ///         publish(meta, call)
@@ -28,11 +29,11 @@ pub fn register_skip(builder: &mut GlobalsBuilder) {
     fn skip<'v>(meta: Value<'v>, why: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
         let metadata = meta.downcast_ref::<Metadata>().ok_or_else(|| {
             let actual = meta.get_type();
-            ScriptError::new(format!("the first argument of skip() must be a metadata, not a `{actual}`"))
-                .hint("take it from a list of a backend: `for meta, call in backend.tools(): skip(meta, \"why\")`")
+            ScriptError::new(format!("the first argument of skip() must be metadata, not a `{actual}`"))
+                .hint("take it from a backend's list: `for meta, call in backend.tools(): skip(meta, \"why\")`")
         })?;
         if why.trim().is_empty() {
-            return Err(ScriptError::new("the reason of skip() is empty")
+            return Err(ScriptError::new("the reason given to skip() is empty")
                 .hint("say why the item is not published, or leave out the call")
                 .into());
         }

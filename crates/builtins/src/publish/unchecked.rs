@@ -10,8 +10,8 @@ use proxy_script::ScriptError;
 
 #[starlark_module]
 pub fn register_unchecked(builder: &mut GlobalsBuilder) {
-    /// Wraps the handler of a tool so that it gets the arguments as the client sent them, also if they do not match the
-    /// tool's `parameters`: the handler can then understand what is nearly right, and explain what is not.
+    /// Wraps a tool handler so that it receives the client's arguments even if they do not match the tool's
+    /// `parameters`. The handler can then accept input that is nearly right, and explain what is wrong with the rest.
     ///
     /// ```python
     /// def greet(args):

@@ -12,7 +12,7 @@ use proxy_script::{Context, error_message};
 
 #[starlark_module]
 pub fn register_attempt(builder: &mut GlobalsBuilder) {
-    /// Calls a function with the remaining arguments and catches its error. Returns a struct with `ok`, `value` (None
+    /// Calls a function with the remaining arguments and catches errors. Returns a struct with `ok`, `value` (None
     /// after an error) and `error` (`""` on success). Cancellation and exceeded limits cannot be caught.
     ///
     /// ```python

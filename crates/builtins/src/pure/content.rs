@@ -14,8 +14,8 @@ use proxy_script::{ScriptError, convert};
 
 #[starlark_module]
 pub(crate) fn register_content(builder: &mut GlobalsBuilder) {
-    /// An image from base64, as content of a result. A handler returns it alone, in a list together with texts and other
-    /// content, or in `{"content": [...]}`.
+    /// Creates image content from base64. A handler can return it alone, in a list with text and other content, or in
+    /// `{"content": [...]}`.
     ///
     /// ```python
     /// picture = image("iVBORw0KGgo=", "image/png")
@@ -25,13 +25,13 @@ pub(crate) fn register_content(builder: &mut GlobalsBuilder) {
         media("image", base64, mime_type, heap)
     }
 
-    /// Sound from base64, as content of a result: `audio(data, "audio/wav")`. Returned as an `image()` is.
+    /// Creates audio content from base64: `audio(data, "audio/wav")`. Return it from a handler like an `image()`.
     fn audio<'v>(base64: &str, mime_type: &str, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         media("audio", base64, mime_type, heap)
     }
 
-    /// A file from base64, as content of a result: an embedded resource of this URI. Returned as an `image()` is; the handler
-    /// of a resource can return it too.
+    /// Creates an embedded resource from base64. Return it from a handler like an `image()`; resource handlers can
+    /// return it, too.
     fn blob<'v>(
         uri: &str,
         base64: &str,
@@ -47,8 +47,8 @@ pub(crate) fn register_content(builder: &mut GlobalsBuilder) {
         Ok(convert::to_starlark(&json!({"type": "resource", "resource": resource}), heap)?)
     }
 
-    /// A link to a resource, as content of a result: `link("notes://today", "today")`. The client can read the resource later.
-    /// Returned as an `image()` is.
+    /// Creates a resource link: `link("notes://today", "today")`. The client can read the resource later. Return it
+    /// from a handler like an `image()`.
     fn link<'v>(
         uri: &str,
         name: &str,

@@ -10,9 +10,9 @@ use proxy_script::{convert, script_error};
 
 #[starlark_module]
 pub fn register_digest(builder: &mut GlobalsBuilder) {
-    /// Returns the SHA-256 of a value's canonical JSON, in hexadecimal. Equal values have equal digests, whatever the
-    /// order of their keys. The digest of a metadata covers the definition as the backend sent it, so that a script can
-    /// pin it.
+    /// Returns the SHA-256 of a value's canonical JSON, in hexadecimal. Equal values have equal digests, regardless of
+    /// key order. For a `metadata` value, the digest covers the definition as the backend sent it, so a script can pin
+    /// it.
     fn digest<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
         let json: Json = match value.downcast_ref::<Metadata>() {
             Some(metadata) => serde_json::from_str(metadata.original.raw().get())

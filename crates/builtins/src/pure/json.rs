@@ -19,7 +19,7 @@ fn members(builder: &mut GlobalsBuilder) {
         Ok(convert::to_json(value, heap)?.to_string())
     }
 
-    /// Encodes a value as indented JSON on several lines. `prefix` is put at the start of every line but the first.
+    /// Encodes a value as indented JSON on several lines. `prefix` starts every line but the first.
     fn encode_indent<'v>(
         value: Value<'v>,
         #[starlark(default = "")] prefix: &str,
@@ -35,7 +35,7 @@ fn members(builder: &mut GlobalsBuilder) {
         Ok(String::from_utf8_lossy(&out).replace('\n', &format!("\n{prefix}")))
     }
 
-    /// Decodes JSON text. Invalid JSON is an error, or gives `default` if one is passed.
+    /// Decodes JSON text. If the JSON is invalid, returns `default` if given, and otherwise raises an error.
     fn decode<'v>(text: &str, default: Option<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         match (convert::text_to_starlark(text, heap), default) {
             (Ok(value), _) => Ok(value),

@@ -19,12 +19,12 @@ fn members(builder: &mut GlobalsBuilder) {
     /// The base of natural logarithms.
     const e: f64 = std::f64::consts::E;
 
-    /// `x` to the power of `y`: `math.pow(2, 10)` is `1024.0`.
+    /// Returns `x` to the power of `y`: `math.pow(2, 10)` is `1024.0`.
     fn pow(x: UnpackFloat, y: UnpackFloat) -> starlark::Result<f64> {
         finite("pow", x.0.powf(y.0))
     }
 
-    /// The square root: `math.sqrt(9)` is `3.0`.
+    /// Returns the square root: `math.sqrt(9)` is `3.0`.
     fn sqrt(x: UnpackFloat) -> starlark::Result<f64> {
         finite("sqrt", x.0.sqrt())
     }
@@ -53,32 +53,32 @@ fn members(builder: &mut GlobalsBuilder) {
         finite("round", scaled.round() / scale)
     }
 
-    /// The absolute value as a float: `math.abs(-5)` is `5.0`. The built-in `abs()` keeps integers.
+    /// Returns the absolute value as a float: `math.abs(-5)` is `5.0`. The built-in `abs()` keeps integers.
     fn abs(x: UnpackFloat) -> starlark::Result<f64> {
         finite("abs", x.0.abs())
     }
 
-    /// The natural logarithm, or the logarithm to `base`: `math.log(8, 2)` is `3.0`.
+    /// Returns the natural logarithm, or the logarithm to `base`: `math.log(8, 2)` is `3.0`.
     fn log(x: UnpackFloat, base: Option<UnpackFloat>) -> starlark::Result<f64> {
         finite("log", base.map_or_else(|| x.0.ln(), |base| x.0.log(base.0)))
     }
 
-    /// `math.e` to the power of `x`.
+    /// Returns `math.e` to the power of `x`.
     fn exp(x: UnpackFloat) -> starlark::Result<f64> {
         finite("exp", x.0.exp())
     }
 
-    /// The sine of an angle in radians: `math.sin(math.pi / 2)` is `1.0`.
+    /// Returns the sine of `x`, in radians: `math.sin(math.pi / 2)` is `1.0`.
     fn sin(x: UnpackFloat) -> starlark::Result<f64> {
         finite("sin", x.0.sin())
     }
 
-    /// The cosine of an angle in radians.
+    /// Returns the cosine of `x`, in radians.
     fn cos(x: UnpackFloat) -> starlark::Result<f64> {
         finite("cos", x.0.cos())
     }
 
-    /// The tangent of an angle in radians.
+    /// Returns the tangent of `x`, in radians.
     fn tan(x: UnpackFloat) -> starlark::Result<f64> {
         finite("tan", x.0.tan())
     }

@@ -1,5 +1,6 @@
-//! Built-ins that only compute. Code-mode scripts get these besides the functions of the sandbox. The clock in [`time`] is
-//! the one exception: reading it is an effect, possible only in handlers.
+//! Built-ins that only compute. Code-mode scripts get these besides the functions of the sandbox. There are two exceptions:
+//! reading the clock in [`time`] is an effect, possible only in handlers, and only session scripts and extensions have
+//! [`content`].
 
 pub(super) mod attempt;
 pub(super) mod base64;

@@ -24,9 +24,9 @@ pub(crate) fn register_re(builder: &mut GlobalsBuilder) {
 /// pattern with very many states and a long text together are an error.
 #[starlark_module]
 fn members(builder: &mut GlobalsBuilder) {
-    /// Matches at the beginning of the text. Returns None, or a struct with `text`, `groups` (a list, with None for a group
-    /// that did not participate), `named` (a dict), `start` and `end` (byte offsets). Begin the pattern with `.*` to search
-    /// anywhere.
+    /// Matches at the start of `text`. Returns None, or a struct with `text`, `groups` (a list, with None for each
+    /// group that did not participate), `named` (a dict), `start` and `end` (byte offsets). Begin the pattern with `.*`
+    /// to search anywhere.
     fn r#match<'v>(pattern: &str, text: &str, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let regex = compiled(pattern)?;
         let mut matches = regex.match_at_start(text);
@@ -34,13 +34,13 @@ fn members(builder: &mut GlobalsBuilder) {
         Ok(found.map_or(Value::new_none(), |(captures, _)| match_struct(&regex, text, captures, heap)))
     }
 
-    /// Returns whether the pattern matches anywhere in the text. Faster than looking at what `re.find_all()` returns.
+    /// Tests whether the pattern matches anywhere in the text. Faster than `re.find_all()`.
     fn test(pattern: &str, text: &str) -> starlark::Result<bool> {
         Ok(compiled(pattern)?.is_match(text).map_err(|error| too_long(pattern, error))?)
     }
 
-    /// Returns all non-overlapping matches as a list of strings: the whole match, or the group if the pattern has one
-    /// group. With several groups, the list holds tuples.
+    /// Returns all non-overlapping matches as a list of strings: whole matches, or the group's text if the pattern has
+    /// one group. With several groups, returns a list of tuples.
     fn find_all<'v>(pattern: &str, text: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         let context = Context::of(eval)?;
         let heap = eval.heap();
@@ -91,8 +91,8 @@ fn members(builder: &mut GlobalsBuilder) {
         Ok(replaced)
     }
 
-    /// Returns whether the whole text matches a glob: `*` matches any text, `?` one character, `[abc]` one of the listed
-    /// characters, `[!abc]` one character that is not listed.
+    /// Tests whether the whole text matches a glob: `*` matches any text, `?` one character, `[abc]` one listed
+    /// character, `[!abc]` one character that is not listed.
     fn glob(pattern: &str, text: &str) -> starlark::Result<bool> {
         Ok(compiled(&from_glob(pattern))?.is_match(text).map_err(|error| too_long(pattern, error))?)
     }
@@ -125,7 +125,7 @@ fn match_struct<'v>(regex: &BoundedRegex, text: &str, captures: &Captures, heap:
 fn too_long(pattern: &str, error: TooLong) -> ScriptError {
     let problem = ScriptError::new(format!("`{}`: {error}", shortened(pattern)));
     // Where words of all languages end is not for a DFA.
-    if pattern.contains(r"\b") { problem.hint(r"write `(?-u:\b)` for the ends of words in ASCII") } else { problem }
+    if pattern.contains(r"\b") { problem.hint(r"write `(?-u:\b)` for ASCII word boundaries") } else { problem }
 }
 
 /// A pattern as messages show it.

@@ -29,11 +29,11 @@ pub fn register_results(builder: &mut GlobalsBuilder) {
         Err(Failed { text: text.to_str(), data }.into())
     }
 
-    /// Returns the payload of a tool result: its `structuredContent` (a lone `{"result": v}` gives `v`), else its text
-    /// decoded as JSON, else its text. An error result is raised as an error.
+    /// Returns a tool result's payload: its `structuredContent` (a lone `{"result": v}` gives `v`), else its text
+    /// decoded as JSON, else its text. Raises an error if the result is an error result.
     fn unwrap<'v>(result: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let members = convert::to_object(result, heap)?.ok_or_else(|| {
-            script_error(format!("unwrap() takes the result of a tool, a dict, not a `{}`", result.get_type()))
+            script_error(format!("unwrap() takes a tool result, a dict, not a `{}`", result.get_type()))
         })?;
         Ok(convert::to_starlark(&payload(members).map_err(script_error)?, heap)?)
     }

@@ -22,18 +22,18 @@ pub(crate) fn register_time(builder: &mut GlobalsBuilder) {
 /// Unix time, and its conversion from and to text.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// The current Unix time in seconds, an integer. Only while a call is handled.
+    /// Returns the current Unix time in seconds, an integer. Only while a call is handled.
     fn now(eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<i64> {
         Ok(clock("time.now", eval)? / 1000)
     }
 
-    /// The current Unix time in milliseconds, an integer. Only while a call is handled.
+    /// Returns the current Unix time in milliseconds, an integer. Only while a call is handled.
     fn now_ms(eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<i64> {
         clock("time.now_ms", eval)
     }
 
-    /// Formats a Unix time in seconds with a `strftime` format, in a time zone such as `"Europe/Berlin"`:
-    /// `time.format(0)` is `"1970-01-01T00:00:00Z"`.
+    /// Formats a Unix time in seconds with a `strftime` format (default `"%Y-%m-%dT%H:%M:%SZ"`), in a time zone such as
+    /// `"Europe/Berlin"`: `time.format(0)` is `"1970-01-01T00:00:00Z"`.
     fn format(
         ts: UnpackFloat,
         #[starlark(default = ISO)] fmt: &str,
@@ -47,8 +47,9 @@ pub fn members(builder: &mut GlobalsBuilder) {
         strtime::format(fmt, &zoned).map_err(|error| script_error(format!("invalid format `{fmt}`: {error}")))
     }
 
-    /// Parses text with a `strptime` format and returns the Unix time in seconds. Without a UTC offset the time is in UTC,
-    /// without a time of day it is midnight: `time.parse("2026-11-15", "%Y-%m-%d")` is `1794700800`.
+    /// Parses text with a `strptime` format (default `"%Y-%m-%dT%H:%M:%SZ"`) and returns the Unix time in seconds.
+    /// Without a UTC offset the time is UTC; without a time of day it is midnight:
+    /// `time.parse("2026-11-15", "%Y-%m-%d")` is `1794700800`.
     fn parse(text: &str, #[starlark(default = ISO)] fmt: &str) -> starlark::Result<i64> {
         let parsed = strtime::parse(fmt, text)
             .map_err(|error| script_error(format!("cannot parse `{text}` as `{fmt}`: {error}")))?;

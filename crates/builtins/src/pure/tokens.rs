@@ -10,9 +10,9 @@ use proxy_search::estimate_tokens;
 
 #[starlark_module]
 pub fn register_tokens(builder: &mut GlobalsBuilder) {
-    /// Estimates how many tokens a value costs a model: a string by its text, a metadata by its whole definition, anything
-    /// else by its JSON. Every model counts differently; the estimate does not depend on the model, so that sums and
-    /// shares are comparable.
+    /// Estimates how many tokens a value costs a model. Counts a string's text, a `metadata` value's whole definition,
+    /// and the JSON of anything else. Every model counts differently; the estimate is the same for all models, so sums
+    /// and ratios are comparable.
     fn count_tokens<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<i32> {
         let count = match (value.downcast_ref::<Metadata>(), value.unpack_str()) {
             (Some(metadata), _) => estimate_tokens(metadata.definition.raw().get()),

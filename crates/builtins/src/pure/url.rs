@@ -18,8 +18,8 @@ pub(crate) fn register_url(builder: &mut GlobalsBuilder) {
 /// Parsing, joining and escaping of URLs. These functions never access the network.
 #[starlark_module]
 fn members(builder: &mut GlobalsBuilder) {
-    /// Percent-encodes text for use in a URL: everything but ASCII letters, digits and `-._~`. Characters in `safe` are kept
-    /// as well. `url.encode("a b/c")` is `"a%20b%2Fc"`.
+    /// Percent-encodes text for a URL, except ASCII letters, digits, `-._~` and the characters in `safe`:
+    /// `url.encode("a b/c")` is `"a%20b%2Fc"`.
     fn encode(#[starlark(require = pos)] text: &str, #[starlark(default = "")] safe: &str) -> starlark::Result<String> {
         let mut out = String::with_capacity(text.len());
         for letter in text.chars() {
@@ -56,7 +56,7 @@ fn members(builder: &mut GlobalsBuilder) {
         String::from_utf8(out).map_err(|_| script_error("the percent-decoded bytes are not UTF-8 text"))
     }
 
-    /// Encodes a dict as the query of a URL. None is omitted, and a list gives one pair for each of its values:
+    /// Encodes a dict as a URL query. None values are omitted, and a list gives one pair per value:
     /// `url.encode_query({"q": "a b"})` is `"q=a+b"`.
     fn encode_query<'v>(
         #[starlark(require = pos)] values: SmallMap<String, Value<'v>>,
@@ -78,8 +78,9 @@ fn members(builder: &mut GlobalsBuilder) {
         Ok(query.finish())
     }
 
-    /// Splits a URL into a struct `scheme host port path query fragment`. `port` is None if the URL has none and the scheme
-    /// has no default port; `query` is a dict from name to a list of values. An invalid URL is an error.
+    /// Splits a URL into a struct with `scheme`, `host`, `port`, `path`, `query` and `fragment`. `port` is None if the
+    /// URL has none and the scheme has no default port; `query` is a dict from name to a list of values. An invalid URL
+    /// is an error.
     fn parse<'v>(#[starlark(require = pos)] text: &str, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let url = parsed(text)?;
         let mut query: SmallMap<String, Vec<String>> = SmallMap::new();

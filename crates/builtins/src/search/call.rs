@@ -118,13 +118,13 @@ fn tool_result<'v>(
     })
 }
 
-/// Notes that a tool was called which is not among those that the script calls for the client.
+/// Records a call to a tool that is not among the tools that the script may call for the client.
 pub(crate) fn note_unknown(host: &Host) {
     let refusal = CallRefusal { reason: RefusalReason::Unknown, at: None, why: NOT_PUBLISHED.to_owned() };
     host.scope.note(NotedFact::Refused(refusal));
 }
 
-/// Notes that a tool was called which the caller must not know of.
+/// Records a call to a tool that the caller must not know about.
 pub(crate) fn note_hidden(host: &Host, tool: Value<'_>) {
     let metadata = TupleRef::from_value(tool).and_then(|pair| pair.content().first().copied());
     let metadata = metadata.as_ref().and_then(|metadata| metadata.downcast_ref::<Metadata>());

@@ -1,4 +1,4 @@
-//! The Rust half of a search index: the shared index, and the position of each tool by name.
+//! The Rust half of a search index: the shared index, and each tool's position by name.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ pub struct SearchHandle {
     /// Positions by name; the first tool if several have the same name.
     #[allocative(skip)]
     positions: HashMap<String, usize>,
-    /// What each definition costs a model; counted when somebody asks.
+    /// The token cost of each definition; counted on first use.
     #[allocative(skip)]
     costs: OnceLock<Vec<usize>>,
 }
@@ -57,7 +57,7 @@ impl SearchHandle {
         Ok(context.taken_over(context.wait(|| Ok(raw(&run(self))))?))
     }
 
-    /// Which tools the caller may know of, by position. `None` if there are no policies or no caller: all of them.
+    /// Which tools the caller may know about, by position. `None` if there are no policies or no caller: all of them.
     pub fn listed(&self, context: &Context) -> Option<Arc<[bool]>> {
         let authorization = context.host.as_ref()?.authorization.as_ref()?;
         let address = Arc::as_ptr(&self.shared).addr();
@@ -77,7 +77,7 @@ impl SearchHandle {
         self.listed(context).is_none_or(is_listed).then_some(position)
     }
 
-    /// What the definitions that the caller may know of cost a model.
+    /// The token cost of all definitions that the caller may know about.
     pub fn tokens(&self, context: &Context) -> usize {
         let costs = self
             .costs

@@ -73,12 +73,12 @@ where
     }
 }
 
-/// A set of tools that can be searched by what they do. `len(index)` is the number of tools.
+/// A searchable set of tools. `len(index)` is the number of tools.
 #[starlark_module]
 fn search_index_members(builder: &mut MethodsBuilder) {
-    /// Returns the best matches for a query, best first, of the tools that the caller may use: a list of dicts with `name`, `title`, `description`,
-    /// `inputSchema`, `backend` (None if the script made the tool) and `score`. The query is plain text; `keywords` are
-    /// appended to it.
+    /// Searches the tools that the caller may use and returns the best matches, best first: a list of dicts with
+    /// `name`, `title`, `description`, `inputSchema`, `backend` (None if the script created the tool) and `score`. The
+    /// query is plain text; `keywords` are appended to it.
     ///
     /// ```python
     /// for found in index.search("open a ticket", keywords = ["bug"], limit = 3):
@@ -107,7 +107,8 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         Ok(convert::text_to_starlark(found.get(), eval.heap())?)
     }
 
-    /// Returns the `(metadata, handler)` tuple of a tool by name, or None if there is none that the caller may use.
+    /// Returns the `(metadata, handler)` tuple for a tool name, or None if the tool does not exist or the caller may
+    /// not use it.
     fn get<'v>(
         this: Value<'v>,
         #[starlark(require = pos)] name: &str,
@@ -118,8 +119,8 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         Ok(position.and_then(|position| index.tool(position)).unwrap_or_else(Value::new_none))
     }
 
-    /// Estimates how many tokens the definitions of all tools cost a model, as `count_tokens()` does. In a handler only
-    /// the tools count that the caller may use.
+    /// Estimates how many tokens all tool definitions cost a model, as `count_tokens()` does. In a handler, only tools
+    /// that the caller may use are counted.
     ///
     /// ```python
     /// baseline = search_index(aggregate(backends())).tokens()
@@ -129,8 +130,8 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         Ok(i32::try_from(tokens).unwrap_or(i32::MAX))
     }
 
-    /// Calls a tool the way a client's call does, including `on_request`, and returns its result. An unknown name gives an
-    /// error result that suggests similar names. Only while a call is handled.
+    /// Calls a tool as a client would, including `on_request`, and returns its result. An unknown name returns an error
+    /// result that suggests similar names. Only while a call is handled.
     fn call<'v>(
         this: Value<'v>,
         #[starlark(require = pos)] name: &str,
@@ -168,11 +169,11 @@ pub(crate) fn parts_of<'v>(value: Value<'v>) -> starlark::Result<Option<(Vec<Val
 
 #[starlark_module]
 pub fn register_search_index(builder: &mut GlobalsBuilder) {
-    /// Makes a search index over tools, a list of `(metadata, handler)` tuples. It is built in the background, once for each
-    /// distinct set of tools; `.search()` waits until it is ready.
+    /// Creates a search index over tools, a list of `(metadata, handler)` tuples. The proxy builds it in the
+    /// background, once for each distinct set of tools; `.search()` waits until it is ready.
     ///
-    /// Tools are found by their words and by their meaning, as `optimizer.embedding` of the config says. With
-    /// `meaning = False` they are found by their words alone.
+    /// The index searches by words and, according to `optimizer.embedding` in the config, by meaning. With `meaning =
+    /// False` it searches by words alone.
     ///
     /// ```python
     /// index = search_index(aggregate(backends()))

@@ -138,8 +138,9 @@ fn config_members(builder: &mut MethodsBuilder) {
 
 #[starlark_module]
 pub fn register_config(builder: &mut GlobalsBuilder) {
-    /// Returns the settings that scripts may read, a dict: sections such as `aggregation` with defaults filled in, and
-    /// `params`, the script's own settings (`sessionInit.params` in the config). Other parts of the config are not visible.
+    /// Returns the settings that scripts may read, as a dict: config sections like `aggregation` with defaults filled
+    /// in, and `params`, the script's own settings (`sessionInit.params` in the config). The rest of the config is not
+    /// visible.
     fn config<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<ConfigValue> {
         let world = World::of(eval)?;
         Ok(ConfigValue { settings: world.settings.clone(), notes: world.shared_notes() })

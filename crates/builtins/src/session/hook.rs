@@ -36,7 +36,7 @@ impl Hook {
     }
 }
 
-/// What a hook is told about the request, beside its arguments and who sent it.
+/// What a hook learns about the request, besides its arguments and caller.
 pub(crate) struct RequestView<'a> {
     pub(crate) method: &'a str,
     pub(crate) name: &'a str,
@@ -84,6 +84,10 @@ pub(super) fn function(module: &FrozenModule, name: &str, when: &str) -> Result<
     if value.value().get_type() != "function" {
         let kind = value.value().get_type();
         return Err(Diagnostic::error(format!("`{name}` must be a function, not a `{kind}`"))
+            .hint(format!("the proxy calls it {when}: `def {name}(request): ...`")));
+    }
+    if value.value().parameters_spec().is_some_and(|parameters| !parameters.can_fill_with_args(1, &[])) {
+        return Err(Diagnostic::error(format!("`{name}` must take one argument, the request"))
             .hint(format!("the proxy calls it {when}: `def {name}(request): ...`")));
     }
     Ok(Some(value))

@@ -12,10 +12,10 @@ use proxy_script::{Context, NotedFact, convert, script_error};
 
 #[starlark_module]
 pub fn register_identity(builder: &mut GlobalsBuilder) {
-    /// Returns the user: in a handler the one who makes the request, at the top level the one for whom the script runs. The
-    /// struct has `sub`, `email` and `name` (strings), `groups` (a list), `claims` (a dict), `issuer` (who says that it is
-    /// this user: the URL of an issuer in `auth.issuers`, otherwise empty), `scopes` (a list, of the token) and `anonymous`
-    /// (if True, `sub` is `"anonymous"`). A script that calls this at its top level runs once for each user and client;
+    /// Returns the current user: in a handler the caller, at the top level the user that the script runs for. The
+    /// struct has `sub`, `email` and `name` (strings), `groups` (a list), `claims` (a dict), `issuer` (the URL from
+    /// `auth.issuers` that issued the token, otherwise empty), `scopes` (a list of token scopes) and `anonymous` (if
+    /// True, `sub` is `"anonymous"`). A script that calls this at its top level runs once for each user and client;
     /// otherwise it runs once for all of them.
     ///
     /// ```python
@@ -26,9 +26,9 @@ pub fn register_identity(builder: &mut GlobalsBuilder) {
         user_struct(&current(eval)?.principal, eval.heap())
     }
 
-    /// Returns what the client reports about itself: a struct with `name`, `version`, `protocol_version` (strings) and
-    /// `capabilities` (a dict). Strings that the client does not report are empty. As with `current_user()`, a script that
-    /// calls this at its top level runs once for each user and client.
+    /// Returns the client's own description: a struct with `name`, `version`, `protocol_version` (strings, empty if the
+    /// client does not report them) and `capabilities` (a dict). As with `current_user()`, a script that calls this at
+    /// its top level runs once for each user and client.
     ///
     /// ```python
     /// can_ask = "elicitation" in client().capabilities
@@ -38,7 +38,7 @@ pub fn register_identity(builder: &mut GlobalsBuilder) {
     }
 }
 
-/// The user and client of the current request, or at the top level those that the surface is built for.
+/// The user and client of the current request or, at the top level, of the surface that is being built.
 fn current(eval: &Evaluator<'_, '_, '_>) -> starlark::Result<SurfaceKey> {
     let context = Context::of(eval)?;
     if let Some(host) = &context.host {

@@ -1,5 +1,5 @@
-//! What a session script knows about its surroundings: settings, the current user and client, and the request hook; and what
-//! is recorded of its run.
+//! What a session script knows about its environment (settings, the current user and client), its request hooks, and
+//! the records of its run.
 
 pub(super) mod config;
 pub(super) mod hook;

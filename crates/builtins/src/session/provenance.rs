@@ -1,5 +1,5 @@
-//! Where and why a script decided what clients see of an item. Only recorded at the top level. Equal records are kept once,
-//! so that thousands of items cost a pointer each.
+//! Records where and why a script published, changed or skipped an item, for `proxy explain`. Only the top level is
+//! recorded. Equal records are kept once, so thousands of items cost one pointer each.
 
 use std::collections::HashSet;
 use std::sync::Arc;

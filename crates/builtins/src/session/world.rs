@@ -1,4 +1,4 @@
-//! The state that the built-ins of one run of a session script share: their inputs, and what they record.
+//! The state shared by the built-ins during one session script run: their inputs, and what they record.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};

@@ -9,14 +9,14 @@ fn people_who_know_python_get_a_hint() {
         ("import os\n", "Starlark has no imports"),
         ("x = any(a for a in [1])\n", "Starlark has no generator expressions"),
         ("x = sorted((a for a in [1]))\n", "Starlark has no generator expressions"),
-        ("x = '%.2f' % 1.5\n", "`%` knows no width and precision"),
+        ("x = '%.2f' % 1.5\n", "`%` does not support width and precision"),
         ("list = [1]\nx = list((1, 2))\n", "`list` holds a value here"),
         (
             "for metadata, call in backends()['docs'].tools():\n    metadata('a', '', {}, {})\n",
             "`metadata` holds a value here",
         ),
-        ("config = config()\n", "if you mean the built-in, give the variable another name"),
-        ("def f():\n    digest = digest(1)\nf()\n", "if you mean the built-in, give the variable another name"),
+        ("config = config()\n", "if you mean the built-in, rename the variable"),
+        ("def f():\n    digest = digest(1)\nf()\n", "if you mean the built-in, rename the variable"),
     ] {
         let text = fault(script);
         assert!(text.contains("hint: ") && text.contains(hint), "{script}: {text}");

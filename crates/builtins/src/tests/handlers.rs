@@ -33,7 +33,7 @@ fn values_come_back_as_json() {
     let failure = handle("return {'a': [1, print]}", "{}").unwrap_err();
     assert_eq!(
         failure.message,
-        "`handler` returned a value that cannot become JSON: `a[1]`: a function cannot become JSON"
+        "`handler` returned a value that cannot be converted to JSON: `a[1]`: a function has no JSON representation"
     );
     let failure = handle("return 1", r#"{"deep": {"x": 1e400}}"#).unwrap_err();
     assert_eq!(failure.message, "cannot convert the arguments to Starlark: `deep.x`: number out of range: 1e+400");
@@ -87,7 +87,7 @@ publish(metadata('x', '', {}, {}), handler)
 ")
     .unwrap();
     let failure = call(&plan, "x", "{}", &Arc::default(), &Limits::HANDLER).unwrap_err();
-    assert!(failure.message.contains("frozen once it has run"), "{}", failure.message);
+    assert!(failure.message.contains("a script's values cannot change once it has run"), "{}", failure.message);
     assert!(failure.diagnostic.hint.is_some());
 }
 

@@ -12,7 +12,7 @@ fn top(script: &str, limits: &Limits) -> String {
 #[test]
 fn a_script_that_computes_too_much_is_stopped_where_it_stands() {
     let text = top("x = 0\nfor i in range(1000000000):\n    x += i\n", &short());
-    assert!(text.contains("the script used more than its limit of 100000 steps"), "{text}");
+    assert!(text.contains("the script used more than its limit of 100,000 steps"), "{text}");
     assert!(text.contains("policy.star:2:1"), "{text}");
     let patient = Limits { steps: u64::MAX, time: Duration::from_millis(300), ..short() };
     let text = top("for i in range(1000000000):\n    pass\n", &patient);

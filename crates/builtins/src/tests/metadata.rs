@@ -46,7 +46,7 @@ fn what_cannot_be_replaced() {
         ("parameters = []", "`parameters` must be a dict, not a `list`", ""),
         (
             "annotations = {'a': print}",
-            "`annotations` cannot be converted to JSON: `a`: a function cannot become JSON",
+            "`annotations` cannot be converted to JSON: `a`: a function has no JSON representation",
             "",
         ),
     ] {
@@ -131,7 +131,7 @@ fn regular_expressions_globs_and_json() {
     for (expression, expected) in [
         ("re.match('(', 'x')", "invalid regular expression `(`: unclosed group"),
         ("json.encode({'a': [float('nan')]})", "`a[0]`: nan is a number that JSON cannot hold"),
-        ("json.encode({'a': {1: 2}})", "`a`: the key 1 is a `int`; JSON has text keys only"),
+        ("json.encode({'a': {1: 2}})", "`a`: the key 1 is a `int`; JSON keys must be strings"),
         ("json.decode('{')", "not JSON"),
     ] {
         let text = fault(&format!("x = {expression}"));

@@ -200,14 +200,17 @@ fn what_cannot_be_published() {
             "publish_resource(resource_metadata('a:b', 'n'), lambda: 1)".to_owned(),
             "a handler takes one dict, with the `uri`",
         ),
-        ("publish_prompt('a', print)".to_owned(), "take it from `backend.prompts()` or make one with `prompt_metadata"),
+        (
+            "publish_prompt('a', print)".to_owned(),
+            "take it from `backend.prompts()` or create it with `prompt_metadata",
+        ),
         (format!("publish(*{resource})"), "publish() publishes a tool; `notes://a` is a resource"),
         (format!("publish(*{resource})"), "publish a resource with `publish_resource(meta, handler)`"),
         (format!("publish_resource(*{template})"), "publish a resource template with `publish_resource_template"),
         (format!("publish_prompt(*{tool})"), "publish a tool with `publish(meta, handler)`"),
         (
             format!("publish_prompt(prompt_metadata('p', '', []), {tool}[1])"),
-            "the handler of the prompt `p` is that of a tool",
+            "the handler of the prompt `p` belongs to a tool",
         ),
         (
             format!("publish_resource_template({template}[0].replace(uri_template = 'x:{{path}}'), {template}[1])"),
@@ -294,8 +297,8 @@ fn discouraged_names_of_a_server_pass_and_invalid_ones_are_skipped() {
     assert_eq!(
         warnings,
         [
-            "the URI `no scheme` of a resource of server `odd` does not follow the MCP recommendations",
-            "the name `do it!` of a prompt of server `odd` does not follow the MCP recommendations"
+            "the URI `no scheme` from server `odd` does not follow the MCP recommendations",
+            "the prompt name `do it!` from server `odd` does not follow the MCP recommendations"
         ]
     );
     let skipped: Vec<&str> = plan.log.iter().map(|line| line.message.as_str()).collect();

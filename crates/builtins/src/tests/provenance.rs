@@ -119,8 +119,8 @@ fn a_reason_is_a_text_of_bounded_length() {
     let plan = run("skip(backends()['docs'].tools()[0][0], 'ä' * 501)\n").unwrap();
     assert_eq!(*plan.skipped[0].why, *"ä".repeat(500));
     for (script, expected) in [
-        ("skip('read', 'why')", "the first argument of skip() must be a metadata, not a `string`"),
-        ("skip(backends()['docs'].tools()[0][0], ' ')", "the reason of skip() is empty"),
+        ("skip('read', 'why')", "the first argument of skip() must be metadata, not a `string`"),
+        ("skip(backends()['docs'].tools()[0][0], ' ')", "the reason given to skip() is empty"),
         ("skip(backends()['docs'].tools()[0][0])", "Missing parameter `why` for call to `skip`"),
         ("skip(backends()['docs'].tools()[0][0], 1)", "Type of parameter `why` doesn't match"),
     ] {

@@ -52,7 +52,7 @@ fn what_cannot_be_published() {
         ("publish(metadata('a', '', {}, {}), 'x')", "the handler of `a` is a `string`, not a function"),
         ("publish(metadata('a', '', {}, {}), lambda: 1)", "the handler of `a` cannot be called with one argument"),
         ("publish(metadata('a', '', {}, {}), lambda a, b: 1)", "cannot be called with one argument"),
-        ("publish('a', print)", "the first argument of publish() must be a metadata, not a `string`"),
+        ("publish('a', print)", "the first argument of publish() must be metadata, not a `string`"),
     ] {
         let text = fault(script);
         assert!(text.contains(expected), "{script}: {text}");
@@ -68,10 +68,7 @@ fn discouraged_names_of_a_backend_pass_with_a_warning() {
     let plan = run_with(backends.clone(), json!({}), &Limits::SESSION_SCRIPT, script).unwrap();
     assert_eq!(names(&plan), ["get stuff!", "fine"]);
     let [warning] = &plan.warnings[..] else { panic!("one warning") };
-    assert_eq!(
-        warning.message,
-        "the name `get stuff!` of a tool of server `odd` does not follow the MCP recommendations"
-    );
+    assert_eq!(warning.message, "the tool name `get stuff!` from server `odd` does not follow the MCP recommendations");
     assert_eq!(warning.place.as_ref().unwrap().line(), 2);
     let script =
         "for meta, call in backends()['odd'].tools():\n    publish(meta.replace(name = 'x_' + meta.name), call)\n";

@@ -1,10 +1,10 @@
-//! Which layers of the jail the system grants. The zygote finds out and reports it; it does not change while the proxy runs.
+//! Which jail layers the system supports. The zygote detects and reports them; they do not change while the proxy runs.
 
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// The layers that the kernel enforces on workers, beside their resource limits, without which they do not start.
+/// The layers that the kernel enforces on workers, in addition to resource limits, without which workers do not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JailState {
     /// Files and the network are denied.
@@ -41,7 +41,7 @@ pub const HINT: &str = "let the container or service use seccomp and Landlock (L
 
 #[derive(Default)]
 struct Found {
-    /// Whether somebody wants to know: a zygote was started or will be.
+    /// Whether the state is needed: a zygote was started or will be.
     is_requested: bool,
     state: Option<JailState>,
 }
@@ -71,7 +71,7 @@ pub(super) fn reported(state: JailState) {
     REPORTED.notify_all();
     if earlier != Some(state) && !state.is_complete() {
         tracing::warn!(
-            "code mode: the system refuses {}, so scripts of models are confined less than they should be; {HINT}",
+            "code mode: the system refuses {}, so models' scripts are less confined than they should be; {HINT}",
             state.missing()
         );
     }

@@ -1,5 +1,5 @@
-//! Code mode: scripts that a model wrote, each run in a process of its own. The process is this binary in a mode in which
-//! it can compute and talk to the proxy over one socket, and nothing else.
+//! Runs models' scripts, each in its own process. The process is this binary in a mode in which it can only compute and
+//! talk to the proxy over one socket.
 //!
 //! - `protocol`: the messages between proxy and worker, and the limits that both sides know.
 //! - `parent`: the proxy's side. It trusts nothing that a worker sends.

@@ -1,4 +1,4 @@
-//! What a generated function has to know of its tool.
+//! What a generated function needs to know about its tool.
 
 use proxy_model::Definition;
 

@@ -1,7 +1,8 @@
-//! The programs whose configs can be imported: where they keep them, and what their words mean.
+//! The programs whose configs can be imported: where their config files are, and how to read their keys.
 
 use std::path::{Path, PathBuf};
 
+use self::Place::{Application, Config, Home, Project};
 use super::variables::Syntax;
 
 /// What a key with a bare number of time means.
@@ -38,7 +39,7 @@ pub struct ImportClient {
     pub name: &'static str,
     /// The name for people.
     pub title: &'static str,
-    /// Its configs, those that take precedence first.
+    /// Its config files, in order of precedence.
     places: &'static [Place],
     /// Files with rules about tools and servers.
     rules: &'static [Place],
@@ -49,127 +50,85 @@ pub struct ImportClient {
     pub(super) runs_in_project: bool,
 }
 
-const PLAIN: ImportClient = ImportClient {
-    name: "",
-    title: "",
-    places: &[],
-    rules: &[],
-    timeout: None,
-    syntax: Syntax::BRACES,
-    runs_in_project: false,
-};
+/// A client without anything special.
+const fn client(name: &'static str, title: &'static str, places: &'static [Place]) -> ImportClient {
+    ImportClient { name, title, places, rules: &[], timeout: None, syntax: Syntax::BRACES, runs_in_project: false }
+}
 
 /// For a file that no client is known to have written.
-pub(super) static UNKNOWN: ImportClient = PLAIN;
+pub(super) static UNKNOWN: ImportClient = client("", "", &[]);
 
 pub static CLIENTS: [ImportClient; 12] = [
+    client("claude-desktop", "Claude Desktop", &[Application("Claude/claude_desktop_config.json")]),
     ImportClient {
-        name: "claude-desktop",
-        title: "Claude Desktop",
-        places: &[Place::Application("Claude/claude_desktop_config.json")],
-        ..PLAIN
-    },
-    ImportClient {
-        name: "claude-code",
-        title: "Claude Code",
-        places: &[Place::Project(".mcp.json"), Place::Home(".claude.json")],
         rules: &[
-            Place::Project(".claude/settings.local.json"),
-            Place::Project(".claude/settings.json"),
-            Place::Home(".claude/settings.json"),
-            Place::Home(".claude.json"),
+            Project(".claude/settings.local.json"),
+            Project(".claude/settings.json"),
+            Home(".claude/settings.json"),
+            Home(".claude.json"),
         ],
         timeout: Some(TimeKey::Request(Unit::Milliseconds)),
         syntax: Syntax::SHELL_BRACES,
-        ..PLAIN
+        ..client("claude-code", "Claude Code", &[Project(".mcp.json"), Home(".claude.json")])
     },
+    client("cursor", "Cursor", &[Project(".cursor/mcp.json"), Home(".cursor/mcp.json")]),
     ImportClient {
-        name: "cursor",
-        title: "Cursor",
-        places: &[Place::Project(".cursor/mcp.json"), Place::Home(".cursor/mcp.json")],
-        ..PLAIN
-    },
-    ImportClient {
-        name: "vscode",
-        title: "VS Code",
-        places: &[
-            Place::Project(".vscode/mcp.json"),
-            Place::Application("Code/User/mcp.json"),
-            Place::Application("Code/User/settings.json"),
-        ],
         runs_in_project: true,
-        ..PLAIN
+        ..client(
+            "vscode",
+            "VS Code",
+            &[Project(".vscode/mcp.json"), Application("Code/User/mcp.json"), Application("Code/User/settings.json")],
+        )
     },
+    client("windsurf", "Windsurf", &[Home(".codeium/windsurf/mcp_config.json")]),
     ImportClient {
-        name: "windsurf",
-        title: "Windsurf",
-        places: &[Place::Home(".codeium/windsurf/mcp_config.json")],
-        ..PLAIN
-    },
-    ImportClient {
-        name: "zed",
-        title: "Zed",
-        places: &[Place::Project(".zed/settings.json"), Place::Config("zed/settings.json")],
         timeout: Some(TimeKey::Request(Unit::Seconds)),
         syntax: Syntax::NONE,
-        ..PLAIN
+        ..client("zed", "Zed", &[Project(".zed/settings.json"), Config("zed/settings.json")])
     },
     ImportClient {
-        name: "codex",
-        title: "Codex",
-        places: &[Place::Project(".codex/config.toml"), Place::Home(".codex/config.toml")],
         syntax: Syntax::NONE,
-        ..PLAIN
+        ..client("codex", "Codex", &[Project(".codex/config.toml"), Home(".codex/config.toml")])
     },
     ImportClient {
-        name: "gemini",
-        title: "Gemini CLI",
-        places: &[Place::Project(".gemini/settings.json"), Place::Home(".gemini/settings.json")],
-        rules: &[Place::Home(".gemini/mcp-server-enablement.json")],
+        rules: &[Home(".gemini/mcp-server-enablement.json")],
         timeout: Some(TimeKey::Request(Unit::Milliseconds)),
         syntax: Syntax::SHELL,
-        ..PLAIN
+        ..client("gemini", "Gemini CLI", &[Project(".gemini/settings.json"), Home(".gemini/settings.json")])
     },
     ImportClient {
-        name: "opencode",
-        title: "opencode",
-        places: &[
-            Place::Project("opencode.jsonc"),
-            Place::Project("opencode.json"),
-            Place::Project(".opencode/opencode.jsonc"),
-            Place::Project(".opencode/opencode.json"),
-            Place::Config("opencode/opencode.jsonc"),
-            Place::Config("opencode/opencode.json"),
-        ],
         timeout: Some(TimeKey::Start(Unit::Milliseconds)),
         syntax: Syntax::CURLY,
-        ..PLAIN
+        ..client(
+            "opencode",
+            "opencode",
+            &[
+                Project("opencode.jsonc"),
+                Project("opencode.json"),
+                Project(".opencode/opencode.jsonc"),
+                Project(".opencode/opencode.json"),
+                Config("opencode/opencode.jsonc"),
+                Config("opencode/opencode.json"),
+            ],
+        )
     },
+    ImportClient { syntax: Syntax::SECRETS, ..client("continue", "Continue", &[Home(".continue/config.yaml")]) },
     ImportClient {
-        name: "continue",
-        title: "Continue",
-        places: &[Place::Home(".continue/config.yaml")],
-        syntax: Syntax::SECRETS,
-        ..PLAIN
-    },
-    ImportClient {
-        name: "goose",
-        title: "goose",
-        places: &[Place::Config("goose/config.yaml")],
-        rules: &[Place::Config("goose/permission.yaml")],
+        rules: &[Config("goose/permission.yaml")],
         timeout: Some(TimeKey::Request(Unit::Seconds)),
         syntax: Syntax::NONE,
-        ..PLAIN
+        ..client("goose", "goose", &[Config("goose/config.yaml")])
     },
     ImportClient {
-        name: "cline",
-        title: "Cline",
-        places: &[
-            Place::Application("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
-            Place::Home(".cline/data/settings/cline_mcp_settings.json"),
-        ],
         timeout: Some(TimeKey::Request(Unit::Seconds)),
-        ..PLAIN
+        ..client(
+            "cline",
+            "Cline",
+            &[
+                Application("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+                Home(".cline/data/settings/cline_mcp_settings.json"),
+            ],
+        )
     },
 ];
 
@@ -193,7 +152,7 @@ impl ImportClient {
     /// The folder of the project that a file with this path would belong to.
     pub(super) fn project_of(&self, path: &Path) -> Option<PathBuf> {
         let of_place = |place: &Place| match place {
-            Place::Project(relative) if path.ends_with(relative) => {
+            Project(relative) if path.ends_with(relative) => {
                 path.ancestors().nth(Path::new(relative).components().count()).map(Path::to_owned)
             }
             _ => None,
@@ -204,7 +163,7 @@ impl ImportClient {
     /// The usual configs of this client, whether they exist or not.
     pub fn usual_files(&'static self, surroundings: &Surroundings) -> Vec<ClientFile> {
         let file = |place: &Place| {
-            let is_project = matches!(place, Place::Project(_));
+            let is_project = matches!(place, Project(_));
             let workspace = surroundings.current_folder.clone();
             Some(ClientFile { client: self, path: place.path(surroundings)?, is_project, workspace })
         };
@@ -238,19 +197,17 @@ pub struct Surroundings {
 impl Place {
     fn relative(self) -> &'static str {
         match self {
-            Place::Home(path) | Place::Config(path) | Place::Application(path) | Place::Project(path) => path,
+            Home(path) | Config(path) | Application(path) | Project(path) => path,
         }
     }
 
     fn path(self, surroundings: &Surroundings) -> Option<PathBuf> {
         let home = surroundings.home.as_ref();
         Some(match self {
-            Place::Home(path) => home?.join(path),
-            Place::Application(path) if cfg!(target_os = "macos") => {
-                home?.join("Library/Application Support").join(path)
-            }
-            Place::Config(path) | Place::Application(path) => surroundings.config_folder.as_ref()?.join(path),
-            Place::Project(path) => surroundings.current_folder.join(path),
+            Home(path) => home?.join(path),
+            Application(path) if cfg!(target_os = "macos") => home?.join("Library/Application Support").join(path),
+            Config(path) | Application(path) => surroundings.config_folder.as_ref()?.join(path),
+            Project(path) => surroundings.current_folder.join(path),
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Imported, ImportedServer};
 
-/// Puts imports together, each with the name of its client. What several clients have alike is there once; another server
-/// of a name that is taken gets the name of its client behind its own.
+/// Combines imports, each with the name of its client. Equal servers are kept once; a different server whose name is taken
+/// gets the client's name as a suffix.
 pub fn combined(imports: Vec<(String, Imported)>) -> Imported {
     let mut all = Imported::default();
     for (client, imported) in imports {

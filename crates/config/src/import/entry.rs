@@ -22,31 +22,33 @@ const BUILT_IN: [&str; 5] = ["builtin", "platform", "frontend", "inline_python",
 impl Importer<'_> {
     /// Reads a server; `None` with a warning if it has neither a command nor a usable URL.
     pub(super) fn entry(&mut self, key: &NodeKey, node: &Node) -> Option<ImportedServer> {
-        let Value::Map(entries) = &node.value else {
-            self.expected(&key.text.escape_debug().to_string(), node, "a map with the keys of a server");
+        let entry = Member { name: &key.text, path: key.text.escape_debug().to_string(), key, node };
+        let Some(members) = entry.members() else {
+            self.expected(&entry, "a map with the keys of a server");
             return None;
         };
-        let mut members = EntryMembers::of(&key.text, entries);
+        let mut members = EntryMembers::of(entry.path, members);
         let kind = members.take(&KIND).and_then(|member| plain_text(member.node));
         if let Some(kind) = kind.as_deref().filter(|kind| BUILT_IN.contains(kind)) {
             return self.skip(key, &format!("it is part of {} (`{kind}`)", self.client.title));
         }
         if matches!(kind.as_deref(), Some("ws" | "websocket")) {
-            return self.skip(key, "it speaks WebSocket, which the proxy does not");
+            return self.skip(key, "the proxy does not support WebSocket");
         }
         let command = members.take(&COMMAND);
         let url = members.take(&URL);
         let target = match (command, url) {
             (Some(command), url) => {
                 if let Some(url) = url {
-                    self.warn(format!("ignored `{}`: there is a command", members.path(&url)), url.key);
+                    self.warn(format!("ignored `{}`: the server has a command", url.path), url.key);
                 }
                 let command = self.command(&mut members, &command)?;
                 if is_this_proxy(&command) {
                     return self.skip(key, "it is this proxy, which would start itself");
                 }
                 if is_mcp_remote(&command) {
-                    let hint = "with its URL as `url`, the proxy connects by itself, and `proxy login NAME` logs in";
+                    let hint =
+                        "the proxy can connect by itself: set `url` to its URL, and log in with `proxy login NAME`";
                     self.warn(format!("`{}` runs `mcp-remote`: {hint}", key.text.escape_debug()), key);
                 }
                 ImportedTarget::Command(command)
@@ -71,8 +73,7 @@ impl Importer<'_> {
             tools: self.tools(&mut members),
         };
         if let Some(required) = members.take(&["required"]) {
-            let path = members.path(&required);
-            server.required = self.boolean(&path, required.node).unwrap_or_default();
+            server.required = self.boolean(&required).unwrap_or_default();
         }
         self.timeouts(&mut members, &mut server);
         server.disabled |= self.leftover(members);
@@ -88,45 +89,38 @@ impl Importer<'_> {
         let mut disabled = false;
         for (name, when) in [("disabled", true), ("enabled", false), ("isActive", false)] {
             if let Some(member) = members.take(&[name]) {
-                let path = members.path(&member);
-                disabled |= self.boolean(&path, member.node) == Some(when);
+                disabled |= self.boolean(&member) == Some(when);
             }
         }
         disabled
     }
 
     fn command(&mut self, members: &mut EntryMembers, command: &Member) -> Option<ImportedCommand> {
-        let path = members.path(command);
         // opencode has the arguments in the same list.
         let mut words = match &command.node.value {
-            Value::List(_) => self.strings(&path, command.node),
-            _ => self.string(&path, command.node).into_iter().collect(),
+            Value::List(_) => self.strings(command),
+            _ => self.string(command).into_iter().collect(),
         };
         if words.first().is_none_or(String::is_empty) {
             if self.errors.is_empty() {
-                self.expected(&path, command.node, "the name of a program");
+                self.expected(command, "the name of a program");
             }
             return None;
         }
         let program = words.remove(0);
         if let Some(args) = members.take(&["args"]) {
-            let path = members.path(&args);
-            words.extend(self.strings(&path, args.node));
+            words.extend(self.strings(&args));
         }
-        let command_text = self.path_text(&path, command.key, &program, program.contains('/'));
-        let args = words.iter().map(|word| self.text(&path, command.key, word)).collect();
+        let command_text = self.path_text(command, &program, program.contains('/'));
+        let args = words.iter().map(|word| self.text(command, word)).collect();
         let mut env = Vec::new();
         while let Some(member) = members.take(&ENV) {
-            let path = members.path(&member);
-            for (name, value) in self.pairs(&path, member.node) {
-                let value = self.text(&format!("{path}.{}", name.text.escape_debug()), name, &value);
-                set(&mut env, &name.text, value);
-            }
+            self.texts(&member, &mut env);
         }
         self.goose_secrets(members, &mut env);
         let inherit_env = self.inherited(members);
-        let env_file = members.take(&["envFile"]).and_then(|member| self.member_path(members, &member));
-        let cwd = members.take(&["cwd"]).and_then(|member| self.member_path(members, &member));
+        let env_file = members.take(&["envFile"]).and_then(|member| self.member_path(&member));
+        let cwd = members.take(&["cwd"]).and_then(|member| self.member_path(&member));
         let cwd = cwd.or_else(|| {
             let folder = self.workspace.to_string_lossy().into_owned();
             (self.is_project && self.client.runs_in_project).then(|| self.literal(&folder))
@@ -137,8 +131,7 @@ impl Importer<'_> {
     /// The variables whose values goose keeps in its keyring.
     fn goose_secrets(&mut self, members: &mut EntryMembers, env: &mut Vec<(String, ImportedText)>) {
         let Some(member) = members.take(&["env_keys"]) else { return };
-        let path = members.path(&member);
-        for name in self.strings(&path, member.node) {
+        for name in self.strings(&member) {
             if env.iter().any(|(known, _)| *known == name) {
                 continue;
             }
@@ -151,9 +144,8 @@ impl Importer<'_> {
     /// The variables of its own environment that Codex passes on.
     fn inherited(&mut self, members: &mut EntryMembers) -> Vec<String> {
         let Some(member) = members.take(&["env_vars"]) else { return Vec::new() };
-        let path = members.path(&member);
         let Value::List(items) = &member.node.value else {
-            self.expected(&path, member.node, "a list of names");
+            self.expected(&member, "a list of names");
             return Vec::new();
         };
         let name = |item: &Node| plain_text(item).or_else(|| plain_text(item.get("name")?));
@@ -161,30 +153,25 @@ impl Importer<'_> {
     }
 
     fn url(&mut self, key: &NodeKey, members: &mut EntryMembers, url: &Member, sse: bool) -> Option<ImportedTarget> {
-        let path = members.path(url);
-        let written = self.string(&path, url.node)?;
+        let written = self.string(url)?;
         let before = self.goose_variables(members);
-        let text = self.text(&path, url.key, &written);
+        let text = self.text(url, &written);
         if !text.text.contains("${") && url_problem(&text.text.replace("$$", "$")).is_some() {
             return self.skip(key, "its URL is not an HTTP URL");
         }
         let mut headers = Vec::new();
         while let Some(member) = members.take(&HEADERS) {
-            self.headers(&members.path(&member), member.node, &mut headers);
+            self.texts(&member, &mut headers);
         }
         if let Some(member) = members.take(&["requestOptions"]) {
-            let path = members.path(&member);
-            let Value::Map(options) = &member.node.value else {
-                self.expected(&path, member.node, "a map");
+            let Some(options) = member.members() else {
+                self.expected(&member, "a map");
                 return None;
             };
-            for (key, node) in options {
-                match key.text.as_str() {
-                    "headers" => self.headers(&format!("{path}.headers"), node, &mut headers),
-                    name => {
-                        let name = name.escape_debug();
-                        self.warn(format!("ignored `{path}.{name}`: it is not supported"), key);
-                    }
+            for option in options {
+                match option.name {
+                    "headers" => self.texts(&option, &mut headers),
+                    _ => self.warn(format!("ignored `{}`: it is not supported", option.path), option.key),
                 }
             }
         }
@@ -199,19 +186,19 @@ impl Importer<'_> {
         if self.client.name == "goose" {
             self.variables.syntax = Syntax::SHELL;
             if let Some(member) = members.take(&["envs"]) {
-                let path = members.path(&member);
-                let pairs = self.pairs(&path, member.node);
-                self.variables.local = pairs.into_iter().map(|(key, value)| (key.text.clone(), value)).collect();
+                let pairs = self.pairs(&member).into_iter();
+                self.variables.local = pairs.map(|(entry, value)| (entry.name.to_owned(), value)).collect();
             }
             members.take(&["env_keys"]);
         }
         before
     }
 
-    fn headers(&mut self, path: &str, node: &Node, headers: &mut Vec<(String, ImportedText)>) {
-        for (name, value) in self.pairs(path, node) {
-            let value = self.text(&format!("{path}.{}", name.text.escape_debug()), name, &value);
-            set(headers, &name.text, value);
+    /// Adds the entries of a map to those of others.
+    fn texts(&mut self, member: &Member, values: &mut Vec<(String, ImportedText)>) {
+        for (entry, value) in self.pairs(member) {
+            let value = self.text(&entry, &value);
+            set(values, entry.name, value);
         }
     }
 
@@ -223,22 +210,19 @@ impl Importer<'_> {
             notes: Vec::new(),
         };
         if let Some(member) = members.take(&["env_http_headers"]) {
-            let path = members.path(&member);
-            let pairs = self.pairs(&path, member.node);
-            pairs.into_iter().for_each(|(key, name)| set(headers, &key.text, variable(&name, "")));
+            let pairs = self.pairs(&member);
+            pairs.into_iter().for_each(|(entry, name)| set(headers, entry.name, variable(&name, "")));
         }
-        if let Some(member) = members.take(&["bearer_token_env_var"]) {
-            let path = members.path(&member);
-            if let Some(name) = self.string(&path, member.node) {
-                set(headers, "Authorization", variable(&name, "Bearer "));
-            }
+        if let Some(member) = members.take(&["bearer_token_env_var"])
+            && let Some(name) = self.string(&member)
+        {
+            set(headers, "Authorization", variable(&name, "Bearer "));
         }
-        if let Some(member) = members.take(&["apiKey"]) {
-            let path = members.path(&member);
-            if let Some(key) = self.string(&path, member.node) {
-                let value = self.text(&path, member.key, &format!("Bearer {key}"));
-                set(headers, "Authorization", value);
-            }
+        if let Some(member) = members.take(&["apiKey"])
+            && let Some(key) = self.string(&member)
+        {
+            let value = self.text(&member, &format!("Bearer {key}"));
+            set(headers, "Authorization", value);
         }
     }
 
@@ -250,50 +234,47 @@ impl Importer<'_> {
             ("connectionTimeout", TimeKey::Start(Unit::Milliseconds)),
         ] {
             if let Some(member) = members.take(&[name]) {
-                let path = members.path(&member);
-                self.time(&path, member.node, key, server);
+                self.time(&member, key, server);
             }
         }
         let Some(member) = members.take(&["timeout"]) else { return };
-        let path = members.path(&member);
         match (&member.node.value, self.client.timeout) {
             // The newer form of opencode.
-            (Value::Map(parts), _) => {
-                for (key, node) in parts {
-                    let path = format!("{path}.{}", key.text.escape_debug());
-                    match key.text.as_str() {
-                        "startup" => self.time(&path, node, TimeKey::Start(Unit::Milliseconds), server),
-                        "request" => self.time(&path, node, TimeKey::Request(Unit::Milliseconds), server),
-                        _ => self.warn(format!("ignored `{path}`: it is not supported"), key),
+            (Value::Map(_), _) => {
+                for part in member.members().into_iter().flatten() {
+                    match part.name {
+                        "startup" => self.time(&part, TimeKey::Start(Unit::Milliseconds), server),
+                        "request" => self.time(&part, TimeKey::Request(Unit::Milliseconds), server),
+                        _ => self.warn(format!("ignored `{}`: it is not supported", part.path), part.key),
                     }
                 }
             }
-            (_, Some(key)) => self.time(&path, member.node, key, server),
+            (_, Some(key)) => self.time(&member, key, server),
             (Value::Number(number), None) => {
                 let problem = "it is not known whether this client means seconds or milliseconds";
-                let message = format!("`{path}` was not taken over: {problem}; write `timeout: {number}s` if seconds");
+                let path = &member.path;
+                let message = format!("`{path}` was not imported: {problem}; write `timeout: {number}s` if seconds");
                 self.warn(message, member.key);
             }
-            (_, None) => self.expected(&path, member.node, "a number"),
+            (_, None) => self.expected(&member, "a number"),
         }
     }
 
-    fn time(&mut self, path: &str, node: &Node, key: TimeKey, server: &mut ImportedServer) {
+    fn time(&mut self, member: &Member, key: TimeKey, server: &mut ImportedServer) {
         match key {
-            TimeKey::Request(unit) => server.timeout = self.duration(path, node, unit),
-            TimeKey::Start(unit) => server.start_timeout = self.duration(path, node, unit),
+            TimeKey::Request(unit) => server.timeout = self.duration(member, unit),
+            TimeKey::Start(unit) => server.start_timeout = self.duration(member, unit),
         }
     }
 
-    fn member_path(&mut self, members: &EntryMembers, member: &Member) -> Option<ImportedText> {
-        let path = members.path(member);
-        let written = self.string(&path, member.node).filter(|written| !written.is_empty())?;
-        Some(self.path_text(&path, member.key, &written, true))
+    fn member_path(&mut self, member: &Member) -> Option<ImportedText> {
+        let written = self.string(member).filter(|written| !written.is_empty())?;
+        Some(self.path_text(member, &written, true))
     }
 
     /// A path. A relative one is relative to the folder that the other program works in, not to that of our config.
-    fn path_text(&mut self, path: &str, key: &NodeKey, written: &str, is_path: bool) -> ImportedText {
-        let mut text = self.text(path, key, written);
+    fn path_text(&mut self, member: &Member, written: &str, is_path: bool) -> ImportedText {
+        let mut text = self.text(member, written);
         if let Some(below_home) = text.text.strip_prefix("~/").filter(|_| is_path) {
             text.text = format!("${{HOME}}/{below_home}");
         } else if is_path
@@ -319,7 +300,6 @@ fn set(values: &mut Vec<(String, ImportedText)>, name: &str, value: ImportedText
     values.push((name.to_owned(), value));
 }
 
-/// Whether a command starts this proxy, which clients that use it have among their servers.
 /// Whether a command connects to a URL in the place of a client that cannot do so or cannot log in.
 fn is_mcp_remote(command: &ImportedCommand) -> bool {
     // `mcp-remote@1.2.3` is a version of it.
@@ -328,6 +308,7 @@ fn is_mcp_remote(command: &ImportedCommand) -> bool {
     program.is_some_and(is_name) || command.args.iter().any(|argument| is_name(&argument.written))
 }
 
+/// Whether a command starts this proxy, which clients that use it have among their servers.
 fn is_this_proxy(command: &ImportedCommand) -> bool {
     let program = Path::new(&command.command.written).file_name();
     program.is_some_and(|name| name == "proxy") && command.args.iter().any(|argument| argument.written == "serve")

@@ -1,4 +1,4 @@
-//! The members of a server that the proxy has no key for, and what becomes of them.
+//! How the import treats members of a server that have no equivalent key in the proxy's config.
 
 use super::Importer;
 use super::members::{EntryMembers, Member};
@@ -34,72 +34,69 @@ const INERT: [&str; 26] = [
     "version",
 ];
 
-/// Members that are not taken over, and what that changes.
+/// Members that are not imported, and the consequence.
 const REFUSED: [(&[&str], &str); 4] = [
     (
         &["headersHelper", "http_headers_helper"],
-        "the proxy runs no program for headers, so its requests are without them; write them into `headers`",
+        "the proxy does not run a program to get headers; write them into `headers`",
     ),
     (
         &["oauth", "auth", "authProviderType", "scopes", "oauth_resource", "targetAudience", "targetServiceAccount"],
-        "`proxy login NAME` logs in to a server with a `url`; what else it needs is said in `auth`",
+        "for a server with a `url`, run `proxy login NAME`; other settings belong in `auth`",
     ),
     (
         &["trust", "autoApprove", "alwaysAllow", "default_tools_approval_mode"],
-        "the proxy asks nobody before a call; the client that connects to it does",
+        "the proxy does not ask for approval before a call; the client does",
     ),
     (&["dev"], "the proxy does not watch the server's files or debug it"),
 ];
 
-/// Members that protect something. Without them the server could do more than before, so it is imported as disabled.
+/// Members that restrict a server. Without them it could do more than before, so it is imported as disabled.
 const PROTECTIVE: [(&str, &str); 5] = [
     ("sandboxEnabled", "the server would run without a sandbox"),
     ("sandbox", "the server would run without a sandbox"),
     ("environment_id", "the server would run on this machine"),
     ("remote", "the server would run on this machine"),
-    ("omit_tools_from", "tools that are hidden there would be visible"),
+    ("omit_tools_from", "tools hidden in the other client would be visible"),
 ];
 
 impl Importer<'_> {
     /// Reports what was not read. Returns whether the server must be disabled.
-    pub(super) fn leftover(&mut self, members: EntryMembers) -> bool {
-        let server = members.server.clone();
+    pub(super) fn leftover(&mut self, EntryMembers { server, left }: EntryMembers) -> bool {
         let mut disabled = false;
-        for member in members.rest() {
-            disabled |= self.leftover_member(&server, &member);
+        for member in &left {
+            disabled |= self.leftover_member(&server, member);
         }
         disabled
     }
 
     fn leftover_member(&mut self, server: &str, member: &Member) -> bool {
-        let name = member.name;
-        if INERT.contains(&name) || is_nothing(member) {
+        let Member { name, path, key, .. } = member;
+        if INERT.contains(name) || is_nothing(member) {
             return false;
         }
-        let shown = name.escape_debug();
-        if let Some((_, change)) = PROTECTIVE.iter().find(|(key, _)| *key == name) {
-            self.warn(format!("`{server}.{shown}` was not taken over: {change}. `{server}` is disabled"), member.key);
-            return true;
-        }
-        // Whatever it says about tools, it may hide some of them. In Codex, `tools` is about approval.
-        let is_approval = name == "tools" && matches!(member.node.value, Value::Map(_));
-        if is_approval || REFUSED.iter().any(|(keys, _)| keys.contains(&name)) {
-            let named = if is_approval { "default_tools_approval_mode" } else { name };
-            let change = REFUSED.iter().find(|(keys, _)| keys.contains(&named)).map_or("", |(_, change)| *change);
-            self.warn(format!("`{server}.{shown}` was not taken over: {change}"), member.key);
+        // In Codex, `tools` is about approval.
+        let is_approval = *name == "tools" && matches!(member.node.value, Value::Map(_));
+        let refused = if is_approval { "default_tools_approval_mode" } else { name };
+        if let Some((_, change)) = REFUSED.iter().find(|(keys, _)| keys.contains(&refused)) {
+            self.warn(format!("`{path}` was not imported: {change}"), key);
             return false;
         }
-        if name.to_lowercase().contains("tool") {
-            let change = "tools that are hidden there could be visible";
-            self.warn(format!("`{server}.{shown}` was not taken over: {change}. `{server}` is disabled"), member.key);
-            return true;
+        let protects = PROTECTIVE.iter().find(|(protective, _)| protective == name).map(|(_, change)| *change);
+        // Whatever it says about tools, it may hide some of them.
+        let is_about_tools = name.to_lowercase().contains("tool");
+        let protects = protects.or(is_about_tools.then_some("tools hidden in the other client could be visible"));
+        match protects {
+            Some(change) => {
+                self.warn(format!("`{path}` was not imported: {change}. `{server}` is disabled"), key);
+            }
+            None => self.warn(format!("ignored `{path}`: it is not supported"), key),
         }
-        self.warn(format!("ignored `{server}.{shown}`: it is not supported"), member.key);
-        false
+        protects.is_some()
     }
 }
 
-/// Whether a member says only what would hold without it.
+/// Whether a member only states its default.
 fn is_nothing(member: &Member) -> bool {
     match &member.node.value {
         Value::Null | Value::Bool(false) => true,

@@ -7,38 +7,54 @@ use super::client::Unit;
 use crate::syntax::tree::{Node, NodeKey, Value};
 use proxy_base::diagnostic::Diagnostic;
 
+/// A value in an imported file.
 pub(super) struct Member<'n> {
     /// The name without what it is nested in.
     pub name: &'n str,
+    /// `server.key`, for messages.
+    pub path: String,
+    /// Where a warning about it points.
     pub key: &'n NodeKey,
     pub node: &'n Node,
+}
+
+impl<'n> Member<'n> {
+    /// The members of a map; `None` if it is none.
+    pub(super) fn members(&self) -> Option<Vec<Member<'n>>> {
+        let Value::Map(entries) = &self.node.value else { return None };
+        let member = |(key, node): &'n (NodeKey, Node)| Member {
+            name: &key.text,
+            path: format!("{}.{}", self.path, key.text.escape_debug()),
+            key,
+            node,
+        };
+        Some(entries.iter().map(member).collect())
+    }
 }
 
 /// The members that have not been read yet.
 pub(super) struct EntryMembers<'n> {
     /// The name of the server.
     pub server: String,
-    left: Vec<Member<'n>>,
+    pub left: Vec<Member<'n>>,
 }
 
 impl<'n> EntryMembers<'n> {
-    /// The members of a map. Those of `transport` (Cline) and `command` (Zed), if they are maps, count as the server's own.
-    /// A member without a value counts as absent.
-    pub(super) fn of(server: &str, entries: &'n [(NodeKey, Node)]) -> Self {
+    /// The members of a server. Those of `transport` (Cline) and `command` (Zed), if they are maps, count as the server's
+    /// own. A member without a value counts as absent.
+    pub(super) fn of(server: String, members: Vec<Member<'n>>) -> Self {
         let mut left = Vec::new();
-        for (key, node) in entries.iter().filter(|(_, node)| node.value != Value::Null) {
-            match (&node.value, key.text.as_str()) {
-                (Value::Map(nested), "transport" | "command") => {
-                    let nested = nested.iter().filter(|(_, node)| node.value != Value::Null);
-                    left.extend(nested.map(|(key, node)| {
-                        let name = if key.text == "path" { "command" } else { key.text.as_str() };
-                        Member { name, key, node }
-                    }));
-                }
-                (_, name) => left.push(Member { name, key, node }),
+        for member in members {
+            match (member.members(), member.name) {
+                (Some(nested), "transport" | "command") => left.extend(nested.into_iter().map(|nested| {
+                    let name = if nested.name == "path" { "command" } else { nested.name };
+                    Member { name, path: format!("{server}.{}", name.escape_debug()), ..nested }
+                })),
+                _ => left.push(member),
             }
         }
-        EntryMembers { server: server.escape_debug().to_string(), left }
+        left.retain(|member| member.node.value != Value::Null);
+        EntryMembers { server, left }
     }
 
     /// The member with one of these names, for which different programs have different ones.
@@ -46,20 +62,11 @@ impl<'n> EntryMembers<'n> {
         let at = self.left.iter().position(|member| names.contains(&member.name))?;
         Some(self.left.remove(at))
     }
-
-    pub(super) fn rest(self) -> Vec<Member<'n>> {
-        self.left
-    }
-
-    /// `server.key`, for messages.
-    pub(super) fn path(&self, member: &Member) -> String {
-        format!("{}.{}", self.server, member.name.escape_debug())
-    }
 }
 
 impl Importer<'_> {
     /// Reports a member of the wrong type.
-    pub(super) fn expected(&mut self, path: &str, node: &Node, what: &str) {
+    pub(super) fn expected(&mut self, Member { path, node, .. }: &Member, what: &str) {
         let found = match &node.value {
             Value::Null => "nothing",
             Value::Bool(_) => "`true` or `false`",
@@ -76,49 +83,51 @@ impl Importer<'_> {
     }
 
     /// A string, or a number or Boolean as text.
-    pub(super) fn string(&mut self, path: &str, node: &Node) -> Option<String> {
-        let text = plain_text(node);
+    pub(super) fn string(&mut self, member: &Member) -> Option<String> {
+        let text = plain_text(member.node);
         if text.is_none() {
-            self.expected(path, node, "a string");
+            self.expected(member, "a string");
         }
         text
     }
 
-    pub(super) fn strings(&mut self, path: &str, node: &Node) -> Vec<String> {
-        let Value::List(items) = &node.value else {
-            self.expected(path, node, "a list of strings");
+    pub(super) fn strings(&mut self, member: &Member) -> Vec<String> {
+        let Value::List(items) = &member.node.value else {
+            self.expected(member, "a list of strings");
             return Vec::new();
         };
         let numbered = items.iter().enumerate();
-        numbered.filter_map(|(index, item)| self.string(&format!("{path}[{index}]"), item)).collect()
+        let items = numbered.map(|(index, node)| Member { path: format!("{}[{index}]", member.path), node, ..*member });
+        items.filter_map(|item| self.string(&item)).collect()
     }
 
     /// The entries of a map from names to strings.
-    pub(super) fn pairs<'n>(&mut self, path: &str, node: &'n Node) -> Vec<(&'n NodeKey, String)> {
-        let Value::Map(entries) = &node.value else {
-            self.expected(path, node, "a map of names and strings");
-            return Vec::new();
+    pub(super) fn pairs<'n>(&mut self, member: &Member<'n>) -> Vec<(Member<'n>, String)> {
+        let entries = member.members();
+        if entries.is_none() {
+            self.expected(member, "a map of names and strings");
+        }
+        let pair = |entry: Member<'n>| {
+            let text = self.string(&entry)?;
+            Some((entry, text))
         };
-        let pair = |(key, node): &'n (NodeKey, Node)| {
-            Some((key, self.string(&format!("{path}.{}", key.text.escape_debug()), node)?))
-        };
-        entries.iter().filter_map(pair).collect()
+        entries.into_iter().flatten().filter_map(pair).collect()
     }
 
-    pub(super) fn boolean(&mut self, path: &str, node: &Node) -> Option<bool> {
-        match node.value {
+    pub(super) fn boolean(&mut self, member: &Member) -> Option<bool> {
+        match member.node.value {
             Value::Bool(value) => Some(value),
             _ => {
-                self.expected(path, node, "`true` or `false`");
+                self.expected(member, "`true` or `false`");
                 None
             }
         }
     }
 
     /// A number of seconds or milliseconds, greater than zero.
-    pub(super) fn duration(&mut self, path: &str, node: &Node, unit: Unit) -> Option<Duration> {
+    pub(super) fn duration(&mut self, member: &Member, unit: Unit) -> Option<Duration> {
         const YEAR: f64 = 366.0 * 24.0 * 3600.0;
-        let number = match &node.value {
+        let number = match &member.node.value {
             Value::Number(text) => text.replace('_', "").parse::<f64>().ok(),
             _ => None,
         };
@@ -128,7 +137,7 @@ impl Importer<'_> {
         };
         let found = seconds.filter(|seconds| *seconds >= 0.001 && *seconds < YEAR);
         if found.is_none() {
-            self.expected(path, node, &format!("a number of {name} greater than zero"));
+            self.expected(member, &format!("a number of {name} greater than zero"));
         }
         found.map(|seconds| Duration::from_millis((seconds * 1000.0).round() as u64))
     }

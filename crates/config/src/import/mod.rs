@@ -25,6 +25,7 @@ use proxy_base::diagnostic::{Diagnostic, Location};
 use super::sections::server::MAX_NAME_LENGTH;
 use super::syntax::document::ConfigDocument;
 use super::syntax::tree::NodeKey;
+use members::Member;
 use variables::{Translated, Variables};
 
 pub use client::{CLIENTS, ClientFile, ImportClient, Surroundings};
@@ -34,7 +35,7 @@ pub use shown::commands;
 pub use source::{count_servers, file_of, import};
 pub use tools::ToolSelection;
 
-/// The servers of imported files, and warnings about what was not taken over.
+/// The servers of imported files, and warnings about settings that were not imported.
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
     /// The imported files.
@@ -78,7 +79,7 @@ pub struct ImportedText {
     written: String,
     /// With variables as the proxy writes them.
     text: String,
-    /// What a person has to take care of.
+    /// What the user still has to do.
     notes: Vec<String>,
 }
 
@@ -143,13 +144,16 @@ impl Importer<'_> {
         name
     }
 
-    /// Translates the variables of a string. `path` names it in warnings.
-    fn text(&mut self, path: &str, key: &NodeKey, written: &str) -> ImportedText {
+    /// Translates the variables of a string of this member.
+    fn text(&mut self, Member { path, key, .. }: &Member, written: &str) -> ImportedText {
         let Translated { text, notes, unknown } = self.variables.translate(written);
         for variable in unknown {
             let variable = variable.escape_debug();
             let title = if self.client.title.is_empty() { "the other program" } else { self.client.title };
-            self.warn(format!("`{path}`: only {title} knows the variable `{variable}`; it stays as text"), key);
+            self.warn(
+                format!("`{path}`: the variable `{variable}` works only in {title}; it is kept as plain text"),
+                key,
+            );
         }
         ImportedText { written: written.to_owned(), text, notes }
     }

@@ -1,5 +1,4 @@
-//! What the configs of other programs say about servers and tools outside of the servers' own entries: servers that are
-//! off, and tools that are hidden.
+//! Rules in other programs' configs that disable servers or hide tools, outside the entries of the servers.
 
 use std::path::Path;
 

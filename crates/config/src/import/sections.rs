@@ -54,37 +54,34 @@ fn shape_of<'a>(
     client: Option<&'static ImportClient>,
 ) -> Option<(&'a NodeKey, &'a Node, Option<&'static str>)> {
     let member = |node: &'a Node, name: &str| match &node.value {
-        Value::Map(entries) => entries.iter().find(|(key, _)| key.text == name),
+        Value::Map(entries) => entries.iter().find(|(key, _)| key.text == name).map(|(key, node)| (key, node)),
         _ => None,
     };
-    let found = |name: &str| member(root, name).map(|(key, node)| (key, node));
-    if let Some((key, node)) = found("context_servers") {
-        return Some((key, node, Some("zed")));
+    let is = |name: &str| client.is_some_and(|client| client.name == name);
+    let is_opencode = |servers: &Node| values(servers).any(|server| server.get("type").is_some_and(is_local));
+    for (section, owner) in
+        [("context_servers", "zed"), ("mcp_servers", "codex"), ("mcpServers", ""), ("servers", "vscode")]
+    {
+        if let Some((key, node)) = member(root, section) {
+            let owner = match (owner, &node.value) {
+                ("", Value::List(_)) => Some("continue"),
+                ("", _) => guess(root, node),
+                (owner, _) => Some(owner),
+            };
+            return Some((key, node, owner));
+        }
     }
-    if let Some((key, node)) = found("mcp_servers") {
-        return Some((key, node, Some("codex")));
-    }
-    if let Some((key, node)) = found("mcpServers") {
-        let shape = if matches!(node.value, Value::List(_)) { Some("continue") } else { guess(root, node) };
-        return Some((key, node, shape));
-    }
-    if let Some((key, node)) = found("servers") {
-        return Some((key, node, Some("vscode")));
-    }
-    if let Some((_, mcp)) = found("mcp") {
+    if let Some((mcp_key, mcp)) = member(root, "mcp") {
         if let Some((key, node)) = member(mcp, "servers") {
-            let is_opencode = values(node).any(|server| server.get("type").is_some_and(is_local));
-            return Some((key, node, Some(if is_opencode { "opencode" } else { "vscode" })));
+            return Some((key, node, Some(if is_opencode(node) { "opencode" } else { "vscode" })));
         }
-        let is_opencode = values(mcp).any(|server| server.get("type").is_some_and(is_local));
-        if is_opencode || client.is_some_and(|client| client.name == "opencode") {
-            return found("mcp").map(|(key, node)| (key, node, Some("opencode")));
+        if is_opencode(mcp) || is("opencode") {
+            return Some((mcp_key, mcp, Some("opencode")));
         }
     }
-    let (key, extensions) = found("extensions")?;
-    let is_goose = client.is_some_and(|client| client.name == "goose")
-        || values(extensions).any(|extension| extension.get("cmd").is_some() || extension.get("bundled").is_some());
-    is_goose.then_some((key, extensions, Some("goose")))
+    let (key, extensions) = member(root, "extensions")?;
+    let is_extension = |extension: &Node| extension.get("cmd").is_some() || extension.get("bundled").is_some();
+    (is("goose") || values(extensions).any(is_extension)).then_some((key, extensions, Some("goose")))
 }
 
 fn values(node: &Node) -> impl Iterator<Item = &Node> {

@@ -32,8 +32,8 @@ pub fn count_servers(file: &ClientFile) -> Option<usize> {
     Some(sections.servers.len())
 }
 
-/// Imports the servers of files. Of several servers with the same name, the first is used, as the client does; but what is
-/// off or hidden in one of them stays so. What the proxy does not have is left out with a warning.
+/// Imports the servers of files. If several servers have the same name, the first is used, as the client does, but anything
+/// disabled or hidden in one of them stays so. Unsupported settings are skipped with a warning.
 pub fn import(files: &[ClientFile], surroundings: &Surroundings) -> Result<Imported, Vec<Diagnostic>> {
     let mut imported = Imported::default();
     let mut names = HashSet::new();
@@ -64,7 +64,7 @@ pub fn import(files: &[ClientFile], surroundings: &Surroundings) -> Result<Impor
                 for (original, server) in read.servers {
                     if found.iter().any(|(known, _, _)| *known == original) {
                         let shown = (original.escape_debug(), file.path.display());
-                        let message = format!("skipped `{}` of {}: another config has it too", shown.0, shown.1);
+                        let message = format!("skipped `{}` from {}: another config has it too", shown.0, shown.1);
                         imported.warnings.push(Diagnostic::warning(message));
                         let ImportedServer { disabled, tools, .. } = server;
                         restrictions.push(Restriction { server: original, disabled, tools });
@@ -177,7 +177,7 @@ fn read(
         let count = found.of_other_projects;
         let noun = if count == 1 { "server" } else { "servers" };
         let message = format!("left out {count} {noun} of other projects");
-        warnings.push(Diagnostic::warning(message).hint("run the command in the folder of the project to import them"));
+        warnings.push(Diagnostic::warning(message).hint("run the command in the project folder to import them"));
     }
     Ok(Some(ReadFile { client: found.client, servers, restrictions: importer.restrictions, warnings }))
 }

@@ -87,10 +87,10 @@ fn keys_of_other_clients_are_taken_over_or_named() {
     assert_eq!(config.servers.len(), 4);
     let found = messages(&imported);
     for expected in [
-        "`docs.autoApprove` was not taken over: the proxy asks nobody before a call",
-        "`docs.headersHelper` was not taken over: the proxy runs no program for headers",
+        "`docs.autoApprove` was not imported: the proxy does not ask for approval before a call",
+        "`docs.headersHelper` was not imported: the proxy does not run a program to get headers",
         "skipped `odd`: it has neither a command nor a URL",
-        "`box.sandbox` was not taken over: the server would run without a sandbox. `box` is disabled",
+        "`box.sandbox` was not imported: the server would run without a sandbox. `box` is disabled",
     ] {
         assert!(found.iter().any(|message| message.starts_with(expected)), "{expected}: {found:?}");
     }

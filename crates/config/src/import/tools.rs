@@ -33,12 +33,10 @@ impl Importer<'_> {
     pub(super) fn tools(&mut self, members: &mut EntryMembers) -> ToolSelection {
         let mut selection = ToolSelection::default();
         while let Some(member) = members.take(&EXCLUDED) {
-            let path = members.path(&member);
-            self.strings(&path, member.node).into_iter().for_each(|name| selection.hide(name));
+            self.strings(&member).into_iter().for_each(|name| selection.hide(name));
         }
         while let Some(member) = members.take(&[ONLY[0], ONLY[1], ONLY[2], ONLY_IF_ANY]) {
-            let path = members.path(&member);
-            let names = self.strings(&path, member.node);
+            let names = self.strings(&member);
             if names.is_empty() && member.name == ONLY_IF_ANY {
                 continue;
             }
@@ -49,7 +47,8 @@ impl Importer<'_> {
                 names.partition(|name| !name.is_empty() && !name.contains(['*', '?', '[']));
             for glob in globs {
                 let glob = glob.escape_debug();
-                self.warn(format!("ignored `{glob}` in `{path}`: it is not the name of a tool"), member.key);
+                let path = &member.path;
+                self.warn(format!("ignored `{glob}` in `{path}`: it is not a tool name"), member.key);
             }
             selection.only = Some(match selection.only.take() {
                 None => names,

@@ -35,7 +35,7 @@ pub(super) struct InputPrompt {
     pub default: Option<String>,
 }
 
-/// What variables stand for.
+/// The values of variables.
 #[derive(Clone, Debug)]
 pub(super) struct Variables {
     pub syntax: Syntax,
@@ -46,7 +46,7 @@ pub(super) struct Variables {
     pub local: Vec<(String, String)>,
 }
 
-/// A translated string, and the variables that a person has to take care of.
+/// A translated string, and notes about variables that the user has to set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Translated {
     pub text: String,
@@ -84,7 +84,7 @@ impl Variables {
             let expression = expression.trim();
             match expression.strip_prefix("secrets.").filter(|name| is_variable_name(name)) {
                 Some(name) => {
-                    output.notes.push(format!("a secret of Continue: set the environment variable {name}"));
+                    output.notes.push(format!("a Continue secret: set the environment variable {name}"));
                     output.text.push_str(&format!("${{{name}}}"));
                 }
                 None => output.leave("${{", expression, "}}"),

@@ -1,4 +1,4 @@
-//! `audit`: the log of every call, for auditors.
+//! `audit`: the audit log of every call.
 
 use std::path::PathBuf;
 
@@ -86,7 +86,7 @@ pub(crate) fn read_audit(reader: &ValueReader) -> Option<Audit> {
     fields.set(&mut audit.keep, "keep", ValueReader::count);
     fields.set(&mut audit.required, "required", ValueReader::boolean);
     fields.finish();
-    // A key that was refused is reported once, and not a second time by what needs it.
+    // An invalid key is reported once, and not again by the settings that need it.
     let has_key = key.is_some();
     audit.key = key.as_ref().and_then(read_key);
     audit.arguments = if has_key { AuditDetail::Digest } else { AuditDetail::None };

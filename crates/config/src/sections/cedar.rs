@@ -8,7 +8,7 @@ use crate::sections::server::ServerConfig;
 use crate::syntax::reader::ValueReader;
 use proxy_base::diagnostic::Location;
 
-/// Where the policies are, and what they call things.
+/// Where the policies are, and the entity names they use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cedar {
     /// Files or globs; at least one.
@@ -52,7 +52,7 @@ pub(crate) fn read_cedar(reader: &ValueReader, servers: &IndexMap<String, Server
     let place = reader.place();
     if servers.contains_key(&name) {
         let at = named.as_ref().unwrap_or(reader);
-        let problem = at.problem(&format!("`{name}` is also a server, and `MCP::\"{name}\"` would mean both"));
+        let problem = at.problem(&format!("`{name}` is also a server name, so `MCP::\"{name}\"` would be ambiguous"));
         at.report(problem.hint("choose another name, or rename the server"));
     }
     if !is_type(&group_type) {

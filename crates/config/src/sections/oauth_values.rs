@@ -17,7 +17,7 @@ pub(super) fn read_url(reader: &ValueReader) -> Option<String> {
     }
     let Ok(url) = url::Url::parse(&text) else { return reader.fail("expected a URL such as `https://host`") };
     if url.query().is_some() || url.fragment().is_some() {
-        return reader.fail("must have neither `?` nor `#`");
+        return reader.fail("must not contain `?` or `#`");
     }
     if url.scheme() != "https" && !is_loopback(&url) {
         return reader.fail("must begin with `https://`: tokens are sent there");
@@ -43,7 +43,7 @@ pub(super) fn read_metadata_url(reader: &ValueReader) -> Option<String> {
 
 pub(super) fn read_scope(reader: &ValueReader) -> Option<String> {
     let scope = reader.word()?;
-    if is_scope(&scope) { Some(scope) } else { reader.fail("a scope has no spaces, quotes or backslashes") }
+    if is_scope(&scope) { Some(scope) } else { reader.fail("a scope must not contain spaces, quotes or backslashes") }
 }
 
 pub(super) fn read_port(reader: &ValueReader) -> Option<u16> {

@@ -1,4 +1,4 @@
-//! `optimizer`: replaces the list of tools by two tools that find and call them.
+//! `optimizer`: replaces the list of tools with two tools that find and call them.
 
 use serde_json::{Value, json};
 

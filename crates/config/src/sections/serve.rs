@@ -11,20 +11,22 @@ pub struct Serve {
     /// `address:port`.
     pub http: String,
     pub path: String,
-    /// Where clients reach the proxy, in the form that tokens name it; `None` if that is not known.
+    /// The URL under which clients reach the proxy, as tokens name it in `aud`; `None` if unknown.
     pub public_url: Option<String>,
     pub allowed_origins: Vec<String>,
     /// Request headers that are passed to scripts, in lower case.
     pub request_headers: Vec<String>,
     pub session_idle_timeout: Duration,
+    /// How long after its `initialize` a session can be used. Zero if no session that was forgotten comes back.
+    pub session_lifetime: Duration,
     pub max_sessions: usize,
-    /// How long the first lists wait for servers of which nothing is known.
+    /// How long the first lists wait for servers without cached lists.
     pub first_list: Duration,
     pub max_body_bytes: u64,
     /// Keys that encrypt state handed to clients: the first encrypts, all decrypt. If empty, a random key is used until
     /// the process exits.
     pub state_keys: Vec<Secret>,
-    /// How long new requests are still taken after the order to stop.
+    /// How long new requests are still accepted after the signal to stop.
     pub drain_delay: Duration,
     /// How long requests in progress may take to finish at shutdown.
     pub drain_timeout: Duration,
@@ -42,6 +44,7 @@ impl Default for Serve {
             allowed_origins: Vec::new(),
             request_headers: Vec::new(),
             session_idle_timeout: Duration::from_secs(30 * 60),
+            session_lifetime: Duration::from_secs(168 * 3600),
             max_sessions: 10_000,
             first_list: Duration::from_secs(20),
             max_body_bytes: 4 << 20,
@@ -62,6 +65,7 @@ impl Serve {
             public_url,
             allowed_origins,
             session_idle_timeout,
+            session_lifetime,
             max_sessions,
             first_list,
             max_body_bytes,
@@ -76,6 +80,7 @@ impl Serve {
             ("serve.publicUrl", *public_url != other.public_url),
             ("serve.allowedOrigins", *allowed_origins != other.allowed_origins),
             ("serve.sessionIdleTimeout", *session_idle_timeout != other.session_idle_timeout),
+            ("serve.sessionLifetime", *session_lifetime != other.session_lifetime),
             ("serve.maxSessions", *max_sessions != other.max_sessions),
             ("serve.firstList", *first_list != other.first_list),
             ("serve.maxBodyBytes", *max_body_bytes != other.max_body_bytes),
@@ -97,6 +102,7 @@ pub(crate) fn read_serve(reader: &ValueReader) -> Option<Serve> {
     fields.set(&mut serve.allowed_origins, "allowedOrigins", |reader| reader.list(read_origin));
     fields.set(&mut serve.request_headers, "requestHeaders", |reader| reader.list(read_request_header));
     fields.set(&mut serve.session_idle_timeout, "sessionIdleTimeout", ValueReader::timeout);
+    fields.set(&mut serve.session_lifetime, "sessionLifetime", ValueReader::duration);
     fields.set(&mut serve.max_sessions, "maxSessions", ValueReader::count);
     fields.set(&mut serve.first_list, "firstList", ValueReader::duration);
     fields.set(&mut serve.max_body_bytes, "maxBodyBytes", ValueReader::size);
@@ -178,7 +184,7 @@ mod tests {
     fn everything_can_be_set() {
         let config = loaded(
             "serve: {http: '[::1]:80', path: /x, publicUrl: 'https://MCP.example/x/', allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
-             maxSessions: 7, firstList: 0s, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef], drainDelay: 5s, drainTimeout: 30s}",
+             sessionLifetime: 24h, maxSessions: 7, firstList: 0s, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef], drainDelay: 5s, drainTimeout: 30s}",
         );
         let expected = Serve {
             http: "[::1]:80".to_owned(),
@@ -187,6 +193,7 @@ mod tests {
             allowed_origins: vec!["https://a.example:8443".to_owned()],
             request_headers: vec!["x-team".to_owned()],
             session_idle_timeout: Duration::from_secs(300),
+            session_lifetime: Duration::from_secs(24 * 3600),
             max_sessions: 7,
             first_list: Duration::ZERO,
             max_body_bytes: 1000,

@@ -1,4 +1,4 @@
-//! `store`: the storage of rate limits, waiting calls and values of scripts.
+//! `store`: where rate limits, waiting calls and script values are stored.
 
 use crate::syntax::reader::ValueReader;
 use proxy_model::Secret;

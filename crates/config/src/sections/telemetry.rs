@@ -1,4 +1,4 @@
-//! `telemetry`: what the proxy shows of itself to those who operate it.
+//! `telemetry`: metrics, health checks and traces for operators.
 
 use indexmap::IndexMap;
 use url::Url;

@@ -1,4 +1,4 @@
-//! Files of environment variables, as Docker Compose and VS Code read them: a variable per line, `NAME=value`.
+//! Environment files as Docker Compose and VS Code read them: one `NAME=value` per line.
 
 use super::substitute::is_variable_name;
 use super::tree::Span;

@@ -5,8 +5,8 @@ use super::tree::{Node, NodeKey, Value};
 /// The keys of `sessionInit` of which only one can be set. The choice of a later file replaces the earlier one.
 const SCRIPT_CHOICES: [&str; 3] = ["preset", "script", "scriptFile"];
 
-/// Adds what a later file says. Keys stay in the order in which they are first mentioned. A section without content is
-/// absent, because its content may be commented out; within a section, a key without a value removes the earlier one.
+/// Merges a later file into an earlier one. Keys keep the order of their first appearance. A section without content counts
+/// as absent, because its content may be commented out; within a section, a key without a value removes the earlier value.
 pub(super) fn merge(earlier: Node, later: Node) -> Node {
     match (earlier.value, later.value) {
         (Value::Map(mut sections), Value::Map(later_sections)) => {
@@ -31,7 +31,7 @@ fn position(entries: &[(NodeKey, Node)], key: &NodeKey) -> Option<usize> {
     entries.iter().position(|(known, _)| known.text == key.text)
 }
 
-/// Merges one entry. Diagnostics about it lead to the file that spoke last.
+/// Merges one entry. Diagnostics about it point to the last file that sets it.
 fn merge_at(
     entries: &mut [(NodeKey, Node)],
     at: usize,

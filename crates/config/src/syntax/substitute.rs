@@ -1,5 +1,7 @@
 //! Substitution of `${VAR}`, `${VAR:-default}` and `$$` in strings.
 
+use super::mask::sounds_secret;
+
 /// Looks up a variable. A parameter, so that loading does not depend on the environment of the process.
 pub type VariableLookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
@@ -31,6 +33,10 @@ impl SubstitutionError {
 
     pub(crate) fn hint(&self) -> String {
         match self {
+            // A default for a secret would be a secret in the file.
+            SubstitutionError::Unset(name) if name.split('_').any(sounds_secret) => {
+                "set it before the proxy starts".to_owned()
+            }
             SubstitutionError::Unset(name) => format!("set it, or give a default: `${{{name}:-default}}`"),
             SubstitutionError::Input(name) => {
                 format!("set an environment variable instead and write `${{{}}}`", variable_name(name))
@@ -72,8 +78,8 @@ pub(crate) fn substitute(text: &str, environment: &VariableLookup) -> Result<Str
     if problems.is_empty() { Ok(output) } else { Err(problems) }
 }
 
-/// A `$NAME` without braces, which is plain text here but a variable in other programs. Only names in capitals count, or
-/// of variables that are set: any other may well be part of a password.
+/// A `$NAME` without braces, which is plain text here but a variable in other programs. Counts only upper-case names and
+/// variables that are set, because anything else may be part of a password.
 pub(crate) fn bare_variable<'a>(text: &'a str, environment: &VariableLookup) -> Option<&'a str> {
     let mut rest = text;
     while let Some(dollar) = rest.find('$') {
@@ -169,6 +175,8 @@ mod tests {
     #[test]
     fn forms_of_other_programs_say_what_to_write() {
         assert!(filled("${input:api-key}").unwrap_err()[0].hint().contains("`${API_KEY}`"));
+        assert!(filled("${NONE}").unwrap_err()[0].hint().contains("give a default"));
+        assert_eq!(filled("${API_TOKEN}").unwrap_err()[0].hint(), "set it before the proxy starts");
         assert_eq!(filled("${env:HOME}").unwrap_err()[0].hint(), "write `${HOME}`");
         assert!(filled("${a b}").unwrap_err()[0].hint().contains("`$$`"));
         assert_eq!(filled("${A").unwrap_err(), [SubstitutionError::Unclosed]);

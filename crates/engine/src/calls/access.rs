@@ -1,9 +1,9 @@
-//! What policies say about the requests of clients: the use of a published item, and everything else that reaches a server.
+//! Policy decisions about client requests: the use of a published item, and everything else that reaches a server.
 
 use super::call::{Calls, check_arguments_are_unique};
 use super::context::{ItemCall, RequestContext};
 use super::failed::failed;
-use super::permit::{AccessRefusal, Asking, Permit};
+use super::permit::{AccessCheck, AccessRefusal, Permit};
 use crate::surface::{PublishedItem, Surface};
 use proxy_identity::cedar::{AccessCaller, AccessItem, CurrentPolicies, Policies, PolicyAction};
 use proxy_json::{Object, Raw, RawRef, check_unique_keys};
@@ -15,8 +15,8 @@ impl RequestContext {
         AccessCaller { principal: &self.principal, client: &self.client }
     }
 
-    pub(super) fn asking<'a>(&'a self, policies: &'a CurrentPolicies) -> Asking<'a> {
-        Asking {
+    pub(super) fn access_check<'a>(&'a self, policies: &'a CurrentPolicies) -> AccessCheck<'a> {
+        AccessCheck {
             scope_rules: &self.scope_rules,
             policies,
             principal: &self.principal,
@@ -34,7 +34,7 @@ impl Calls {
         entry: &PublishedItem,
         call: &ItemCall,
     ) -> Result<Permit, Result<Raw, CallError>> {
-        // What a carrier carries is asked about when it is used.
+        // Policies decide about a carrier's tools when it calls them, not about the carrier itself.
         let is_decided = |policies: &Policies| {
             entry.is_carrier() || request.surface.is_decided(policies, request.caller(), entry, &call.key)
         };
@@ -44,13 +44,13 @@ impl Calls {
             }
             Ok(Object::of(&call.params).ok().and_then(|params| params.get("arguments")))
         };
-        let asking = request.asking(self.dispatcher.policies());
-        let asked = asking.admit(call.kind, entry.access_item(&call.key), is_decided, arguments);
+        let check = request.access_check(self.dispatcher.policies());
+        let asked = check.admit(call.kind, entry.access_item(&call.key), is_decided, arguments);
         asked.map_err(|refusal| refusal.answer(call.kind))
     }
 
-    /// Asks everything again that was asked before a call was suspended: the call goes on only if the client may still make it.
-    /// The error is the answer.
+    /// Repeats all access checks for a call that was suspended: it continues only if the client may still make it. The
+    /// error is the answer.
     pub fn continue_permit(&self, request: &RequestContext, call: &ItemCall) -> Result<(), Result<Raw, CallError>> {
         self.audit_gate(request).map_err(|reason| failed(call.kind, reason, None))?;
         if let Some(server) = &call.unlisted_on {
@@ -70,8 +70,8 @@ impl Calls {
         let hidden = request.surface.hidden(kind, key).zip(self.dispatcher.policies().get());
         match hidden {
             Some((entry, policies)) => {
-                let asking = request.asking(self.dispatcher.policies());
-                asking.note_hidden(&policies, entry.access_item(entry.definition.key()));
+                let check = request.access_check(self.dispatcher.policies());
+                check.note_hidden(&policies, entry.access_item(entry.definition.key()));
             }
             None => {
                 if let Some(recording) = &request.recording {
@@ -84,8 +84,8 @@ impl Calls {
     /// Asks about a resource that is not published: one that a result has linked to, or a user interface.
     pub fn unlisted_permit(&self, request: &RequestContext, server: &str, uri: &str) -> Result<Permit, CallError> {
         let item = AccessItem { action: PolicyAction::ReadResource, id: uri, server, original: uri, definition: None };
-        let asking = request.asking(self.dispatcher.policies());
-        asking.admit_plain(ItemKind::Resource, item).map_err(AccessRefusal::error)
+        let check = request.access_check(self.dispatcher.policies());
+        check.admit_plain(ItemKind::Resource, item).map_err(AccessRefusal::error)
     }
 
     /// Asks about a published resource that a client subscribes to by this URI.
@@ -95,15 +95,16 @@ impl Calls {
         entry: &PublishedItem,
         uri: &str,
     ) -> Result<Permit, CallError> {
-        let asking = request.asking(self.dispatcher.policies());
-        asking.admit_plain(ItemKind::Resource, entry.access_item(uri)).map_err(AccessRefusal::error)
+        let check = request.access_check(self.dispatcher.policies());
+        check.admit_plain(ItemKind::Resource, entry.access_item(uri)).map_err(AccessRefusal::error)
     }
 
-    /// Whether somebody who has subscribed to a resource may still be told of its updates.
+    /// Whether a subscriber may still be notified of a resource's updates.
     pub fn may_follow(&self, key: &SurfaceKey, surface: &Surface, server: &str, uri: &str) -> bool {
         let policies = self.dispatcher.policies();
         let scope_rules = &ScopeRules::default();
-        let asking = Asking { scope_rules, policies, principal: &key.principal, client: &key.client, recording: None };
+        let check =
+            AccessCheck { scope_rules, policies, principal: &key.principal, client: &key.client, recording: None };
         let name = surface.published_key(ItemKind::Resource, uri);
         let item = match surface.find(ItemKind::Resource, uri) {
             Some(entry) => entry.access_item(name),
@@ -112,13 +113,13 @@ impl Calls {
                 AccessItem { action, id: uri, server, original: uri, definition: None }
             }
         };
-        asking.ask(item, None, "").is_ok()
+        check.ask(item, None, "").is_ok()
     }
 
     /// Asks whether a client may know of a published item: for its completions and its tasks.
     pub fn listed_permit(&self, request: &RequestContext, entry: &PublishedItem) -> Result<Permit, CallError> {
-        let asking = request.asking(self.dispatcher.policies());
-        asking.ask_listed(entry.access_item(entry.definition.key())).map_err(|_| CallError::Unknown)
+        let check = request.access_check(self.dispatcher.policies());
+        check.ask_listed(entry.access_item(entry.definition.key())).map_err(|_| CallError::Unknown)
     }
 
     /// Asks about a task of a tool that is no longer published. Without policies it can still be used.
@@ -138,7 +139,7 @@ impl Calls {
         method: &str,
         params: Option<&RawRef>,
     ) -> Result<Permit, CallError> {
-        method_permit(request.asking(self.dispatcher.policies()), server, method, params)
+        method_permit(request.access_check(self.dispatcher.policies()), server, method, params)
     }
 
     /// Asks about a notification that MCP does not define.
@@ -152,16 +153,21 @@ impl Calls {
     ) -> Result<Permit, CallError> {
         let policies = self.dispatcher.policies();
         let scope_rules = &ScopeRules::default();
-        method_permit(Asking { scope_rules, policies, principal, client, recording: None }, server, method, params)
+        method_permit(AccessCheck { scope_rules, policies, principal, client, recording: None }, server, method, params)
     }
 }
 
-fn method_permit(asking: Asking<'_>, server: &str, method: &str, params: Option<&RawRef>) -> Result<Permit, CallError> {
+fn method_permit(
+    check: AccessCheck<'_>,
+    server: &str,
+    method: &str,
+    params: Option<&RawRef>,
+) -> Result<Permit, CallError> {
     let item = AccessItem { action: PolicyAction::CallMethod, id: method, server, original: method, definition: None };
     let is_ambiguous = |params: &RawRef| !params.get().starts_with('{') || check_unique_keys(params).is_err();
-    if asking.policies.get().is_some_and(|policies| policies.reads_arguments()) && params.is_some_and(is_ambiguous) {
-        asking.note(&item, "", &[]);
+    if check.policies.get().is_some_and(|policies| policies.reads_arguments()) && params.is_some_and(is_ambiguous) {
+        check.note(&item, "", &[]);
         return Err(CallError::Unknown);
     }
-    asking.ask(item, params, "").map_err(|_| CallError::Unknown)
+    check.ask(item, params, "").map_err(|_| CallError::Unknown)
 }

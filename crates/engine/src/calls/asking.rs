@@ -54,14 +54,14 @@ pub async fn prepared_answer(question: &Question, answer: Option<&RawRef>) -> Re
 fn checked(question: &Question, answer: &RawRef) -> Result<Raw, String> {
     match question.kind {
         QuestionKind::Form => checked_answer(&question.schema, answer),
-        // Whoever agrees to visit an address fills in no form.
+        // The answer to a URL elicitation has no form values.
         QuestionKind::Url(_) => {
             let action = Object::of(answer).map_err(|error| error.to_string())?.edit().remove("content").finish_raw();
             checked_answer(&question.schema, &action)
         }
         QuestionKind::Roots => {
             let roots: Value = serde_json::from_str(answer.get()).map_err(|error| error.to_string())?;
-            let roots = roots.get("roots").and_then(Value::as_array).ok_or("it has no list `roots`")?;
+            let roots = roots.get("roots").and_then(Value::as_array).ok_or("it has no `roots` list")?;
             match roots.iter().all(|root| root["uri"].is_string()) {
                 true => Ok(answer.to_owned()),
                 false => Err("a root has no `uri`".to_owned()),
@@ -82,9 +82,9 @@ pub fn take_answer(journal: &mut JournalSnapshot, key: &str, answer: Result<Raw,
         Err(reason) => reason,
     };
     if journal.remind(key) > MAX_REMINDERS {
-        return Err(format!("the client sent no valid answer to the question (last: {reason})"));
+        return Err(format!("the client sent no valid answer (last: {reason})"));
     }
-    tracing::debug!(reason, "invalid answer; repeating the question");
+    tracing::debug!(reason, "invalid answer; asking again");
     Ok(())
 }
 
@@ -104,7 +104,9 @@ impl WaitingMemory {
         let reservation = Reservation { total: self.clone(), bytes };
         if self.0.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_WAITING_BYTES {
             let limit = MAX_WAITING_BYTES >> 20;
-            return Err(format!("too many calls wait for answers: the limit is {limit} MiB in total; try again later"));
+            return Err(format!(
+                "too many calls are waiting for answers: the limit is {limit} MiB in total; try again later"
+            ));
         }
         Ok(reservation)
     }

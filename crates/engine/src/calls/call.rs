@@ -28,7 +28,7 @@ use proxy_store::Store;
 use proxy_telemetry::CallRecording;
 
 /// The error of a call whose answers arrive after the session script was replaced.
-pub const POLICY_CHANGED: &str = "the policy changed while the question was open; call again";
+pub const POLICY_CHANGED: &str = "the session script changed while the call waited for your answer; call again";
 
 /// A statement at the interactive prompt.
 pub struct PromptRequest {
@@ -62,6 +62,9 @@ impl Calls {
             {
                 recording.failed(|| error_text(result));
             }
+            if let Some(outcome) = outcome.as_ref().err().and_then(call_outcome::without_response) {
+                recording.set_no_response(outcome);
+            }
             recording.note(|noted| {
                 let (counted, result) = (call_outcome::of_call(outcome.as_ref()), outcome.as_ref().ok().cloned());
                 noted.replay.handled = Some(HandledCall { outcome: counted, result });
@@ -94,7 +97,7 @@ impl Calls {
                     check_arguments_are_unique(&call)?;
                 }
                 if !is_in_process
-                    && let Some(answer) = self.admit(request, &call, entry.argument_checks.is_some()).await?
+                    && let Some(answer) = self.run_on_request(request, &call, entry.argument_checks.is_some()).await?
                 {
                     return Ok(answer);
                 }
@@ -152,7 +155,7 @@ impl Calls {
     /// Reads a resource that is not published, from the backend whose result linked to it.
     async fn unlisted(&self, request: &RequestContext, call: ItemCall, backend: &Arc<str>) -> Result<Raw, CallError> {
         let permit = self.unlisted_permit(request, backend, &call.key)?;
-        if let Some(answer) = self.admit(request, &call, false).await? {
+        if let Some(answer) = self.run_on_request(request, &call, false).await? {
             return Ok(answer);
         }
         let permit = match permit.is_current(self.dispatcher.policies()) {
@@ -167,7 +170,7 @@ impl Calls {
     /// Runs the script's `on_request` for an item that has no script handler, and checks its arguments if the script
     /// changed its schema. Returns `None` if the call may proceed, and the result if it must not or `on_request` has
     /// answered the call itself.
-    async fn admit(
+    async fn run_on_request(
         &self,
         request: &RequestContext,
         call: &ItemCall,

@@ -141,7 +141,7 @@ impl<'a> Completion<'a> {
         Ok(Completion { sent, entry })
     }
 
-    /// The request as `on_other_request` sees it: which argument, what has been typed, and what the others are.
+    /// The request as `on_other_request` receives it: the argument, the text typed so far, and the other arguments.
     fn as_other_request<'b>(&'b self, params: &'b RawRef) -> OtherRequest<'b> {
         let argument = self.sent.params.get("argument").and_then(|argument| Object::of(argument).ok());
         let text = |member| argument.as_ref().and_then(|argument| argument.string(member)).unwrap_or_default();
@@ -183,8 +183,8 @@ impl<'a> Completion<'a> {
     }
 }
 
-/// Whether a wrapped prompt is published with the argument that is to be completed. The script may have removed it because
-/// nobody shall see its values.
+/// Whether a wrapped prompt is published with the argument to complete. The script may have removed the argument to hide
+/// its values.
 fn publishes_argument(entry: &PublishedItem, params: &Object<'_>) -> bool {
     let argument = params.get("argument").and_then(|argument| Object::of(argument).ok()?.string("name"));
     entry.kind != ItemKind::Prompt

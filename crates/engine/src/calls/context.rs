@@ -25,14 +25,14 @@ pub struct RequestContext {
     pub headers: Arc<[(String, String)]>,
     /// The published items. Taken once per request, so that a reload during the request does not change them.
     pub surface: Arc<Surface>,
-    /// The scopes that the use of items needs, also of those that a handler uses.
+    /// The scopes that items require, including the items that a handler uses.
     pub scope_rules: Arc<ScopeRules>,
     /// Receives progress, log messages and questions. `None` if there is no client to notify or ask.
     pub peer: Option<Arc<dyn Peer>>,
     pub cancel: Cancellation,
     /// Looks up the current session script, which may change while a question is open. `None` if it cannot change.
     pub policy: Option<PolicyNow>,
-    /// What is noted of the request. `None` for what is not a request of its own, such as a test.
+    /// The record of the request. `None` for calls that are not requests of their own, such as tests.
     pub recording: Option<Arc<CallRecording>>,
 }
 
@@ -66,7 +66,7 @@ impl RequestContext {
         noted.policy = Some(Arc::clone(self.surface.policy()));
         noted.replay.headers = Arc::clone(&self.headers);
         noted.replay.session = match self.owner() {
-            Some(Owner::Session(number)) => Some(*number),
+            Some(Owner::Session(sid)) => Some(sid.digest().number()),
             _ => None,
         };
         noted.item = Some(RecordedItem {

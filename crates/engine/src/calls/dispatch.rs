@@ -1,6 +1,6 @@
 //! The only path to a backend: every call passes through [`Dispatcher`], whether a client, a handler or the command
-//! line makes it. A call needs a [`Permit`] of the policies. The dispatcher looks up the backend and counts calls and
-//! failures. A check that must hold for every call of a backend belongs here.
+//! line makes it. A call needs a [`Permit`]: callers ask the policies for it (`access.rs`, `handler/host.rs`). The
+//! dispatcher looks up the backend and counts calls and failures. Any other check for all calls of a backend belongs here.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

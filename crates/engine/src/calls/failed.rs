@@ -1,4 +1,4 @@
-//! How a call fails that has an item: most models read results and not errors.
+//! Failures of calls to an item: a tool failure becomes a result, because most models read results but not errors.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Calls of published items: lookup in the surface, admission by `on_request`, the script's handler, and dispatch to a
-//! backend.
+//! Calls of published items: lookup in the surface, `on_request`, the script's handler, and dispatch to a backend. Start at
+//! `call.rs`; checks are in `access.rs` and `permit.rs`.
 
 mod access;
 mod asking;
@@ -29,3 +29,6 @@ pub use permit::Permit;
 pub use recorded_request::{RecordedRequest, RequestOrigin};
 pub use refresh::{RefreshTarget, Refreshed};
 pub use test_overrides::TestOverrides;
+
+#[cfg(test)]
+mod tests;

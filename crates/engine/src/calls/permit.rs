@@ -12,35 +12,35 @@ use proxy_mcp_client::CallError;
 use proxy_model::{ClientInfo, ItemKind, ItemRef, Principal, RefusalReason, ScopeRules};
 use proxy_telemetry::CallRecording;
 
-/// Proof that the policies of this number allow what is dispatched to a server, or that there are none.
+/// Proof that the policies with this version number allow a dispatch to a server, or that there are no policies.
 #[derive(Debug)]
 pub struct Permit(Option<u64>);
 
 impl Permit {
-    /// For what needs no question, because there are no policies.
+    /// The permit without policies.
     pub(super) fn without_policies() -> Self {
         Permit(None)
     }
 
-    /// Whether it was given by the policies in force. Those may have changed while the call waited.
+    /// Whether the policies that issued the permit are still in force. They may have changed while the call waited.
     pub(super) fn is_current(&self, policies: &CurrentPolicies) -> bool {
         self.0 == policies.number()
     }
 
-    /// The number of the policies that gave it.
+    /// The version number of the policies that issued it.
     pub(super) fn number(&self) -> Option<u64> {
         self.0
     }
 }
 
-/// Why something must not be used.
+/// Why a use is refused.
 #[derive(Debug)]
 pub(super) enum AccessRefusal {
     /// The caller must not know that there is such an item.
     Unknown,
     /// The caller lacks scopes, or may use it with other arguments only. The text is for the caller.
     Refused(String),
-    /// The request cannot be decided about.
+    /// The decision failed.
     Fault(CallError),
 }
 
@@ -54,7 +54,7 @@ impl AccessRefusal {
         }
     }
 
-    /// The error of a request that has no result of its own to say it with.
+    /// The error for a request whose result cannot carry an error.
     pub(super) fn error(self) -> CallError {
         match self {
             AccessRefusal::Unknown => CallError::Unknown,
@@ -64,9 +64,9 @@ impl AccessRefusal {
     }
 }
 
-/// Who asks, what is noted of the request, and what decides.
+/// Decides about access. Holds the caller, the rules, and the record to note a refusal in.
 #[derive(Clone, Copy)]
-pub(super) struct Asking<'a> {
+pub(super) struct AccessCheck<'a> {
     pub(super) scope_rules: &'a ScopeRules,
     pub(super) policies: &'a CurrentPolicies,
     pub(super) principal: &'a Principal,
@@ -74,13 +74,14 @@ pub(super) struct Asking<'a> {
     pub(super) recording: Option<&'a CallRecording>,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> AccessCheck<'a> {
     fn caller(&self) -> AccessCaller<'a> {
         AccessCaller { principal: self.principal, client: self.client }
     }
 
-    /// Asks whether the caller may use an item, whichever way the request came: the scopes of the caller's token first, then
-    /// the policies. `is_decided` says whether these policies need not be asked, `arguments` reads an object.
+    /// Decides whether the caller may use an item, for all kinds of requests: checks the scopes of the caller's token
+    /// first, then the policies. `is_decided` returns whether the policies have already allowed it; `arguments` reads an
+    /// object.
     pub(super) fn admit<A: AsRef<RawRef>>(
         &self,
         kind: ItemKind,
@@ -165,8 +166,8 @@ impl<'a> Asking<'a> {
         policies.decide(&request).policies().to_vec()
     }
 
-    /// Notes that the caller wanted an item that these policies hide. Which of them is asked only for somebody who reads it,
-    /// so that a hidden item does not take longer than an unknown one.
+    /// Notes that the caller requested an item that these policies hide. The responsible policies are looked up only if
+    /// somebody reads the record, so that a hidden item takes no longer than an unknown one (timing side channel).
     pub(super) fn note_hidden(&self, policies: &Policies, item: AccessItem<'_>) {
         let is_read = self.recording.is_some_and(|recording| recording.details().is_some());
         let ids = if is_read { self.forbidding(policies, item) } else { Vec::new() };
@@ -193,13 +194,13 @@ fn not_with_these(name: &str) -> String {
 
 /// The item of a server as policies are asked about it when it is dispatched.
 pub(super) fn ask_dispatch(
-    asking: Asking<'_>,
+    check: AccessCheck<'_>,
     surface: Option<&Surface>,
     target: &ItemRef,
     params: &RawRef,
     via: &str,
 ) -> Result<Permit, AccessRefusal> {
-    if asking.policies.get().is_none() {
+    if check.policies.get().is_none() {
         return Ok(Permit(None));
     }
     let unpublished = || format!("{}/{}", target.backend, target.name).into();
@@ -217,11 +218,11 @@ pub(super) fn ask_dispatch(
         original: &target.name,
         definition: definition.as_deref(),
     };
-    asking.ask(item, params.as_ref().and_then(|params| params.get("arguments")), via)
+    check.ask(item, params.as_ref().and_then(|params| params.get("arguments")), via)
 }
 
-/// The permit for a call that policies of this number have allowed as the use of the same item; `None` if others are in
-/// force now.
+/// The permit for a call that the policies with this version number have already allowed for the same item; `None` if other
+/// policies are in force now.
 pub(super) fn already_permitted(policies: &CurrentPolicies, number: u64) -> Option<Permit> {
     Some(Permit(Some(number))).filter(|permit| permit.is_current(policies))
 }

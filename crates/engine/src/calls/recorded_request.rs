@@ -94,9 +94,15 @@ impl<'a> RecordedRequest<'a> {
 
     /// The response of the request; `None` if it gets none.
     pub fn end(mut self, response: Option<&Result<Raw, RpcError>>) {
-        self.outcome = response.map(|response| match response {
-            Ok(result) => (call_outcome::of_result(result), self.recording.details().map(|_| Raw::clone(result))),
-            Err(error) => (CallOutcome::Error { code: error.code(), message: error.message() }, None),
+        self.outcome = response.map(|response| {
+            let (outcome, result) = match response {
+                Ok(result) => (call_outcome::of_result(result), self.recording.details().map(|_| Raw::clone(result))),
+                Err(error) => (CallOutcome::Error { code: error.code(), message: error.message() }, None),
+            };
+            match self.recording.no_response() {
+                Some(failure) if outcome.error_type().is_some() => (failure.clone(), result),
+                _ => (outcome, result),
+            }
         });
     }
 }

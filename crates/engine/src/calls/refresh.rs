@@ -1,5 +1,5 @@
 //! Refreshes of resources that clients follow: the handler runs outside of any request, and its result is compared with the
-//! one before. Nothing is asked in it, and `on_request` does not see it.
+//! previous one. The handler cannot ask the client for input, and `on_request` is not called.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Calls {
         let entry = request.surface.find(ItemKind::Resource, uri)?;
         // Whoever follows it had the scopes when they subscribed.
         let item = entry.access_item(request.surface.published_key(ItemKind::Resource, uri));
-        let permit = request.asking(self.dispatcher.policies()).ask(item, None, "").ok()?;
+        let permit = request.access_check(self.dispatcher.policies()).ask(item, None, "").ok()?;
         let observer = Arc::new(RunObserver::default());
         let outcome = match (source, &entry.handler) {
             (UpdateSource::Backend { backend, original }, _) => {

@@ -1,5 +1,5 @@
-//! The order of backends: a backend that comes late goes behind those that clients have seen, wherever the config has it.
-//! A tool that is listed therefore keeps its name when a later server has a tool of the same name.
+//! The order of backends: a late backend comes after those that clients have already seen, regardless of its position in
+//! the config. A listed tool therefore keeps its name when a later server has a tool of the same name.
 
 use std::collections::HashMap;
 use std::sync::Arc;

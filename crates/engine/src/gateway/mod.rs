@@ -31,3 +31,6 @@ pub use script_versions::ScriptVersions;
 pub use start::{Gateway, STOPPED};
 pub use surfaces::SurfaceHandle;
 pub use telemetry::{DefinitionTokens, Gauges, ServerGauges};
+
+#[cfg(test)]
+mod tests;

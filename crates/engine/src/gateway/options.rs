@@ -1,4 +1,4 @@
-//! What the caller of the gateway provides beside the config.
+//! The settings that the caller of the gateway provides in addition to the config.
 
 use std::path::PathBuf;
 use std::sync::Arc;

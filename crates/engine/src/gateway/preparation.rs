@@ -1,5 +1,4 @@
-//! What servers show clients of other profiles than that of their main connections. It is found out when the first such
-//! client comes.
+//! Fetches server lists for client profiles that differ from the main connections', when the first such client connects.
 
 use std::time::Duration;
 
@@ -40,8 +39,8 @@ impl Gateway {
             || (prepared.generation == self.installed.backend_set.generation() && prepared.profiles.contains(&profile))
     }
 
-    /// Asks the servers what clients of this profile see, with connections from this person's share, and waits until the
-    /// shared surface knows it.
+    /// Fetches the server lists for clients of this profile, on connections from this person's share, and waits until the
+    /// shared surface has them.
     pub(super) async fn prepare(&self, profile: ClientProfile, person: &Owner) {
         let profile = profile.prepared();
         let members = self.installed.backend_set.members().load_full();
@@ -51,7 +50,7 @@ impl Gateway {
             self.caught_up().await;
         };
         if tokio::time::timeout(PREPARATION_TIMEOUT, prepared).await.is_err() {
-            tracing::debug!(?profile, "some servers did not say in time what such clients see");
+            tracing::debug!(?profile, "some servers did not list their items for clients with this profile in time");
         }
         // Not before the end: a second client waits as well.
         self.prepared.rcu(|known| {
@@ -63,14 +62,14 @@ impl Gateway {
         });
     }
 
-    /// Whether a list can be answered without waiting for what servers show clients of this profile.
+    /// Whether a list request can be answered without waiting for the server lists of this profile.
     pub fn has_lists_for(&self, profile: ClientProfile) -> bool {
         let prepared = self.prepared.load();
         prepared.generation == self.installed.backend_set.generation() && prepared.listed.contains(&profile)
     }
 
-    /// Waits until no server shows a client what others see: for `serve.firstList` if the lists of a server are known to
-    /// differ, and else for a short time. The first list of a profile does this.
+    /// Waits until every server shows the lists for this client's profile: for `serve.firstList` if a server's lists are
+    /// known to differ by profile, and otherwise briefly. The first list request of a profile does this.
     pub async fn lists_for(&self, handle: &SurfaceHandle) {
         let (profile, person) = (handle.profile(), handle.person());
         let members = self.installed.backend_set.members().load_full();

@@ -76,24 +76,24 @@ impl Gateway {
         }
     }
 
-    /// Whether lists can be answered without waiting for servers of which nothing is known.
+    /// Whether list requests need not wait for servers without known lists.
     pub fn has_first_lists(&self) -> bool {
         self.current.borrow().has_first_lists
     }
 
-    /// Whether no server may still come with items that nobody knows.
+    /// Whether no server that is still starting could add unknown items.
     pub fn has_all_servers(&self) -> bool {
         let now = self.current.borrow();
         now.has_first_lists && !now.is_starting
     }
 
-    /// How long lists, and calls of items that nobody offers, wait for servers of which nothing is known.
+    /// How long list requests, and calls to items that no server offers yet, wait for servers without known lists.
     pub fn first_list_timeout(&self) -> Duration {
         self.first_list
     }
 
-    /// Waits until every server of which nothing was known is ready, has failed, or has not started within
-    /// `serve.firstList`. Returns at once if the script has failed for good.
+    /// Waits until every server without known lists is ready, has failed, or has not started within `serve.firstList`.
+    /// Returns at once if the script has failed for good.
     pub async fn first_lists(&self) {
         // Fails only if the proxy is shutting down.
         let _ = self.current.clone().wait_for(|now| now.has_first_lists || now.error.is_some()).await;

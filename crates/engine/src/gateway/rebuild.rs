@@ -16,8 +16,8 @@ use proxy_mcp_client::{Environment, StartPolicy};
 use proxy_model::{Snapshot, Status};
 use proxy_telemetry::{ProxyStats, Telemetry};
 
-/// Maximum time the first run waits for servers. Servers that start later are added by other runs: lists wait longer, but
-/// what is there can be called.
+/// Maximum time the first run waits for servers. Later runs add the servers that start later. List requests wait longer,
+/// but the items that are there can be called.
 pub(super) const FIRST_RUN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Delay after a change of the catalog, so that one run covers several changes.
 const DEBOUNCE: Duration = Duration::from_millis(20);
@@ -45,14 +45,14 @@ pub struct SharedSurface {
     pub edition: u64,
     /// The generation of backends of the last run.
     pub generation: u64,
-    /// Whether lists are answered. At the start they wait for servers of which nothing is known (`serve.firstList`).
+    /// Whether list requests are answered. At startup they wait for servers without known lists (`serve.firstList`).
     pub has_first_lists: bool,
-    /// Whether a server of which nothing is known is still starting.
+    /// Whether a server without known lists is still starting.
     pub is_starting: bool,
 }
 
 /// Rebuilds the surface after every change, until the receivers of `current` or the senders of its inputs are dropped.
-/// `first_list` is how long the first lists wait for servers of which nothing is known.
+/// `first_list` is how long the first list requests wait for servers without known lists.
 pub(super) async fn rebuild_on_change(
     mut editions: watch::Receiver<Edition>,
     mut catalog: watch::Receiver<Arc<Snapshot>>,
@@ -155,7 +155,7 @@ struct SurfaceBuilder {
     published: Arc<Snapshot>,
     /// Whether lists no longer wait for servers that did not start the last time either.
     brief_wait_is_over: bool,
-    /// Whether lists no longer wait for servers of which nothing is known.
+    /// Whether list requests no longer wait for servers without known lists.
     lists_are_due: bool,
     /// Cancelled when lists are answered.
     lists_answered: CancellationToken,
@@ -263,7 +263,7 @@ impl SurfaceBuilder {
         let text = error.to_string();
         if self.last_warning.as_ref() != Some(&text) {
             tracing::warn!(
-                "the session script failed, and runs again when the servers that are starting are there:\n{text}"
+                "the session script failed; it runs again when a server that is still starting becomes ready:\n{text}"
             );
             self.last_warning = Some(text);
         }

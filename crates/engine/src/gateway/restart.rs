@@ -1,4 +1,4 @@
-//! The restart of one server that the user of the proxy asks for.
+//! Restarts one server at the user's request.
 
 use std::sync::Arc;
 

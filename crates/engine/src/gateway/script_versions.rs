@@ -1,4 +1,4 @@
-//! The session script in its versions: the one that clients see, and the one that is on disk.
+//! The versions of the session script: the one in use, and the one on disk.
 
 use std::sync::Arc;
 

@@ -31,7 +31,7 @@ use proxy_identity::oauth::{CredentialStorage, LogIns, SubjectTokens};
 use proxy_model::{ScopeRules, Snapshot};
 use proxy_wire::http;
 
-/// What whoever waits for a request is told if it was still running when the proxy had to stop.
+/// The error for a request that was still running when the proxy had to stop.
 pub const STOPPED: &str = "the proxy is stopping; it may have run";
 
 /// Maximum number of concurrent script handlers; others queue.
@@ -53,10 +53,10 @@ pub struct Gateway {
     pub(super) endpoint: OnceLock<Endpoint>,
     pub(super) started: Instant,
     pub(super) following: Arc<ResourceRefresher>,
-    /// How long first lists wait for servers of which nothing is known.
+    /// How long the first list requests wait for servers without known lists.
     pub(super) first_list: Duration,
     stopping: CancellationToken,
-    /// Cancelled when nobody waits any longer for requests that were running when the proxy began to stop.
+    /// Cancelled when the time for requests to finish during shutdown (`serve.drainTimeout`) is over.
     out_of_time: CancellationToken,
     log_ins: Arc<LogIns>,
 }
@@ -68,7 +68,7 @@ impl Gateway {
         if let Some(path) = config.path.as_deref().filter(|path| is_served_by_ancestor(&options.variables, path)) {
             return Err(vec![
                 Diagnostic::error(format!(
-                    "`{}` starts itself: a server in it is a proxy with this config",
+                    "`{}` starts itself: one of its servers is a proxy with this config",
                     path.display()
                 ))
                 .hint("give that server a config of its own: `args: [serve, --config, OTHER.yaml]`"),
@@ -200,12 +200,12 @@ impl Gateway {
         self.installed.authentication.subscribe()
     }
 
-    /// The tokens of callers that are exchanged for those of servers.
+    /// The caller tokens that are exchanged for server tokens.
     pub fn subject_tokens(&self) -> &Arc<SubjectTokens> {
         self.log_ins.subject_tokens()
     }
 
-    /// The scopes that the use of items needs now.
+    /// The scopes that items currently require.
     pub fn scope_rules(&self) -> Arc<ScopeRules> {
         Arc::clone(&self.installed.authentication.borrow().scopes)
     }
@@ -220,7 +220,7 @@ impl Gateway {
         self.stopping.is_cancelled()
     }
 
-    /// Waits until running requests have no time left, because the proxy stops.
+    /// Waits until the time for running requests to finish is over, because the proxy stops.
     pub async fn out_of_time(&self) {
         self.out_of_time.cancelled().await;
     }
@@ -229,7 +229,7 @@ impl Gateway {
         self.out_of_time.is_cancelled()
     }
 
-    /// Ends the time of running requests. Whoever waits for one is told so.
+    /// Ends the time for running requests to finish. Unfinished requests are answered with an error.
     pub fn end_time(&self) {
         self.out_of_time.cancel();
     }

@@ -25,7 +25,7 @@ pub struct ScriptSource {
     pub settings: Arc<Settings>,
     /// The sections that the config file sets, and where. The script must read each of them.
     pub sections_set: Vec<(String, Location)>,
-    /// The users for whom the script is tried when it runs for nobody in particular, in this order.
+    /// The users for whom the script is tried, in this order, to build the shared surface.
     pub first_users: Vec<Principal>,
     /// Whether an unread section is a warning instead of an error: the command line replaces the config's script.
     pub lenient: bool,
@@ -86,10 +86,10 @@ impl ScriptSource {
         proxy_json::hex(&Sha256::digest(self.source.text.as_bytes()))
     }
 
-    /// Runs the script for the first of its users for whom it works. Blocks: do not call it on an async thread.
+    /// Runs the script for the first users in turn until it succeeds for one. Blocks: do not call it on an async thread.
     ///
     /// # Errors
-    /// The error for the first user, if it works for none of them.
+    /// The error for the first user, if it fails for all of them.
     pub fn build(&self, snapshot: &Arc<Snapshot>) -> Result<Surface, BuildError> {
         let mut first_failure: Option<NoSurface> = None;
         for principal in &self.first_users {
@@ -97,7 +97,7 @@ impl ScriptSource {
             match self.try_for(snapshot, key) {
                 Ok(surface) => return Ok(surface),
                 Err(failure) => {
-                    // A script that has not asked for whom it runs fails for everybody.
+                    // A script that did not read the user or client would fail for everybody.
                     let personal = failure.personal;
                     first_failure.get_or_insert(failure);
                     if !personal {
@@ -115,7 +115,7 @@ impl ScriptSource {
         Err(error)
     }
 
-    /// The explanation of a failure for the users for whom a script is tried.
+    /// A note that names the users for whom the script was tried and failed.
     fn whom_it_was_tried_for(&self) -> Option<String> {
         match &self.first_users[..] {
             [user] if user.is_anonymous() => {
@@ -125,7 +125,7 @@ impl ScriptSource {
             users => {
                 let names: Vec<String> = users.iter().map(|user| format!("`{}`", user.sub())).collect();
                 Some(format!(
-                    "it failed for each of {}: the first {} users of `auth.tokens`",
+                    "it failed for each of {}: the first {} users in `auth.tokens`",
                     names.join(", "),
                     names.len()
                 ))
@@ -169,9 +169,9 @@ impl ScriptSource {
         }
         let lines: Vec<Diagnostic> = plan.log.iter().filter_map(log_diagnostic).collect();
         plan.warnings.extend(lines);
-        let origin = Origin { script_source: self.clone(), snapshot: Arc::clone(snapshot) };
+        let build_inputs = BuildInputs { script_source: self.clone(), snapshot: Arc::clone(snapshot) };
         let of_script = plan.bytes.cast_signed();
-        let mut surface = Surface::new(plan, snapshot, Arc::clone(&self.namespace), origin);
+        let mut surface = Surface::new(plan, snapshot, Arc::clone(&self.namespace), build_inputs);
         let of_surface = memory::balance().wrapping_sub(before);
         surface.set_bytes(of_script.saturating_add(of_surface).max(0).unsigned_abs());
         Ok(surface)
@@ -211,14 +211,14 @@ impl ScriptSource {
     }
 }
 
-/// The script and the snapshot of a surface.
+/// What a surface was built from: the script and the snapshot.
 #[derive(Clone, Debug)]
-pub struct Origin {
+pub struct BuildInputs {
     script_source: ScriptSource,
     snapshot: Arc<Snapshot>,
 }
 
-impl Origin {
+impl BuildInputs {
     /// The model for searches by meaning.
     pub(super) fn embedder(&self) -> Option<&Arc<dyn Embedder>> {
         self.script_source.settings.embedder.as_ref()
@@ -233,7 +233,7 @@ impl Origin {
         self.snapshot.backend(name)
     }
 
-    /// What clients of this profile see of the servers, if it is not what the surface was built from.
+    /// The server lists for clients of this profile, if they differ from the lists that the surface was built from.
     pub fn variant(&self, profile: ClientProfile) -> Option<SnapshotVariant> {
         self.snapshot.variant(profile)
     }

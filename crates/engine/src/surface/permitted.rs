@@ -1,13 +1,13 @@
-//! The surface of somebody who may not use everything: a copy without what the policies deny. What is not in it does not
-//! exist for its clients: the answer for an unknown item is the same, whatever method asks.
+//! The surface of a user with restrictions: a copy without the items that the policies deny. To its clients, denied
+//! items do not exist: every method answers as for an unknown item.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::contents::{Items, Surface};
 use super::published_item::PublishedItem;
+use super::published_surface::{Items, Surface};
 use proxy_base::memory;
 use proxy_builtins::SkippedItem;
 use proxy_identity::cedar::{AccessCaller, AccessItem, AccessRequest, Decision, Listed, Policies, PolicyAction};
@@ -15,23 +15,24 @@ use proxy_model::{ClientInfo, ItemKind, ItemRef, PerKind, SurfaceKey};
 use proxy_search::{SharedIndex, Tool};
 
 /// Why items are not in a surface, for `proxy explain`.
-const DENIED: &str = "the policies of `cedar` do not permit this user to use it";
+const DENIED: &str = "the `cedar` policies do not permit this user to use it";
 
-/// What a surface knows about the policies that it was made by.
+/// The policies that a surface was restricted by, and their decisions.
 #[derive(Debug)]
 pub(super) struct PermittedView {
-    /// The surface with everything.
+    /// The surface before policies removed items.
     pub(super) base: Arc<Surface>,
     policies: Arc<Policies>,
     key: SurfaceKey,
-    /// The items whose arguments decide, by kind and key.
+    /// The items whose decision depends on arguments, by kind and key.
     undecided: HashSet<(ItemKind, String)>,
     /// Which tools of the surface's search indexes are listed, by the address of the index.
     indexes: Mutex<HashMap<usize, Arc<[bool]>>>,
 }
 
 impl Surface {
-    /// The surface without what policies deny this user and client. Blocks for some milliseconds if there is much to decide.
+    /// The surface without the items that policies deny this user and client. Blocks for some milliseconds if there are
+    /// many decisions.
     pub fn permitted_to(self: &Arc<Self>, policies: &Arc<Policies>, key: &SurfaceKey) -> Surface {
         let before = memory::balance();
         let mut view = PermittedView {
@@ -57,7 +58,7 @@ impl Surface {
         surface
     }
 
-    /// The servers of which the caller may use something.
+    /// The servers with at least one item that the caller may use.
     fn servers_of(&self, items: &PerKind<Items>, view: &PermittedView) -> HashSet<Arc<str>> {
         let published = items.iter().flat_map(|items| items.entries.values()).filter_map(|entry| entry.source());
         let mut servers: HashSet<Arc<str>> = published.map(|source| Arc::clone(&source.backend)).collect();
@@ -93,18 +94,19 @@ impl Surface {
         Items::of(entries, |entry| listed.contains(entry.definition.key()))
     }
 
-    /// The surface with everything, whoever may use it.
+    /// The surface before policies removed items.
     pub fn unrestricted(self: &Arc<Self>) -> Arc<Self> {
         self.permitted.as_ref().map_or_else(|| Arc::clone(self), |permitted| Arc::clone(&permitted.base))
     }
 
-    /// What policies say about a use of a server's item without arguments: `permitted by a.cedar:3`. `None` without policies.
+    /// The policy decision about a server's item without arguments, for example `permitted by a.cedar:3`. `None` without
+    /// policies.
     pub fn policy_reason(&self, item: &ItemRef) -> Option<String> {
         let permitted = self.permitted.as_ref()?;
         let named = self.named(item);
         let made = permitted.base.find(item.kind, &item.name).filter(|_| item.backend.is_empty());
         if made.is_some_and(PublishedItem::is_carrier) {
-            return Some("the policies are asked about the tools that it stands for".to_owned());
+            return Some("the policies decide about each tool that it calls".to_owned());
         }
         let item = made.map(access_item).unwrap_or(AccessItem {
             action: PolicyAction::of(item.kind),
@@ -142,7 +144,7 @@ impl Surface {
         self.permitted.as_ref()?.base.find(kind, key)
     }
 
-    /// Whether these policies allow every use of a listed item, whatever its arguments are.
+    /// Whether these policies allow every use of a listed item, regardless of arguments.
     pub fn is_decided(&self, policies: &Policies, caller: AccessCaller<'_>, entry: &PublishedItem, key: &str) -> bool {
         let is_own_key = entry.definition.key() == key;
         self.permitted.as_ref().is_some_and(|permitted| {
@@ -153,7 +155,7 @@ impl Surface {
         })
     }
 
-    /// Whether the surface has only what policies allow somebody.
+    /// Whether the surface was restricted by policies for one caller.
     pub fn is_permitted_view(&self) -> bool {
         self.permitted.is_some()
     }
@@ -181,7 +183,7 @@ impl Surface {
 }
 
 impl PermittedView {
-    /// Whether the view was made for a caller of whom policies see the same.
+    /// Whether the view was made for a caller with the same attributes, as far as the policies read them.
     fn is_for(&self, caller: AccessCaller<'_>) -> bool {
         let client = |client: &ClientInfo| (client.name(), client.version());
         let is_same_client = || client(&self.key.client) == client(caller.client);

@@ -22,7 +22,8 @@ pub struct PublishedItem {
     checks: Option<Arc<ToolChecks>>,
     /// What is checked of a tool's arguments; `None` if the proxy does not check them.
     pub argument_checks: Option<ArgumentChecks>,
-    /// The tools that a tool stands for, and its definition before it was made for anybody.
+    /// For a tool such as `call_tool` that calls other tools (a carrier): those tools, and its definition before it was
+    /// rendered for a user.
     pub carrier: Option<(Arc<Carrier>, Arc<Definition>)>,
     /// The script's own functions that complete arguments.
     pub completers: Option<Completers>,
@@ -62,14 +63,15 @@ impl PublishedItem {
         }
     }
 
-    /// The item as somebody sees it who may use the marked tools of the index that it stands for.
+    /// The item as rendered for a caller who may use only the listed tools of the carrier's index.
     pub(super) fn carrying(&self, listed: &[bool]) -> Option<Self> {
         let (carrier, template) = self.carrier.as_ref()?;
         let definition = carrier.rendered(template, Some(listed));
         Some(PublishedItem { definition, param_headers: OnceLock::new(), ..self.clone() })
     }
 
-    /// Whether the item stands for the tools of a search index. What is forwarded to a server stands for itself.
+    /// Whether the item is a carrier: a script tool that calls the tools of a search index. An item that is forwarded to a
+    /// server is never a carrier.
     pub fn is_carrier(&self) -> bool {
         self.carrier.is_some() && matches!(self.handler, Handler::Script(_))
     }

@@ -1,5 +1,5 @@
-//! Warnings about servers' own schemas that are invalid or too large. Such a schema is passed on as it is, but the proxy cannot check
-//! anything by it.
+//! Warnings about server schemas that are invalid or too large. Such a schema is forwarded unchanged, but the proxy cannot
+//! validate arguments or results with it.
 
 use proxy_base::diagnostic::Diagnostic;
 use proxy_builtins::{Handler, Plan};
@@ -13,7 +13,7 @@ pub(crate) fn warnings(plan: &Plan) -> Vec<Diagnostic> {
         for schema in [ToolSchema::Input, ToolSchema::Output] {
             let Some(fault) = checks.fault(schema) else { continue };
             let consequence = match (&tool.handler, schema) {
-                (Handler::Backend(_), _) => "it is passed on unchanged",
+                (Handler::Backend(_), _) => "it is forwarded unchanged",
                 (Handler::Script(_), ToolSchema::Input) => "arguments unchecked",
                 (Handler::Script(_), ToolSchema::Output) => "results unchecked",
             };

@@ -1,10 +1,10 @@
-//! The names under which policies know the items of servers: that of the published item, else that of a tool in a search
-//! index, else `server/name`.
+//! The names of server items in policies: the published name, or else the name of the tool in a search index, or else
+//! `server/name`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::contents::Surface;
+use super::published_surface::Surface;
 use proxy_builtins::Handler;
 use proxy_model::{Definition, ItemKind, ItemRef};
 
@@ -47,7 +47,7 @@ impl ServerItems {
 }
 
 impl Surface {
-    /// The name of a server's item for policies, whoever may see it.
+    /// The name of a server's item in policies, regardless of who may see it.
     pub fn named(&self, item: &ItemRef) -> NamedItem {
         let base = self.permitted.as_ref().map_or(self, |permitted| &permitted.base);
         let known = base.server_items.get_or_init(|| ServerItems::of(base)).0.get(item);

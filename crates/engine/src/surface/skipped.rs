@@ -1,5 +1,5 @@
-//! The items that are not published and why, shared by all surfaces that skip the same: a personal surface of each of a
-//! thousand users may hide the same thousands of items.
+//! The items that are not published, with reasons. Surfaces that skip the same items share this data: a thousand personal
+//! surfaces may hide the same thousands of items.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::contents::Surface;
+use super::published_surface::Surface;
 use proxy_builtins::Handler;
 use proxy_model::ItemKind;
 

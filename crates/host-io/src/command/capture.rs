@@ -1,4 +1,4 @@
-//! What is kept of an output stream.
+//! Captures an output stream up to a limit.
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 

@@ -29,19 +29,19 @@ pub fn find_executable(command: &str, reach: &HostIo, folder: &Folder) -> Result
     if !command.contains('/') {
         return find_in_path(command, reach).map_err(|problem| match folder.path() {
             Some(own) if own.join(command).is_file() => {
-                format!("{problem}; write `./{command}` for the file in the folder of the extension")
+                format!("{problem}; write `./{command}` for the file in the extension's folder")
             }
             _ => problem,
         });
     }
     let own = folder.path().ok_or_else(|| format!("`{command}` cannot be run: the extension has no folder"))?;
     let file = own.join(command).canonicalize().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => format!("`{command}` not found in the folder of the extension"),
+        io::ErrorKind::NotFound => format!("`{command}` not found in the extension's folder"),
         _ => format!("`{command}` cannot be run: {error}"),
     })?;
     if !file.starts_with(own) {
         return Err(format!(
-            "`{command}` leads out of the folder of the extension; put the executable itself into the folder"
+            "`{command}` leads out of the extension's folder; put the executable itself into the folder"
         ));
     }
     if !file.is_file() {
@@ -49,7 +49,7 @@ pub fn find_executable(command: &str, reach: &HostIo, folder: &Folder) -> Result
     }
     if !is_executable(&file) {
         return Err(format!(
-            "`{command}` is not executable; run `chmod +x {}` in the folder of the extension",
+            "`{command}` is not executable; run `chmod +x {}` in the extension's folder",
             command.trim_start_matches("./")
         ));
     }

@@ -57,14 +57,11 @@ pub fn check(command: &str, allowed: &[String]) -> Result<(), String> {
     }
     if allowed.is_empty() {
         return Err(format!(
-            "the command `{command}` cannot be run: the extension has no whitelist of commands; add `allowed_exec = [\"{command}\"]` to its Extension()"
+            "the command `{command}` cannot be run: the extension may not run commands; add `allowed_exec = [\"{command}\"]` to its Extension()"
         ));
     }
     let known: Vec<String> = allowed.iter().map(|known| format!("\"{known}\"")).collect();
-    Err(format!(
-        "the command `{command}` is not in the whitelist of the extension: `allowed_exec` has {}",
-        known.join(", ")
-    ))
+    Err(format!("the command `{command}` is not allowed: `allowed_exec` of the extension has {}", known.join(", ")))
 }
 
 /// Runs a command until it exits or its timeout expires, and returns the dict for the script.

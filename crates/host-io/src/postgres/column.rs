@@ -1,13 +1,19 @@
 //! Decodes the values of a row from PostgreSQL's binary format to JSON.
 
 use std::error::Error;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
+use bytes::Buf;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
 use serde_json::{Map, Value, json};
 use tokio_postgres::types::{Field, FromSql, Kind, Type};
+use uuid::Uuid;
 
 use super::{datetime, number};
 use crate::blob;
+
+pub(super) type Decoded<T> = Result<T, Box<dyn Error + Sync + Send>>;
 
 pub(super) struct Cell {
     pub(super) value: Value,
@@ -16,11 +22,11 @@ pub(super) struct Cell {
 }
 
 impl<'a> FromSql<'a> for Cell {
-    fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+    fn from_sql(kind: &Type, raw: &'a [u8]) -> Decoded<Self> {
         Ok(Cell { value: decode(kind, raw)?, weight: raw.len() })
     }
 
-    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
+    fn from_sql_null(_: &Type) -> Decoded<Self> {
         Ok(Cell { value: Value::Null, weight: 0 })
     }
 
@@ -29,7 +35,7 @@ impl<'a> FromSql<'a> for Cell {
     }
 }
 
-fn decode(kind: &Type, raw: &[u8]) -> Result<Value, String> {
+fn decode(kind: &Type, raw: &[u8]) -> Decoded<Value> {
     match kind.kind() {
         Kind::Array(inner) => array(inner, raw),
         Kind::Domain(inner) => decode(inner, raw),
@@ -39,117 +45,85 @@ fn decode(kind: &Type, raw: &[u8]) -> Result<Value, String> {
     }
 }
 
-fn simple(kind: &Type, raw: &[u8]) -> Result<Value, String> {
+fn simple(kind: &Type, raw: &[u8]) -> Decoded<Value> {
     Ok(match *kind {
-        Type::BOOL => json!(raw == [1]),
-        Type::INT2 => json!(i16::from_be_bytes(fixed(raw)?)),
-        Type::INT4 => json!(i32::from_be_bytes(fixed(raw)?)),
-        Type::INT8 => json!(i64::from_be_bytes(fixed(raw)?)),
-        Type::OID => json!(u32::from_be_bytes(fixed(raw)?)),
-        Type::FLOAT4 => number::shortest(&f32::from_be_bytes(fixed(raw)?).to_string()),
-        Type::FLOAT8 => number::shortest(&f64::from_be_bytes(fixed(raw)?).to_string()),
+        Type::BOOL => bool::from_sql(kind, raw)?.into(),
+        Type::INT2 => i16::from_sql(kind, raw)?.into(),
+        Type::INT4 => i32::from_sql(kind, raw)?.into(),
+        Type::INT8 => i64::from_sql(kind, raw)?.into(),
+        Type::OID => u32::from_sql(kind, raw)?.into(),
+        Type::FLOAT4 => number::shortest(&f32::from_sql(kind, raw)?.to_string()),
+        Type::FLOAT8 => number::shortest(&f64::from_sql(kind, raw)?.to_string()),
         Type::NUMERIC => number::numeric(raw)?,
         Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME | Type::UNKNOWN | Type::XML | Type::CHAR => text(raw),
-        Type::JSON => parsed(raw)?,
-        Type::JSONB => parsed(raw.get(1..).unwrap_or_default())?,
-        Type::UUID => json!(uuid::Uuid::from_bytes(fixed(raw)?).to_string()),
+        Type::JSON | Type::JSONB => Value::from_sql(kind, raw)?,
+        Type::UUID => Uuid::from_sql(kind, raw)?.to_string().into(),
         Type::BYTEA => blob::to_json(raw),
-        Type::DATE => datetime::date(i32::from_be_bytes(fixed(raw)?))?,
-        Type::TIME => datetime::time(i64::from_be_bytes(fixed(raw)?))?,
-        Type::TIMESTAMP => datetime::timestamp(i64::from_be_bytes(fixed(raw)?), false)?,
-        Type::TIMESTAMPTZ => datetime::timestamp(i64::from_be_bytes(fixed(raw)?), true)?,
-        Type::INTERVAL => datetime::interval(fixed(raw)?),
-        Type::INET | Type::CIDR => network(kind, raw)?,
+        Type::DATE => datetime::date(raw)?.into(),
+        Type::TIME => datetime::time(raw)?.into(),
+        Type::TIMESTAMP => datetime::timestamp::<DateTime>(kind, raw)?.into(),
+        Type::TIMESTAMPTZ => datetime::timestamp::<Timestamp>(kind, raw)?.into(),
+        Type::INTERVAL => datetime::interval(raw)?.into(),
+        Type::INET | Type::CIDR => network(kind, raw)?.into(),
         Type::VOID => Value::Null,
-        // Extension types with a textual representation.
-        _ if ["citext", "ltree", "lquery"].contains(&kind.name()) => text(raw),
+        _ if kind.name() == "citext" => text(raw),
+        // Extension types with a textual representation, some of them with the number of a version before the text.
+        _ if <&str>::accepts(kind) => <&str>::from_sql(kind, raw)?.into(),
         _ => {
-            return Err(format!(
-                "type `{0}` has no JSON representation; cast it in the statement, as in `x::text`",
-                kind.name()
-            ));
+            let name = kind.name();
+            return Err(
+                format!("type `{name}` has no JSON representation; cast it in the statement, as in `x::text`").into()
+            );
         }
     })
 }
 
+/// A database without an encoding may hold texts that are not UTF-8.
 fn text(raw: &[u8]) -> Value {
     String::from_utf8_lossy(raw).into()
 }
 
-fn parsed(raw: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(raw).map_err(|error| error.to_string())
+/// Reads a value with a length prefix; null if the length is negative.
+fn counted(kind: &Type, raw: &mut &[u8]) -> Decoded<Value> {
+    let Ok(length) = usize::try_from(raw.try_get_i32()?) else { return Ok(Value::Null) };
+    decode(kind, raw.split_off(..length).ok_or("the value ends too early")?)
 }
 
-pub(super) fn fixed<const N: usize>(raw: &[u8]) -> Result<[u8; N], String> {
-    raw.try_into().map_err(|_| format!("{} bytes instead of {N}", raw.len()))
-}
-
-/// Reads big-endian numbers and length-prefixed values.
-pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
-
-impl<'a> ByteReader<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], String> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or("the value ends too early")?;
-        self.0 = rest;
-        Ok(taken)
-    }
-
-    pub(super) fn short(&mut self) -> Result<i16, String> {
-        Ok(i16::from_be_bytes(fixed(self.take(2)?)?))
-    }
-
-    fn long(&mut self) -> Result<i32, String> {
-        Ok(i32::from_be_bytes(fixed(self.take(4)?)?))
-    }
-
-    /// A value with a length prefix; null if the length is negative.
-    fn counted(&mut self, kind: &Type) -> Result<Value, String> {
-        match usize::try_from(self.long()?) {
-            Ok(length) => decode(kind, self.take(length)?),
-            Err(_) => Ok(Value::Null),
-        }
-    }
-}
-
-fn array(inner: &Type, raw: &[u8]) -> Result<Value, String> {
-    let mut reader = ByteReader(raw);
-    let dimensions = reader.long()?;
-    reader.take(8)?;
+/// An array of any number of dimensions, which the driver does not have: their number, whether there are nulls, the
+/// type, and for each dimension its length and its first index.
+fn array(inner: &Type, mut raw: &[u8]) -> Decoded<Value> {
+    let dimensions = raw.try_get_i32()?;
+    raw.try_get_i64()?;
     let mut lengths = Vec::new();
     for _ in 0..dimensions {
-        lengths.push(usize::try_from(reader.long()?).unwrap_or(0));
-        reader.long()?;
+        lengths.push(raw.try_get_i32()?);
+        raw.try_get_i32()?;
     }
-    if lengths.is_empty() { Ok(json!([])) } else { nested(inner, &lengths, &mut reader) }
+    if lengths.is_empty() { Ok(json!([])) } else { nested(inner, &lengths, &mut raw) }
 }
 
-fn nested(inner: &Type, lengths: &[usize], reader: &mut ByteReader<'_>) -> Result<Value, String> {
-    let Some((length, further)) = lengths.split_first() else { return reader.counted(inner) };
-    (0..*length).map(|_| nested(inner, further, reader)).collect()
+fn nested(inner: &Type, lengths: &[i32], raw: &mut &[u8]) -> Decoded<Value> {
+    let Some((length, further)) = lengths.split_first() else { return counted(inner, raw) };
+    (0..*length).map(|_| nested(inner, further, raw)).collect()
 }
 
-fn composite(fields: &[Field], raw: &[u8]) -> Result<Value, String> {
-    let mut reader = ByteReader(raw);
-    reader.long()?;
+fn composite(fields: &[Field], mut raw: &[u8]) -> Decoded<Value> {
+    raw.try_get_i32()?;
     let mut members = Map::new();
     for field in fields {
-        reader.long()?;
-        members.insert(field.name().to_owned(), reader.counted(field.type_())?);
+        raw.try_get_i32()?;
+        members.insert(field.name().to_owned(), counted(field.type_(), &mut raw)?);
     }
     Ok(Value::Object(members))
 }
 
-/// Decodes `inet` and `cidr`: family, prefix length, network flag, address length, address.
-fn network(kind: &Type, raw: &[u8]) -> Result<Value, String> {
-    let (Some(bits), Some(address)) = (raw.get(1), raw.get(4..)) else {
-        return Err("the value is too short".to_owned());
-    };
-    let (address, all) = match address.len() {
-        4 => (Ipv4Addr::from(fixed::<4>(address)?).to_string(), 32),
-        _ => (Ipv6Addr::from(fixed::<16>(address)?).to_string(), 128),
-    };
-    let whole = *bits == all && *kind == Type::INET;
-    Ok(if whole { json!(address) } else { json!(format!("{address}/{bits}")) })
+/// `inet` and `cidr`. The second byte is the length of the prefix, which the driver leaves out.
+fn network(kind: &Type, raw: &[u8]) -> Decoded<String> {
+    let address = IpAddr::from_sql(kind, raw)?;
+    let bits = raw[1];
+    let all = if address.is_ipv4() { 32 } else { 128 };
+    let whole = bits == all && *kind == Type::INET;
+    Ok(if whole { address.to_string() } else { format!("{address}/{bits}") })
 }
 
 #[cfg(test)]
@@ -169,6 +143,6 @@ mod tests {
     fn addresses_and_networks() {
         assert_eq!(simple(&Type::INET, &[2, 32, 0, 4, 10, 0, 0, 1]).unwrap(), "10.0.0.1");
         assert_eq!(simple(&Type::CIDR, &[2, 8, 1, 4, 10, 0, 0, 0]).unwrap(), "10.0.0.0/8");
-        assert!(simple(&Type::POINT, &[]).unwrap_err().contains("`point`"));
+        assert!(simple(&Type::POINT, &[]).unwrap_err().to_string().contains("`point`"));
     }
 }

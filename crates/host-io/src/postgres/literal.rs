@@ -42,9 +42,9 @@ fn text(expected: &Type, value: &Value) -> Result<Option<String>, String> {
         Value::Bool(value) => value.to_string(),
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
-        other => match blob::from_json(other).filter(|_| *expected == Type::BYTEA) {
-            Some(bytes) => format!("\\x{}", proxy_json::hex(&bytes?)),
-            None => other.to_string(),
+        other => match blob::from_json(other) {
+            Some(bytes) if *expected == Type::BYTEA => format!("\\x{}", proxy_json::hex(&bytes?)),
+            _ => other.to_string(),
         },
     }))
 }

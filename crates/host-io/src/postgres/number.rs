@@ -1,42 +1,40 @@
 //! Decodes numbers of any size and scale.
 
+use bytes::Buf;
 use serde_json::Value;
 
-use super::column::ByteReader;
+use super::column::Decoded;
 
 /// A JSON number, or a string for values that JSON does not have (`NaN`, infinity).
 pub(super) fn shortest(digits: &str) -> Value {
     serde_json::from_str::<serde_json::Number>(digits).map_or_else(|_| digits.into(), Value::Number)
 }
 
-/// Decodes `numeric`: base-10000 digits, weight of the first digit, sign, and number of decimals.
-pub(super) fn numeric(raw: &[u8]) -> Result<Value, String> {
-    let mut reader = ByteReader(raw);
-    let (count, weight) = (reader.short()?, reader.short()?);
-    let (sign, scale) = (reader.short()?.cast_unsigned(), reader.short()?);
-    match sign {
+/// Decodes `numeric`: base-10000 digits, weight of the first digit, sign, and number of decimals. Decimal types of other
+/// crates have fewer digits.
+pub(super) fn numeric(mut raw: &[u8]) -> Decoded<Value> {
+    let count = raw.try_get_u16()?;
+    let weight = raw.try_get_i16()?;
+    let sign = match raw.try_get_u16()? {
+        0x4000 => "-",
         0xc000 => return Ok("NaN".into()),
         0xd000 => return Ok("Infinity".into()),
         0xf000 => return Ok("-Infinity".into()),
-        _ => {}
-    }
-    let groups: Vec<i16> = (0..count).map(|_| reader.short()).collect::<Result<_, _>>()?;
-    let group = |position: i16| {
-        let index = usize::try_from(weight - position).ok();
-        index.and_then(|index| groups.get(index)).copied().unwrap_or(0)
+        _ => "",
     };
-    let mut digits = String::new();
-    for position in (0..=weight.max(0)).rev() {
-        digits.push_str(&format!("{:04}", group(position)));
+    let scale = usize::from(raw.try_get_u16()?);
+    // The server leaves out zeros at both ends.
+    let mut digits = "0000".repeat(usize::try_from(-1 - i32::from(weight)).unwrap_or(0));
+    for _ in 0..count {
+        digits.push_str(&format!("{:04}", raw.try_get_u16()?));
     }
-    let whole = digits.trim_start_matches('0');
-    let mut text = if whole.is_empty() { "0".to_owned() } else { whole.to_owned() };
-    if let Ok(scale @ 1..) = usize::try_from(scale) {
-        let decimals: String = (1..=scale.div_ceil(4)).map(|index| format!("{:04}", group(-(index as i16)))).collect();
-        text = format!("{text}.{}", &decimals[..scale]);
-    }
-    let text = if sign == 0x4000 { format!("-{text}") } else { text };
-    Ok(shortest(&text))
+    let point = 4 * usize::try_from(i32::from(weight) + 1).unwrap_or(0);
+    digits.push_str(&"0".repeat((point + scale).saturating_sub(digits.len())));
+    let whole = digits[..point].trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let decimals = &digits[point..point + scale];
+    let mark = if scale > 0 { "." } else { "" };
+    Ok(shortest(&format!("{sign}{whole}{mark}{decimals}")))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl CaFile {
         }
         let pem = file.read(MAX_CA_FILE).map_err(unreadable)?;
         if pem.len() as u64 > MAX_CA_FILE {
-            return Err(format!("`{path}` has more than {MAX_CA_FILE} bytes"));
+            return Err(format!("`{path}` is larger than {MAX_CA_FILE} bytes"));
         }
         let name = file.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(CaFile { name, pem })
@@ -72,7 +72,7 @@ fn authorities(file: Option<&CaFile>, provider: &Arc<CryptoProvider>) -> Result<
     let Some(file) = file else {
         let system = rustls_platform_verifier::Verifier::new(provider);
         return system.map(|found| Arc::new(found) as _).map_err(|error| {
-            format!("cannot read the CA certificates of the system: {error}; set `sslrootcert` to a file")
+            format!("cannot read the system's CA certificates: {error}; set `sslrootcert` to a file")
         });
     };
     let name = &file.name;

@@ -34,7 +34,7 @@ fn open(database: &Database, statement: &Statement) -> Result<Connection, String
     // No SQLITE_OPEN_URI: the string is a plain path. NOFOLLOW, because links have been resolved before the check.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     // SQLite takes names only, so the name has to lead to the file that was checked, before and after.
-    let exchanged = || format!("`{}` was exchanged for another file", statement.database);
+    let exchanged = || format!("`{}` was replaced by another file", statement.database);
     if !file.is_still_there() {
         return Err(exchanged());
     }

@@ -1,4 +1,4 @@
-//! What the claims of a token must say.
+//! Checks the claims of a token.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -25,8 +25,7 @@ impl Demands {
     pub(super) const JWT: Demands = Demands { issuer: true, audience: true, expiry: true };
 }
 
-/// Checks the claims of a token. Returns until when it counts, the difference of the clocks included; `None` if it does not
-/// say.
+/// Checks the claims of a token. Returns when it expires, including the allowed clock skew; `None` if it has no expiry time.
 pub(super) fn check(
     claims: &Claims,
     issuer: &IssuerConfig,
@@ -55,12 +54,12 @@ pub(super) fn check(
         None => Ok(None),
         Some(value) => match seconds(value) {
             Some(seconds) => Ok(Some(UNIX_EPOCH + Duration::from_secs(seconds))),
-            None => Err(TokenError::Invalid("the token has a time that is none")),
+            None => Err(TokenError::Invalid("the token has an invalid time")),
         },
     };
     let expires = match time("exp")? {
         Some(expires) => Some(expires + skew),
-        None if demands.expiry => return refuse("the token has no time of expiry (exp)"),
+        None if demands.expiry => return refuse("the token has no expiry time (exp)"),
         None => None,
     };
     if expires.is_some_and(|expires| now >= expires) {
@@ -72,7 +71,7 @@ pub(super) fn check(
         }
     }
     if claims.get("sub").and_then(Value::as_str).is_none_or(str::is_empty) {
-        return refuse("the token names no user (sub)");
+        return refuse("the token does not name a user (sub)");
     }
     // Bound to a key that its holder would have to prove.
     if claims.contains_key("cnf") {

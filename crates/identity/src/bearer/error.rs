@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The texts are shown to clients: they never contain anything of the token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// No one could accept it.
+    /// It is invalid.
     #[error("{0}")]
     Invalid(&'static str),
     /// It cannot be checked now, because its issuer does not answer.

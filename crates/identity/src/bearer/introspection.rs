@@ -1,16 +1,12 @@
-//! Asks an issuer about a token that only it can read (RFC 7662).
+//! Token introspection (RFC 7662): asks an issuer about an opaque token.
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use http::Request;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use serde_json::{Map, Value};
 use url::Url;
-use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::error::TokenError;
+use crate::client_form::{ClientAuth, form};
 use proxy_config::{Introspection, IssuerConfig};
 use proxy_wire::http::{Fetcher, Reach};
 
@@ -25,20 +21,13 @@ pub(super) async fn introspect(
     token: &str,
 ) -> Result<Map<String, Value>, TokenError> {
     let unavailable = |reason: &str| {
-        tracing::warn!("issuer `{}`: its introspection endpoint cannot be used: {reason}", issuer.issuer);
+        tracing::warn!("issuer `{}`: token introspection failed: {reason}", issuer.issuer);
         TokenError::Unavailable { retry_after: RETRY_AFTER }
     };
     let url = Url::parse(&settings.url).map_err(|error| unavailable(&error.to_string()))?;
-    let body = Serializer::new(String::new())
-        .append_pair("token", token)
-        .append_pair("token_type_hint", "access_token")
-        .finish();
-    let request = Request::post(url.as_str())
-        .header(ACCEPT, "application/json")
-        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-        .header(AUTHORIZATION, basic(&settings.client_id, settings.client_secret.reveal()))
-        .body(body.into_bytes());
-    let request = request.map_err(|error| unavailable(&error.to_string()))?;
+    let client = ClientAuth::Basic { id: &settings.client_id, secret: &settings.client_secret };
+    let fields = [("token", token), ("token_type_hint", "access_token")];
+    let request = form(url.as_str(), client, &fields).ok_or_else(|| unavailable("the URL is invalid"))?;
     let reach = Reach::of(&url).await;
     let response = match tokio::time::timeout(TIMEOUT, fetcher.fetch(reach, request)).await {
         Ok(Ok(response)) => response,
@@ -47,18 +36,18 @@ pub(super) async fn introspect(
     };
     match response.status().as_u16() {
         200 => {}
-        401 | 403 => return Err(unavailable("it does not accept `clientId` and `clientSecret`")),
+        401 | 403 => return Err(unavailable("the issuer does not accept `clientId` and `clientSecret`")),
         status => return Err(unavailable(&format!("HTTP {status}"))),
     }
     let claims: Map<String, Value> =
-        serde_json::from_slice(response.body()).map_err(|_| unavailable("its answer is no JSON object"))?;
+        serde_json::from_slice(response.body()).map_err(|_| unavailable("the response is not a JSON object"))?;
     match claims.get("active") {
         Some(Value::Bool(true)) if is_for_renewal(&claims) => {
-            Err(TokenError::Invalid("the token is one to get other tokens with"))
+            Err(TokenError::Invalid("the token is a refresh token, not an access token"))
         }
         Some(Value::Bool(true)) => Ok(claims),
         Some(Value::Bool(false)) => Err(TokenError::Invalid("the token is not active")),
-        _ => Err(unavailable("its answer does not say whether the token is active")),
+        _ => Err(unavailable("the response does not say whether the token is active")),
     }
 }
 
@@ -69,10 +58,4 @@ fn is_for_renewal(claims: &Map<String, Value>) -> bool {
         kind.is_some_and(|kind| kinds.iter().any(|renewal| kind.eq_ignore_ascii_case(renewal)))
     };
     says("token_type", &["refresh_token"]) || says("typ", &["Refresh", "Offline"])
-}
-
-/// HTTP Basic as OAuth wants it: both parts encoded as in a form (RFC 6749, 2.3.1).
-fn basic(id: &str, secret: &str) -> String {
-    let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-    format!("Basic {}", STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret))))
 }

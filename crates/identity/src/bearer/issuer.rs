@@ -1,4 +1,4 @@
-//! One issuer: its settings, its keys, and what there is to say about its tokens.
+//! One issuer: its settings, its keys, and notices about its tokens.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Asks the issuers of a config for their keys once, to tell whether tokens could be checked.
+//! Fetches the keys of all configured issuers once, to report whether tokens can be verified.
 
 use futures::future::join_all;
 
@@ -6,7 +6,7 @@ use super::keys::fetch;
 use proxy_config::Authentication;
 use proxy_wire::http::Fetcher;
 
-/// What is wrong with each issuer whose metadata or keys cannot be had.
+/// The problem of each issuer whose metadata or keys cannot be fetched.
 pub async fn unreachable_issuers(authentication: &Authentication) -> Vec<String> {
     let fetcher = Fetcher::default();
     let problems = authentication.issuers.iter().map(async |issuer| {

@@ -1,8 +1,8 @@
-//! Verifies the tokens that clients show: JWTs of the issuers that the config names, and tokens that only their issuer can
-//! read. The proxy is a resource server: it hands out no tokens, and a client's token goes nowhere else.
+//! Verifies client tokens: JWTs of the configured issuers, and opaque tokens through introspection. The proxy is a resource
+//! server: it issues no tokens, and never forwards a client's token.
 //!
-//! Of `jsonwebtoken` only the check of a signature is used. What it checks beside that has defaults that let tokens pass
-//! (no `nbf`, no `crit`, `aud` and `iss` only if they are there), and it takes keys of any kind for any algorithm.
+//! Only the signature check of `jsonwebtoken` is used. Its other checks are too lax by default (no `nbf`, no `crit`, `aud` and
+//! `iss` only if present), and it accepts any kind of key for any algorithm.
 
 mod claim_values;
 mod claims;
@@ -14,15 +14,15 @@ mod jwt;
 mod keys;
 mod named_user;
 mod notices;
-mod question_queue;
+mod introspection_queue;
 mod resource;
 mod token_cache;
 mod user;
 mod verifier;
 
 pub use error::TokenError;
+pub use introspection_queue::network;
 pub use issuer_check::unreachable_issuers;
 pub use named_user::named_user;
-pub use question_queue::network;
 pub use resource::Resource;
 pub use verifier::{TokenVerifier, VerifiedToken};

@@ -1,4 +1,4 @@
-//! A user whom an operator names, as if that user had shown a token.
+//! Builds the user that an operator names on the command line, as if that user had sent a token.
 
 use serde_json::Value;
 
@@ -9,24 +9,26 @@ use proxy_config::{Authentication, IssuerConfig, Token};
 use proxy_json::canonical;
 use proxy_model::{NamedUser, Principal};
 
-/// Claims of which a [`Principal`] has a field of its own, or that tell of the token and not of its user.
+/// Claims that have their own field in a [`Principal`], or that describe the token instead of its user.
 const OWN_FIELDS: [&str; 10] = ["sub", "iss", "aud", "exp", "nbf", "iat", "groups", "email", "name", "scope"];
 
-/// The user of a token in the config, a user of an issuer, or else one of whom nothing but the name is known. Scopes that
-/// every token must have are taken for granted unless the claims tell the scopes. The error says what to write instead.
+/// A user of `auth.tokens`, a user of an issuer, or a user of whom only the name is known. The user has all
+/// `requiredScopes` unless the claims list scopes. The error says what to write instead.
 pub fn named_user(authentication: &Authentication, named: &NamedUser) -> Result<Principal, String> {
     let NamedUser { sub, claims } = named;
     if let Some(token) = authentication.tokens.iter().find(|token| token.sub == *sub) {
         return match claims.is_empty() {
             true => Ok(Token::principal(token)),
-            false => Err(format!(
-                "`{sub}` is the user of a token in the config, which says their claims: leave out --claims"
-            )),
+            false => {
+                Err(format!("`{sub}` is a user of `auth.tokens`, which already defines their claims: remove --claims"))
+            }
         };
     }
     let Some(issuer) = issuer_of(authentication, named)? else {
         if !authentication.issuers.is_empty() && !claims.is_empty() {
-            return Err(format!("no issuer has a user `{sub}`: say which by its prefix, or as `iss` in the claims"));
+            return Err(format!(
+                "no issuer has a user `{sub}`: name the issuer by its prefix, or by `iss` in the claims"
+            ));
         }
         return Ok(without_issuer(sub, claims));
     };
@@ -43,7 +45,7 @@ pub fn named_user(authentication: &Authentication, named: &NamedUser) -> Result<
     }
 }
 
-/// The issuer whom the claims or the prefix name, or the one without a prefix.
+/// The issuer that the claims or the prefix name, or else the issuer without a prefix.
 fn issuer_of<'a>(
     authentication: &'a Authentication,
     NamedUser { sub, claims }: &NamedUser,
@@ -110,7 +112,7 @@ mod tests {
     fn a_user_of_a_token_is_the_one_of_the_config() {
         assert_eq!(*named(ISSUERS, "ci", json!({})).unwrap().groups, ["bots".to_owned()]);
         let error = named(ISSUERS, "ci", json!({"groups": ["ops"]})).unwrap_err();
-        assert!(error.contains("leave out --claims"), "{error}");
+        assert!(error.contains("remove --claims"), "{error}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the proxy is to clients and issuers: a protected resource with a URL and metadata (RFC 9728).
+//! The proxy as an OAuth protected resource, with a URL and metadata (RFC 9728).
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Verified tokens by their digest, so that only the first request with a token costs a signature.
+//! Caches verified tokens by digest, so that only the first request with a token pays for a signature check.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The user whom a verified token names.
+//! Builds the user from the claims of a verified token.
 
 use std::sync::Arc;
 
@@ -52,8 +52,8 @@ pub(super) fn user(claims: &Claims, issuer: &IssuerConfig, notices: &Notices) ->
     })
 }
 
-/// Claims that say what the holder of a token may do, and how they have logged in. Other servers may decide by them, so two
-/// tokens that differ in one of them are not exchanged for each other.
+/// Claims about the rights of a token's holder and how they logged in. Servers may use them for authorization, so tokens that
+/// differ in one of these claims do not share an exchanged token.
 const RIGHTS: [&str; 13] = [
     "acr",
     "act",

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::claims::{self, Demands};
 use super::error::TokenError;
 use super::introspection::introspect;
+use super::introspection_queue::IntrospectionQueue;
 use super::issuer::Issuer;
 use super::jwt::{self, Jwt};
 use super::keys::IssuerKeys;
-use super::question_queue::QuestionQueue;
 use super::resource::Resource;
 use super::token_cache::{TokenCache, TokenDigest, digest};
 use super::user::user;
@@ -24,7 +24,7 @@ use proxy_wire::http::Fetcher;
 const UNKNOWN_ISSUER: TokenError = TokenError::Invalid("the issuer of the token is not accepted");
 
 /// How long a token waits for its turn to be introspected.
-const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an issuer is not asked again about a token that is not active.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 /// How long a stream goes on without asking the issuer about its opaque token again.
@@ -34,25 +34,25 @@ const MAX_UNASKED: Duration = Duration::from_secs(10 * 60);
 #[derive(Clone, Debug)]
 pub struct VerifiedToken {
     pub principal: Principal,
-    /// Until when it counts, the difference of the clocks included. `None` if nobody says.
+    /// When it expires, including the allowed clock skew. `None` if unknown.
     pub expires: Option<SystemTime>,
-    /// When it ends for everybody else, to whom the clocks say the same.
+    /// When it expires without clock skew, as other servers see it.
     pub ends: Option<SystemTime>,
-    /// Which keys of the issuer have checked it; `None` if the issuer itself has.
+    /// The generation of the issuer's keys that verified it; `None` if it was introspected.
     keys: Option<u64>,
 }
 
-/// Verifies the tokens of all issuers of one config. A changed config gets a new one, so that nothing which was accepted by
-/// other rules is remembered.
+/// Verifies the tokens of all issuers of one config. A changed config gets a new verifier, so that no token stays accepted
+/// under old rules.
 #[derive(Debug)]
 pub struct TokenVerifier {
     issuers: Vec<Issuer>,
     resource: Resource,
     fetcher: Arc<Fetcher>,
     verified: TokenCache<VerifiedToken>,
-    /// Opaque tokens that no issuer accepts. Apart from the others, whom any number of them must not displace.
+    /// Opaque tokens that no issuer accepts. Cached separately, so that they cannot displace accepted tokens.
     refused: TokenCache<TokenError>,
-    questions: QuestionQueue,
+    queue: IntrospectionQueue,
 }
 
 impl TokenVerifier {
@@ -83,7 +83,7 @@ impl TokenVerifier {
             fetcher,
             verified: TokenCache::default(),
             refused: TokenCache::default(),
-            questions: QuestionQueue::default(),
+            queue: IntrospectionQueue::default(),
         }))
     }
 
@@ -99,7 +99,7 @@ impl TokenVerifier {
         verified.keys.is_none_or(|keys| keys == issuer.keys.generation()).then_some(verified)
     }
 
-    /// Whether only an issuer can say what a token is, and guessing one is possible.
+    /// Whether a token is opaque: only its issuer can validate it, and it could be guessed.
     pub fn is_opaque(token: &str) -> bool {
         !Jwt::is_one(token)
     }
@@ -153,9 +153,9 @@ impl TokenVerifier {
         digest: TokenDigest,
         peer: Option<IpAddr>,
     ) -> Result<Arc<VerifiedToken>, TokenError> {
-        let place = self.questions.wait(peer, self.verified.has_seen(&digest));
-        let Ok(_place) = tokio::time::timeout(QUESTION_TIMEOUT, place).await else {
-            return Err(TokenError::Unavailable { retry_after: QUESTION_TIMEOUT });
+        let place = self.queue.wait(peer, self.verified.has_seen(&digest));
+        let Ok(_place) = tokio::time::timeout(QUEUE_TIMEOUT, place).await else {
+            return Err(TokenError::Unavailable { retry_after: QUEUE_TIMEOUT });
         };
         // Somebody may have asked meanwhile.
         self.refused_before(&digest)?;

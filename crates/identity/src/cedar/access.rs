@@ -1,4 +1,4 @@
-//! What policies are asked, and what they answer.
+//! The request and the decision of a policy evaluation.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use super::action::PolicyAction;
 use proxy_json::RawRef;
 use proxy_model::{ClientInfo, Definition, Principal};
 
-/// Who asks.
+/// The caller.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessCaller<'a> {
     pub principal: &'a Principal,
     pub client: &'a ClientInfo,
 }
 
-/// What is to be used.
+/// The item to be used.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessItem<'a> {
     pub action: PolicyAction,

@@ -1,4 +1,4 @@
-//! What a policy reads, found out when it is loaded.
+//! Static analysis of policies at load time: which parts of a request they read.
 
 use cedar_policy::Policy;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The examples of `docs/policies.md` decide as their tables say.
+//! The examples of `docs/guides/cedar-policies.md` decide as their tables say.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::*;
 use proxy_json::raw;
 use proxy_model::{ClientInfo, Principal};
 
-const PAGE: &str = include_str!("../../../../docs/policies.md");
+const PAGE: &str = include_str!("../../../../docs/guides/cedar-policies.md");
 
 /// The server and the annotations of a tool of the examples.
 fn facts(name: &str) -> (&'static str, Value) {

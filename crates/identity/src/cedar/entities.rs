@@ -1,4 +1,4 @@
-//! The entities of a question: the caller, the items, their servers, and what the entity file adds to them.
+//! The entities of a policy evaluation: the caller, the items, their servers, and additions from the entity file.
 
 use std::collections::{HashMap, HashSet};
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! What in the policies probably does not mean what it says, for `proxy check`. There is no schema: tools come and go, and
-//! their arguments with them.
+//! Policy lints for `proxy check`: policies that probably do not do what they say. There is no Cedar schema, because tools and
+//! their arguments come and go.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -122,8 +122,8 @@ impl Linter<'_> {
 
 fn unknown_action(id: &str) -> Option<Diagnostic> {
     if LIST_ACTIONS.contains(&id) {
-        let warning = Diagnostic::warning(format!("`Action::\"{id}\"` decides nothing"));
-        return Some(warning.hint("lists are always answered, with what the caller may use"));
+        let warning = Diagnostic::warning(format!("`Action::\"{id}\"` has no effect"));
+        return Some(warning.hint("lists are always allowed, and contain what the caller may use"));
     }
     let mut known = PolicyAction::ALL.iter().map(|action| action.id());
     if known.clone().any(|known| known == id) {
@@ -154,7 +154,7 @@ fn never_applies(policy: &LoadedPolicy) -> Option<Diagnostic> {
     };
     if resource == "MCP" {
         return never(
-            "the resource is a tool, prompt or resource; for those of a server write `resource in`".to_owned(),
+            "the resource is a tool, prompt or resource; for all items of a server write `resource in`".to_owned(),
         );
     }
     let cedar_policy::ActionConstraint::Eq(action) = policy.policy.action_constraint() else { return None };
@@ -219,7 +219,7 @@ fn hidden_argument(policy: &LoadedPolicy, conditions: &Value) -> Option<Diagnost
         }
     });
     let name = guarded.filter(|_| !policy.is_forbid())?;
-    let warning = Diagnostic::warning(format!("this `permit` does not list its items: it asks `has {name}` first"));
+    let warning = Diagnostic::warning(format!("this `permit` never lists its items: it checks `has {name}` first"));
     Some(warning.hint("lists have no arguments, so `has` is false; read the argument without it: a `permit` that fails permits nothing"))
 }
 

@@ -178,7 +178,7 @@ fn syntax_errors(error: &DetailedError, shown: &str, source: &Arc<str>) -> Vec<D
         if let Some(help) = &error.help {
             problem = problem.hint(help.clone());
         } else if is_unfinished {
-            problem = problem.hint("every policy ends with `;`: is it missing before this?");
+            problem = problem.hint("every policy ends with `;`: is one missing before this?");
         }
         problem
     });

@@ -58,7 +58,7 @@ impl Policies {
         });
         if policies.is_empty() && problems.is_empty() {
             let problem =
-                Diagnostic::error("the files of `cedar.policies` have no policy, which would deny everything");
+                Diagnostic::error("the files of `cedar.policies` contain no policies, which would deny everything");
             let hint = "allow everything with `permit(principal, action, resource);`, or remove the section `cedar`";
             problems.push(problem.hint(hint).at(config.place.clone()));
         }
@@ -241,7 +241,7 @@ impl Policies {
             all.push(self.types.item(item, uid, arguments, &self.file)?);
         }
         let entities = self.file.clone().upsert_entities(all, None);
-        entities.inspect_err(|error| tracing::warn!(%error, "cannot ask the policies, so access is denied")).ok()
+        entities.inspect_err(|error| tracing::warn!(%error, "cannot evaluate the policies, so access is denied")).ok()
     }
 
     fn ask(
@@ -332,7 +332,7 @@ fn lacks_argument(error: &EvaluationError) -> bool {
 fn shown_error(error: &EvaluationError) -> String {
     match error {
         EvaluationError::FailedExtensionFunctionExecution(_) => "a value has the wrong form for a function".to_owned(),
-        EvaluationError::IntegerOverflow(_) => "a number is too large to compute with".to_owned(),
+        EvaluationError::IntegerOverflow(_) => "a number is too large".to_owned(),
         error => error.to_string(),
     }
 }

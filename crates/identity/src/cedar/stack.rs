@@ -1,5 +1,5 @@
-//! Cedar does not evaluate where little stack is left, and asks the thread how much there is. A fiber has a stack of its own,
-//! of which the thread knows nothing.
+//! Runs Cedar on a stack that it can measure. Cedar refuses to evaluate if little stack is left, and asks the thread for the
+//! rest, but a fiber has its own stack, which the thread does not know.
 
 use proxy_fiber as fiber;
 

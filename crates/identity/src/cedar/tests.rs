@@ -304,7 +304,7 @@ fn lints_tell_what_probably_means_something_else() {
     for (policy, expected) in [
         (r#"permit(principal in Gruop::"a", action, resource);"#, "no entities of type `Gruop`"),
         (r#"permit(principal, action == Action::"call_tol", resource);"#, "did you mean `Action::\"call_tool\"`?"),
-        (r#"permit(principal, action == Action::"list_tools", resource);"#, "decides nothing"),
+        (r#"permit(principal, action == Action::"list_tools", resource);"#, "has no effect"),
         (r#"permit(principal, action, resource == Tool::"serch");"#, "did you mean `Tool::\"search\"`?"),
         (
             r#"permit(principal, action, resource == Tool::"search") when { context.arg_qurey == "" };"#,
@@ -321,7 +321,7 @@ fn lints_tell_what_probably_means_something_else() {
         (r#"permit(principal, action, resource) when { context.arg_n <= 5 };"#, "write `context.arguments.n`"),
         (
             r#"permit(principal, action, resource) when { context has arg_n && context.arg_n == decimal("5.0") };"#,
-            "does not list",
+            "never lists",
         ),
     ] {
         let found = lints(policy);

@@ -9,22 +9,22 @@ pub enum LogInError {
     /// The records cannot be read or written.
     #[error("{0}")]
     Storage(String),
-    /// A server did not answer, or only with errors of its own: later it may.
+    /// A server did not respond, or responded with a server error. A later attempt may succeed.
     #[error("{0}")]
     Unreachable(String),
-    /// What the server or its authorization server says about itself cannot be used.
+    /// The metadata of the server or its authorization server cannot be used.
     #[error("{0}")]
     Metadata(String),
     /// There is no client to log in with.
     #[error("{0}")]
     Registration(String),
-    /// The redirect is not the one that was awaited. A later one may be.
+    /// The redirect is not the expected one. Another redirect may still arrive.
     #[error("{0}")]
     Callback(String),
     /// The authorization server, or the person there, refused.
     #[error("{0}")]
     Refused(String),
-    /// The server keeps asking for scopes that log-ins did not bring.
+    /// The server keeps asking for scopes that earlier log-ins were not granted.
     #[error("{0}")]
     StepUp(String),
 }

@@ -1,8 +1,7 @@
 //! Logging in to servers: OAuth as a client. A person logs in once with a browser (`LogIns::begin`), or the proxy logs in
-//! as itself, and from then on the transports of `mcp-client` ask [`proxy_model::Credentials`] what to show.
+//! as itself. From then on, the transports of `mcp-client` ask [`proxy_model::Credentials`] for the header to send.
 //!
-//! The protocol is that of rmcp's `auth`. What its version does otherwise than MCP demands is done here, before or after
-//! the call, and listed in docs/architecture.md.
+//! What is used of the crates `oauth2` and rmcp, and why not more, is in docs/internals/dependencies.md.
 
 mod discovery;
 mod error;

@@ -22,11 +22,11 @@ pub(crate) struct Subject {
 
 impl Subject {
     pub(super) fn of(name: &str, server: &ServerConfig) -> Result<Self, LogInError> {
-        let not = |why: &str| LogInError::NotApplicable(format!("nobody logs in to server `{name}`: {why}"));
+        let not = |why: &str| LogInError::NotApplicable(format!("server `{name}` needs no `proxy login`: {why}"));
         let Some(url) = url_of(server) else {
             return Err(not(match server.transport {
                 TransportConfig::Stdio { .. } => "it has a `command`",
-                TransportConfig::Http { .. } => "the config has its header `Authorization`",
+                TransportConfig::Http { .. } => "the config sets its `Authorization` header",
             }));
         };
         let (config, declared) = match &server.auth {
@@ -106,7 +106,7 @@ mod tests {
         let subject = Subject::of("a", &http(&[("X-Other", "1")])).unwrap();
         assert!(!subject.declared && subject.url == "https://h/mcp");
         let error = Subject::of("a", &http(&[("AUTHORIZATION", "s3cret")])).unwrap_err();
-        assert_eq!(error.to_string(), "nobody logs in to server `a`: the config has its header `Authorization`");
+        assert_eq!(error.to_string(), "server `a` needs no `proxy login`: the config sets its `Authorization` header");
     }
 
     #[test]

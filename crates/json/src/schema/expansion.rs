@@ -1,7 +1,7 @@
 //! How large a schema becomes in a check. A reference is as large as what it refers to, so a few lines of nested
 //! alternatives can become millions of schemas.
 //!
-//! What the library does decides what is counted:
+//! What is counted follows from how the library works:
 //!
 //! - It compiles each part once and follows references while it checks: a part that is referred to twice is checked
 //!   twice. So a part is as large as all parts that it applies, counted once for each way to them.
@@ -22,7 +22,7 @@ pub(super) const MAX_CHAIN: usize = 100;
 
 /// Checks that a schema is not too large. Fails with the reason.
 pub(super) fn check(graph: &SchemaGraph) -> Result<(), String> {
-    let too_large = || Err(format!("with its references followed it has more than {MAX_EXPANDED} schemas"));
+    let too_large = || Err(format!("it expands to more than {MAX_EXPANDED} schemas when references are followed"));
     if graph.parts.len() > MAX_EXPANDED {
         return too_large();
     }

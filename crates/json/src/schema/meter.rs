@@ -1,5 +1,5 @@
-//! Ends a check that takes too long. The library that checks has no deadline of its own, so it sees the value through
-//! [`MeteredNode`]s: every look at a part of the value is counted, and the one that is too many unwinds the check.
+//! Ends a schema check that takes too long. The `jsonschema` library has no deadline, so it sees the value through
+//! [`MeteredNode`]s: every access to a part of the value is counted, and exceeding the limit unwinds the check.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -40,8 +40,7 @@ pub struct InvalidSchema {
 impl InvalidSchema {
     /// The rest of a sentence about the schema: `` is not a valid JSON Schema at `/properties/n/type`: ... ``
     pub fn problem(&self) -> String {
-        let verdict =
-            if self.is_too_large { "is too large to check anything by it" } else { "is not a valid JSON Schema" };
+        let verdict = if self.is_too_large { "is too large to be used" } else { "is not a valid JSON Schema" };
         format!("{verdict}{}: {}", self.at(), self.reason)
     }
 
@@ -210,7 +209,7 @@ mod tests {
     fn nested_alternatives_are_too_large_before_they_are_compiled() {
         for levels in [17, 26, 60] {
             let fault = Schema::compile(&doubling(levels, json!({"type": "integer"}))).unwrap_err();
-            assert!(fault.problem().starts_with("is too large to check anything by it: "), "{fault}");
+            assert!(fault.problem().starts_with("is too large to be used: "), "{fault}");
         }
         // Also in a circle, and where only parts of the value multiply.
         let circle = json!({"type": "object", "properties": {"v": {"$ref": "#/$defs/l0"}}});

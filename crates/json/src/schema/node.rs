@@ -1,4 +1,4 @@
-//! A JSON value as the library sees it: every look at a part of it is counted.
+//! A JSON value as the `jsonschema` library sees it: every access to a part of it is counted.
 
 use std::borrow::Cow;
 

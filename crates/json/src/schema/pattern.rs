@@ -1,4 +1,4 @@
-//! The keyword `pattern`, and what the names may cost that `patternProperties` are matched with.
+//! The keyword `pattern`, and the cost limit for names that are matched with `patternProperties`.
 
 use jsonschema::Keyword;
 use jsonschema::json::Node;

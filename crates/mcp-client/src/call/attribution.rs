@@ -1,5 +1,5 @@
-//! Says which server asks. A person who uses several servers at once sees only one client, and a server that writes a
-//! question decides how it looks.
+//! Names the server in its elicitations. With several servers behind one client, users could not tell otherwise which
+//! server asks, and the server controls the text.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

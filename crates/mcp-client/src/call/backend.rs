@@ -41,9 +41,9 @@ pub trait Backend: Send + Sync {
 /// Why lists may not be what clients of a profile see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingLists {
-    /// The backend lists other items for clients with other abilities, and these are of others.
+    /// The backend lists different items by client abilities, and the known lists are for other abilities.
     Differing,
-    /// It is not known whether the backend does that.
+    /// It is not known whether the lists depend on abilities.
     Unknown,
 }
 
@@ -60,14 +60,14 @@ pub trait ConnectedBackend: Send + Sync {
         listener: UpdateListener,
     ) -> BoxFuture<'a, Result<Subscription, CallError>>;
 
-    /// Shows what is known of the lists for the only client, which has just said what it is.
+    /// Shows the known lists for the sole client, whose profile has just become known.
     fn introduce(&self, profile: ClientProfile);
 
-    /// Finds out what clients of this profile see, with a connection from this person's share. Completes when the view shows
-    /// it, or when that is not to be had.
+    /// Fetches the lists for clients of this profile, on a connection from this person's share. Completes when the view has
+    /// the lists, or when they cannot be fetched.
     fn prepare<'a>(&'a self, profile: ClientProfile, person: &'a Owner) -> BoxFuture<'a, ()>;
 
-    /// Whether clients of this profile are shown lists that may not be what they see.
+    /// Whether clients of this profile are shown lists that may be wrong for them, and why.
     fn missing_lists(&self, profile: ClientProfile) -> Option<MissingLists>;
 
     /// Like [`ConnectedBackend::prepare`], but also waits for what an earlier process has not found out.

@@ -28,12 +28,12 @@ pub struct BackendCall {
     pub accepts_tasks: bool,
     /// Whether [`TASKS_EXTENSION`] is declared to a stateless server even if the client did not declare it.
     pub declares_tasks: bool,
-    /// What the call runs as a part of, for backends in this process, which know its type.
+    /// The handler's host that the call is part of, for backends in this process, which know its type.
     pub host: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl BackendCall {
-    /// A call that nobody can be asked for, and that ends when the backend says so.
+    /// A call without a client to ask and without a timeout of its own.
     pub fn new(method: impl Into<Cow<'static, str>>, params: Raw) -> Self {
         BackendCall {
             method: method.into(),

@@ -28,7 +28,7 @@ impl TimeLimit {
         match self {
             TimeLimit::Idle => format!("`mcpServers.{backend}.timeout`"),
             TimeLimit::Total => format!("`mcpServers.{backend}.maxTimeout`"),
-            TimeLimit::Caller => "the timeout of the call".to_owned(),
+            TimeLimit::Caller => "the call's own timeout".to_owned(),
         }
     }
 }

@@ -11,18 +11,18 @@ use proxy_json::{Object, Raw, RawRef};
 use proxy_model::{Abilities, ClientProfile, Era, Owner, PersonKey};
 use proxy_wire::{LoggingLevel, RpcError};
 
-/// Receives progress, log messages and questions of a call. No method has a default: some peers forward to others, and a
-/// forwarder must not forget one.
+/// Receives a call's progress, log messages and server requests. No method has a default implementation: some peers forward
+/// to others, and a forwarder must not forget one.
 pub trait Peer: Send + Sync + Debug {
     fn owner(&self) -> &Owner;
 
     /// Whose share of the server's connections the client uses: an authenticated person may have several clients.
     fn person(&self) -> Owner;
 
-    /// Whose connection is used at servers where everybody has their own. `None` if nobody knows who calls.
+    /// Whose connection is used for servers with a separate connection for each person. `None` if the caller is unknown.
     fn person_key(&self) -> Option<PersonKey>;
 
-    /// The era of the protocol that the client speaks. Servers that speak both are met in the same one.
+    /// The client's protocol era. A server that supports both eras is used in the same one.
     fn era(&self) -> Era;
 
     /// What the client can be asked in general. Clients share a connection only if their abilities match.
@@ -78,7 +78,7 @@ impl dyn Peer {
     }
 }
 
-/// A request of a server to the client of a call.
+/// A request to the client of a call, by a server or a script: elicitation, sampling or roots.
 #[derive(Clone, Debug)]
 pub struct Question {
     pub method: String,
@@ -99,7 +99,7 @@ impl Question {
         }
     }
 
-    /// What is asked, for a person who watches; the method if it is not a sentence.
+    /// The question as text, for records and `proxy calls`; the method if there is no message.
     pub fn text(&self) -> String {
         let message = Object::of(&self.params).ok().and_then(|params| params.string("message"));
         message.unwrap_or_else(|| self.method.clone())

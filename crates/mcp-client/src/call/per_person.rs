@@ -1,4 +1,4 @@
-//! The traits of servers that everybody has a connection of their own to.
+//! The traits of servers with a separate connection for each person.
 
 use std::fmt::Debug;
 use std::sync::Arc;

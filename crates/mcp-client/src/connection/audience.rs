@@ -1,4 +1,5 @@
-//! Who uses the servers: any number of clients, or a single one whose first message says what it is.
+//! Who uses the servers: any number of clients (HTTP), or a sole client whose first message declares its protocol and
+//! capabilities (stdio).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use tokio::time::Instant;
 use crate::call::Peer;
 use proxy_model::ClientProfile;
 
-/// How long servers wait for the first message of the only client. A client that is later is served like one of many.
+/// How long servers wait for the sole client's first message. A later client is served like one of many.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The only client.
@@ -25,7 +26,7 @@ pub struct SoleClient {
 pub struct Audience {
     is_one: bool,
     client: Arc<watch::Sender<Option<SoleClient>>>,
-    /// When servers stop to wait for the only client.
+    /// When servers stop waiting for the sole client.
     deadline: Instant,
 }
 
@@ -45,7 +46,7 @@ impl Audience {
         self.client.send_replace(Some(client));
     }
 
-    /// What the only client is, if it has said so.
+    /// The profile of the sole client, once it has sent its first message.
     pub fn profile(&self) -> Option<ClientProfile> {
         self.client.borrow().as_ref().map(|client| client.profile)
     }

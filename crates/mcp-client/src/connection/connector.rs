@@ -47,15 +47,15 @@ pub(crate) struct ConnectionPurpose {
     pub(crate) signals: Arc<Signals>,
     /// The client that has the connection to itself, if any.
     pub(crate) sole_client: Option<Arc<dyn Peer>>,
-    /// Whether the server is only tried: what its process writes is not logged before [`Connection::adopt`].
+    /// Whether this is only a trial: the process's output is not logged before [`Connection::adopt`].
     pub(crate) is_trial: bool,
 }
 
 /// Why there is no connection.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
-    /// The server works, but it does not speak the only era that is wanted.
-    #[error("it does not speak this era of the protocol")]
+    /// The server works, but does not support the required protocol era.
+    #[error("it does not support this protocol era")]
     NoSuchEra,
     /// Only a person can help, by a log-in.
     #[error("{0}")]
@@ -114,7 +114,7 @@ impl Connector {
         &self.environment
     }
 
-    /// Starts the server's process, if it is one, so that it gets ready while it is not yet known what it is asked.
+    /// Starts the server's process, if it has one, before the first request is known, so that it can get ready meanwhile.
     pub(crate) fn launch(
         &self,
         signals: &Arc<Signals>,
@@ -130,7 +130,7 @@ impl Connector {
         Ok(Some(launched))
     }
 
-    /// Fails if the entry needs a variable that is not set: as a command that is not there, it hurts nobody else.
+    /// Fails if the config entry refers to an unset variable. Like a missing command, this affects only this server.
     fn check_variables(&self) -> Result<(), ConnectError> {
         match self.server.unset_variables.first() {
             Some(problem) => Err(problem.message.clone().into()),
@@ -138,7 +138,7 @@ impl Connector {
         }
     }
 
-    /// Makes a connection beside the main one. A process waits for its slot among those that are starting.
+    /// Opens a side connection. A process waits for a start slot.
     pub(crate) async fn connect_beside(&self, purpose: ConnectionPurpose) -> Result<Arc<Connection>, ConnectError> {
         if purpose.leg == Leg::Stateless && self.is_pinned_to_sessions() {
             return Err(ConnectError::NoSuchEra);
@@ -306,7 +306,7 @@ impl Connector {
                 Ok((transport, negotiation)) => return Ok(self.connection(transport, negotiation, purpose)),
                 Err(SseFailure::Failed(error)) => return Err(error),
                 Err(SseFailure::OtherTransport(reason)) if sse => {
-                    return Err(format!("{reason} (without `type: sse` the transport is detected)").into());
+                    return Err(format!("{reason} (remove `type: sse` to detect the transport)").into());
                 }
                 Err(SseFailure::OtherTransport(_)) => self.uses_sse.store(false, Ordering::Relaxed),
             }
@@ -379,16 +379,16 @@ impl Connector {
     }
 }
 
-/// What to try if nothing is at a URL. The proxy does not try it by itself: a path that nobody wrote belongs to others.
+/// A hint for a URL that returns 404. The proxy does not try other paths by itself: they may belong to other services.
 fn path_hint(url: &str, reason: &str) -> &'static str {
     let path = url::Url::parse(url).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
     match reason.contains("404") && !path.ends_with("/mcp") {
-        true => "; is the path of `url` right? Most servers are at `/mcp`",
+        true => "; check the path in `url`: most servers listen on `/mcp`",
         false => "",
     }
 }
 
-/// How long an attempt may take after so many that took too long.
+/// The time limit of a start attempt after this many attempts that timed out.
 fn start_limit(start_timeout: Duration, timeouts: u32) -> Duration {
     start_timeout.saturating_mul(1 << timeouts.min(16)).min(MAX_START.max(start_timeout))
 }

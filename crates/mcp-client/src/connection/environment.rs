@@ -1,4 +1,4 @@
-//! What all servers share.
+//! The state and settings that all servers share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ pub struct Environment {
     pub variables: Vec<(String, String)>,
     /// The slots for processes that are starting.
     pub start_slots: StartSlots,
-    /// Held while a server is asked what it lists for clients with other abilities.
+    /// Held while a server's lists for clients with different abilities are compared.
     pub comparing: Arc<tokio::sync::Mutex<()>>,
     /// Cancelled when the first lists are answered, whether all servers are up or not.
     pub lists_answered: CancellationToken,
     /// Notified when the view of a server changes.
     pub changes: Arc<Notify>,
-    /// Notified when the view changes that one person has of a server.
+    /// Notified when one person's view of a server changes.
     pub person_changes: Arc<Notify>,
     /// Who uses the servers. If it is one client, the main connections are made for it.
     pub audience: Audience,
@@ -49,8 +49,8 @@ pub enum StartPolicy {
 }
 
 impl Environment {
-    /// The profile of the clients that main connections are made for. `None` if it is that of an only client who has not
-    /// said anything yet.
+    /// The client profile that main connections are made for. `None` if there is a sole client that has not sent its first
+    /// message yet.
     pub fn main_profile(&self) -> Option<ClientProfile> {
         match self.audience.is_one() {
             true => self.audience.profile(),

@@ -68,11 +68,11 @@ pub(crate) struct Connection {
     pub(super) max_list_bytes: usize,
     /// The log level set by `logging/setLevel`, which holds for the whole session.
     log_level: tokio::sync::Mutex<Option<LoggingLevel>>,
-    /// Set when the server has had the time to ask for the folders of its client.
+    /// Set when the server has had time to ask for the client's folders.
     knows_roots: tokio::sync::OnceCell<()>,
     /// The arguments that are sent as headers too, by tool.
     param_headers: ArcSwap<HashMap<String, Vec<ParamHeader>>>,
-    /// Cancelled when the connection ends because somebody restarts the server.
+    /// Cancelled when the connection ends because the user restarts the server.
     restarted: CancellationToken,
 }
 
@@ -112,7 +112,7 @@ impl Connection {
         ClientProfile { era: self.era(), abilities: self.declared.listed() }
     }
 
-    /// Whether calls of clients are in flight. Over HTTP only those of sessions are known.
+    /// Whether client calls are in flight. Over HTTP, only calls in sessions are known.
     pub(crate) fn is_busy(&self) -> bool {
         self.transport.is_busy()
     }
@@ -172,8 +172,8 @@ impl Connection {
         self.transport.stop().await;
     }
 
-    /// Ends the connection because somebody restarts the server. Calls in flight fail with that reason, which says nothing
-    /// about the health of the server.
+    /// Ends the connection because the user restarts the server. Calls in flight fail with that reason, which the circuit
+    /// breaker does not count.
     pub(crate) async fn stop_for_restart(&self) {
         self.restarted.cancel();
         self.transport.stop().await;
@@ -210,7 +210,8 @@ impl Connection {
         self.request_with(id, method, params::with_meta(body, &self.meta_additions(None, None, false))).await
     }
 
-    /// Sends a request of the proxy itself for clients with these abilities, of which a stateless server is told.
+    /// Sends a request of the proxy itself on behalf of clients with these abilities. A stateless server receives the
+    /// abilities in `_meta`.
     pub(super) async fn request_for(
         &self,
         abilities: Abilities,
@@ -270,8 +271,9 @@ impl Connection {
         *current = Some(level);
     }
 
-    /// Waits until a server that asks for the folders of its client right after the handshake knows them. It responds to a
-    /// ping after it has asked, and to another one after it has the answer. What it does with the answer may take a moment.
+    /// Waits until a server that sends `roots/list` right after the handshake has the answer. Messages are ordered: the
+    /// server responds to a first ping after it has asked, and to a second one after it has received the answer. Processing
+    /// the answer may take another moment.
     async fn roots_known(&self) {
         let ping = || self.request("ping", RawRef::EMPTY_OBJECT);
         let known = async {
@@ -282,7 +284,7 @@ impl Connection {
             }
         };
         if tokio::time::timeout(ROOTS_TIMEOUT, known).await.is_err() {
-            tracing::debug!(server = %self.server, "the first call does not wait for the client's folders any longer");
+            tracing::debug!(server = %self.server, "the first call no longer waits for the client's folders");
         }
     }
 
@@ -324,7 +326,7 @@ impl Connection {
             && self.may_be_other_era(error)
             && Box::pin(handshake::has_changed_era(http, self.revision)).await
         {
-            http.abandon("it now speaks another era of the protocol");
+            http.abandon("it switched to another protocol era");
             return Err(TransportError::SessionExpired);
         }
         let mismatch = matches!(&outcome, Err(TransportError::Rpc(error)) if error.code() == code::HEADER_MISMATCH);

@@ -51,8 +51,8 @@ pub(crate) enum HandshakeError {
     /// to be started again, and asked in the other era.
     #[error("{1}")]
     DiedOf(Era, String),
-    /// The server works, but it does not speak the only era that is wanted.
-    #[error("it does not speak this era of the protocol")]
+    /// The server works, but does not support the required protocol era.
+    #[error("it does not support this protocol era")]
     NoSuchEra,
     /// The URL accepts no POST of MCP messages: the server may speak HTTP+SSE.
     #[error("{0}")]
@@ -75,7 +75,7 @@ impl From<TransportError> for HandshakeError {
     }
 }
 
-/// The transport, what is declared to its server, and how long clients may take to answer the server's questions.
+/// The transport, the capabilities declared to the server, and how long clients may take to answer server requests.
 pub(super) struct ServerHandshake<'a> {
     pub(super) transport: &'a Transport,
     declared: Abilities,

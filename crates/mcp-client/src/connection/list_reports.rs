@@ -1,4 +1,5 @@
-//! What is reported about a server's list: bounded, because a bad server decides how much there is to report.
+//! Reports about problems in a server's list. Their number and length are limited, because a faulty or malicious server
+//! could otherwise flood the log.
 
 /// The maximum number of reports on one list. The others are counted.
 const MAX_REPORTS: usize = 100;
@@ -28,7 +29,7 @@ impl Reports {
 
     pub(super) fn finish(mut self) -> Vec<String> {
         if self.more > 0 {
-            self.reports.push(format!("{} more problems of this list are not shown", self.more));
+            self.reports.push(format!("{} more problems in this list are not shown", self.more));
         }
         self.reports.extend(self.conclusion);
         self.reports
@@ -64,7 +65,7 @@ mod tests {
         let reports = reports.finish();
         assert_eq!(reports.len(), 102);
         assert!(reports.iter().all(|report| report.chars().count() <= MAX_CHARACTERS + 4));
-        assert_eq!(reports[100], "150 more problems of this list are not shown");
+        assert_eq!(reports[100], "150 more problems in this list are not shown");
         assert_eq!(reports[101], "the list ends there");
     }
 

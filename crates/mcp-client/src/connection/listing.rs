@@ -20,7 +20,7 @@ const MAX_PAGES: usize = 1000;
 const MAX_ITEMS: usize = 100_000;
 /// The maximum size of a definition. A larger one is left out.
 const MAX_DEFINITION_BYTES: usize = 1 << 20;
-/// How much of the name of such a definition is reported, in characters.
+/// Reports about such a definition show this many characters of its name.
 const MAX_SHOWN_NAME: usize = 64;
 
 /// The items of one kind that a server lists.
@@ -67,7 +67,7 @@ pub(crate) async fn list(
         }
     }
     let used = pages.items.items.len();
-    pages.reports.conclude(format!("`{method}` does not end: only the first {used} items are used"));
+    pages.reports.conclude(format!("`{method}` has too many pages or items: only the first {used} items are used"));
     Ok(pages.listing(cache_hint))
 }
 
@@ -90,7 +90,7 @@ impl UniqueItems {
     pub(crate) fn add(&mut self, kind: ItemKind, item: Definition) -> Result<(), String> {
         let key = item.key();
         if item.raw().get().len() > MAX_DEFINITION_BYTES {
-            return Err(format!("it has more than {MAX_DEFINITION_BYTES} bytes"));
+            return Err(format!("it is larger than {MAX_DEFINITION_BYTES} bytes"));
         }
         if key.is_empty() {
             return Err("its name is empty".to_owned());
@@ -99,7 +99,7 @@ impl UniqueItems {
             return Err(format!("its name {} has control characters", quote(key)));
         }
         if matches!(kind, ItemKind::Tool | ItemKind::Prompt) && has_hidden(key) {
-            return Err(format!("its name `{}` has characters that nobody sees", visible(key)));
+            return Err(format!("its name `{}` has invisible characters", visible(key)));
         }
         if !self.keys.insert(key.to_owned()) {
             return Err(format!("`{key}` is already listed"));
@@ -159,7 +159,7 @@ impl<'a> Pages<'a> {
             let name = Object::of(raw).ok().and_then(|item| item.string(self.kind.key_member())).unwrap_or_default();
             let name: String = name.chars().take(MAX_SHOWN_NAME).collect();
             let (size, max) = (raw.get().len(), shown_size(MAX_DEFINITION_BYTES));
-            return Err(format!("`{name}` has {size} bytes, and a definition may have at most {max}"));
+            return Err(format!("`{name}` has {size} bytes; the limit for a definition is {max}"));
         }
         let item = Definition::parse(self.kind, raw.to_owned()).map_err(|error| error.to_string())?;
         self.items.add(self.kind, with_valid_marks(self.connection, self.kind, item)?)
@@ -214,8 +214,8 @@ mod tests {
         assert_eq!(add(""), Err("its name is empty".to_owned()));
         assert_eq!(add("a\nb"), Err(r#"its name "a\nb" has control characters"#.to_owned()));
         assert_eq!(add("b c é"), Ok(()));
-        assert_eq!(add("a\u{200b}"), Err(r"its name `a\u{200b}` has characters that nobody sees".to_owned()));
-        assert_eq!(add("\u{202e}a"), Err(r"its name `\u{202e}a` has characters that nobody sees".to_owned()));
+        assert_eq!(add("a\u{200b}"), Err(r"its name `a\u{200b}` has invisible characters".to_owned()));
+        assert_eq!(add("\u{202e}a"), Err(r"its name `\u{202e}a` has invisible characters".to_owned()));
         assert_eq!(items.items.len(), 2);
     }
 }

@@ -1,5 +1,5 @@
-//! The handshake with a server that is preferably met in a session: begins with `initialize`, and asks `server/discover`
-//! if that is refused or stays unanswered.
+//! The handshake with a server that is preferred in the session era: begins with `initialize`, and tries
+//! `server/discover` if that is refused or stays unanswered.
 
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ async fn stateless_instead(
     }
 }
 
-/// Whether the server lists the versions that it supports instead, none of which may be a common one.
+/// Whether the server rejected the version and listed the versions that it supports. There may be no common version.
 fn names_versions(probed: &Result<Value, TransportError>) -> bool {
     matches!(probed, Err(TransportError::Rpc(error) | TransportError::Misfit(error))
         if error.code() == proxy_wire::code::UNSUPPORTED_VERSION)

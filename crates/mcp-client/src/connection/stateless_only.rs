@@ -1,6 +1,5 @@
-//! The handshake with a server that is known to speak the session-based era, to meet it in the stateless one if it speaks
-//! that as well. Only an answer shows that it does not: a server that cannot be reached or is still starting says nothing
-//! about its eras.
+//! The stateless handshake with a server that is known to support the session era, to find out whether it supports both.
+//! Only a response proves that it does not: a server that is unreachable or still starting proves nothing about its eras.
 
 use std::pin::{Pin, pin};
 use std::time::Duration;

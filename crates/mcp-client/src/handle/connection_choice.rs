@@ -1,4 +1,4 @@
-//! Chooses the connection for a request: that of the client's era and abilities, or the next best.
+//! Chooses the connection for a request: the one that matches the client's era and abilities, or the next best.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(super) struct ConnectionRequest<'a> {
     pub(super) method: &'a str,
     pub(super) cancel: &'a CancellationToken,
     pub(super) limits: CallLimits,
-    /// A main connection that is of no use any more.
+    /// A main connection that is no longer usable.
     pub(super) stale: Option<&'a Arc<Connection>>,
 }
 

@@ -1,4 +1,4 @@
-//! Sends one request to a server: waits for a permit, asks the circuit breaker, and uses the connection of its client.
+//! Sends one request to a server: waits for a slot (`maxConcurrent`), asks the circuit breaker, and uses the connection of its client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ pub(super) async fn dispatch(server: &SupervisedServer, call: &BackendCall) -> R
     server.check_log_in()?;
     let mut limits = server.call_limits(call.timeout);
     server.breaker.check().inspect_err(|_| server.reconnect_if_down())?;
-    let _permit = if needs_permit(call) { Some(acquire_permit(server, call, &mut limits).await?) } else { None };
+    let _slot = if needs_slot(call) { Some(acquire_slot(server, call, &mut limits).await?) } else { None };
     let admitted = server.breaker.admit(limits.started).inspect_err(|_| server.reconnect_if_down())?;
     let outcome = send(server, call, limits).await;
     // A timeout says nothing about the server if the caller set a shorter one.
@@ -29,25 +29,25 @@ pub(super) async fn dispatch(server: &SupervisedServer, call: &BackendCall) -> R
 
 /// Whether a request counts toward `maxConcurrent`. Requests about tasks do not: otherwise those that wait for tasks could
 /// block those that end them.
-fn needs_permit(call: &BackendCall) -> bool {
+fn needs_slot(call: &BackendCall) -> bool {
     !call.method.starts_with("tasks/")
 }
 
 /// Waits until fewer than `maxConcurrent` calls are running, for at most `maxTimeout`. The time of the call begins
 /// afterwards. Dropping the future leaves the queue.
-async fn acquire_permit<'a>(
+async fn acquire_slot<'a>(
     server: &'a SupervisedServer,
     call: &BackendCall,
     limits: &mut CallLimits,
 ) -> Result<SemaphorePermit<'a>, CallError> {
-    if let Ok(permit) = server.permits.try_acquire() {
-        return Ok(permit);
+    if let Ok(slot) = server.call_slots.try_acquire() {
+        return Ok(slot);
     }
     tracing::debug!(server = %server.name, method = %call.method, "call queued (`maxConcurrent`)");
     let _queued = QueuedCall::new(&server.queued);
-    let permit = tokio::select! {
+    let slot = tokio::select! {
         biased;
-        permit = server.permits.acquire() => permit,
+        slot = server.call_slots.acquire() => slot,
         () = call.cancel.cancelled() => return Err(CallError::Cancelled),
         () = server.stop.cancelled() => return Err(server.down(SHUTTING_DOWN)),
         () = tokio::time::sleep(limits.total) => {
@@ -56,7 +56,7 @@ async fn acquire_permit<'a>(
         }
     };
     limits.started = Instant::now();
-    permit.map_err(|_| server.down(SHUTTING_DOWN))
+    slot.map_err(|_| server.down(SHUTTING_DOWN))
 }
 
 /// A call in the queue, counted until it leaves.

@@ -1,5 +1,5 @@
-//! What the rest of the proxy uses of a server: the implementation of [`Backend`](super::Backend), which carries a call
-//! through reconnects, questions and tasks to its result. Uses all other modules of this crate.
+//! The public handle of a server: implements [`Backend`](super::Backend) and carries a call through reconnects, server
+//! requests and tasks to its result. Uses all other modules of this crate.
 
 mod complete;
 mod connection_choice;

@@ -73,7 +73,7 @@ impl InputRequired {
             let entries = Object::of(entries).map_err(|error| format!("`inputRequests`: {error}"))?;
             for (key, request) in entries.iter() {
                 let request = Object::of(request).map_err(|error| format!("`inputRequests`: {error}"))?;
-                let method = request.string("method").ok_or("an entry of `inputRequests` has no method")?;
+                let method = request.string("method").ok_or("an entry in `inputRequests` has no `method`")?;
                 let params = request.get("params").map_or_else(|| proxy_json::raw(&json!({})), RawRef::to_owned);
                 requests.push(InputRequest { key: key.to_owned(), method, params });
             }

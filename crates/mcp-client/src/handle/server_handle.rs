@@ -61,7 +61,7 @@ impl Handle {
     pub fn load(&self) -> ServerLoad {
         let server = &self.0;
         ServerLoad {
-            running: server.limits.max_concurrent.saturating_sub(server.permits.available_permits()),
+            running: server.limits.max_concurrent.saturating_sub(server.call_slots.available_permits()),
             waiting: server.queued.load(Ordering::Relaxed),
             breaker_open: server.breaker.is_open(),
         }

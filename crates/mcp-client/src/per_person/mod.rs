@@ -1,5 +1,5 @@
-//! Servers that everybody has a connection of their own to, with credentials of their own, and that may list something else
-//! for each person. Uses all other modules of this crate.
+//! Servers with a separate connection and separate credentials for each person (token exchange). Such a server may list
+//! different items for each person. Uses all other modules of this crate.
 
 mod per_person_server;
 mod person_server;

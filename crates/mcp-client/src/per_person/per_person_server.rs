@@ -1,4 +1,4 @@
-//! A server that everybody has a connection of their own to.
+//! A server with a separate connection for each person.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,27 +25,27 @@ use proxy_model::{
 const MAX_PEOPLE: usize = 1000;
 /// The maximum number of keys of one person: with several clients, scopes or rights.
 const MAX_KEYS_OF_PERSON: usize = 8;
-/// Where there are too many, the connection of a session that made no request for this time is closed for others. The next
+/// When the limit is reached, a connection whose session made no request for this long is closed to make room. The next
 /// request opens it again.
 const SPARE_TIMEOUT: Duration = Duration::from_secs(60);
-/// The connection of somebody who has no session and made no request for this time is closed.
+/// A connection without a session is closed if no request used it for this long.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The connections of all people to one server. What one of them sees and calls is reached by their key only.
+/// The connections of all people to one server, by person. One person's key never reaches another person's connection.
 #[derive(Debug)]
 pub struct PerPersonServer {
     name: Arc<str>,
     config: ServerConfig,
     environment: Environment,
     credentials: Option<Arc<dyn CallerCredentials>>,
-    /// What nobody in particular sees: no items.
+    /// The view without a person: no items.
     view: Arc<BackendView>,
     people: Mutex<HashMap<PersonKey, Arc<PersonServer>>>,
 }
 
 impl PerPersonServer {
-    /// Connects to nothing before somebody comes.
+    /// Does not connect until the first person calls.
     pub fn start(name: &str, config: &ServerConfig, environment: &Environment) -> Arc<Self> {
         let server = Arc::new(PerPersonServer {
             name: name.into(),
@@ -77,9 +77,9 @@ impl PerPersonServer {
         let own = people.keys().filter(|key| key.who() == person.who()).count();
         if own >= MAX_KEYS_OF_PERSON {
             let of_person = |key: &PersonKey| key.who() == person.who();
-            close_spare(&mut people, of_person).ok_or("the caller uses it with too many tokens at once")?;
+            close_spare(&mut people, of_person).ok_or("the caller is using it with too many tokens at once")?;
         } else if people.len() >= MAX_PEOPLE {
-            close_spare(&mut people, |_| true).ok_or("too many people use it at once")?;
+            close_spare(&mut people, |_| true).ok_or("too many people are using it at once")?;
         }
         let server = Arc::new(PersonServer::start(&self.name, &self.config, &self.environment, credentials));
         people.insert(person.clone(), Arc::clone(&server));
@@ -139,7 +139,7 @@ fn is_unheld(server: &Arc<PersonServer>) -> bool {
 }
 
 impl Drop for PerPersonServer {
-    /// Sessions may still hold connections, of which nobody can make use any more.
+    /// Sessions may still hold connections, but nobody can use them any more.
     fn drop(&mut self) {
         for server in self.people.get_mut().values() {
             server.handle().begin_stop();
@@ -203,7 +203,7 @@ impl PerPersonBackend for PerPersonServer {
     }
 }
 
-/// What is asked on behalf of nobody has nothing to ask of. For a person, their own connections are asked.
+/// Requests without a person have no connection to use. Requests on behalf of a person go through their `PersonServer`.
 impl ConnectedBackend for PerPersonServer {
     fn address(&self) -> Option<Arc<ServerAddress>> {
         self.config.transport.address().map(Arc::new)

@@ -21,7 +21,7 @@ const PREPARATION_TIMEOUT: Duration = Duration::from_secs(2);
 /// The shortest time between two attempts to connect in spite of a refusal.
 const MIN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The connections of one person to a server, and what the server lists on them. What it lists is in memory only.
+/// The connections of one person to a server, and the lists received on them. The lists are kept in memory only.
 #[derive(Debug)]
 pub(super) struct PersonServer {
     server: StopOnDrop,
@@ -30,7 +30,7 @@ pub(super) struct PersonServer {
     /// Changes with the view.
     version: watch::Receiver<u64>,
     follower: JoinHandle<()>,
-    /// The profiles of clients for which the server was asked what it lists.
+    /// The client profiles for which the server has been listed.
     prepared: Mutex<Vec<ClientProfile>>,
     /// When it was last tried to connect in spite of a refusal. Held meanwhile.
     tried: tokio::sync::Mutex<Instant>,
@@ -46,7 +46,7 @@ impl PersonServer {
         let changes = Arc::new(Notify::new());
         let own = Environment {
             credentials: CredentialsSource::new(move |_, _| Some(Arc::clone(&credentials))),
-            // What one person sees is shown to nobody else, also not after a restart.
+            // No cache: one person's lists must not be shown to anybody else, not even after a restart.
             cache: Cache::default(),
             changes: Arc::clone(&changes),
             audience: Audience::new(false),

@@ -78,7 +78,7 @@ impl Breaker {
         }
     }
 
-    /// Closes the breaker because somebody restarts the server.
+    /// Closes the breaker because the user restarts the server.
     pub(super) fn restarted(&self) {
         self.close(&mut self.lock());
     }

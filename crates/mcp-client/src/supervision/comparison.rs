@@ -1,6 +1,6 @@
-//! Finds out whether a server lists something else for clients that can be asked more. Each version of a server is compared
-//! once: what it lists for clients that can be asked everything with what it lists for those that can be asked nothing. If
-//! both are equal, so are the lists for all others.
+//! Finds out whether a server's lists depend on client abilities (elicitation, sampling, roots). Each server version is
+//! compared once: its lists for clients with all abilities against its lists for clients with none. If both are equal, so
+//! are the lists for all other clients.
 
 use std::sync::Arc;
 

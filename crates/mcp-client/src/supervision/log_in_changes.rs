@@ -1,4 +1,4 @@
-//! Follows the log-in at a server, so that a new one is taken up at once.
+//! Watches a server's log-in, so that a new one is used at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use proxy_base::backoff::Backoff;
 /// The delays if one change follows another.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const MAX_DELAY: Duration = Duration::from_secs(60);
-/// After this time without a change the next one is taken up at once again.
+/// After this long without a change, the proxy reacts to the next one at once again.
 const QUIET_TIME: Duration = Duration::from_secs(2 * 60);
 
-/// The changes of a log-in, taken up less and less often if they follow each other: each attempt may itself change what is
-/// known about the log-in, and must not cause the next one without a pause.
+/// Paces the reactions to log-in changes, with growing delays if changes follow each other: each attempt may itself change
+/// the stored log-in, and must not trigger the next attempt without a pause.
 #[derive(Debug)]
 pub(super) struct LogInChanges {
     backoff: Backoff,

@@ -1,5 +1,5 @@
-//! What clients see that are of another era or have other abilities than the main connection is found out when the first of
-//! them comes.
+//! Fetches the lists for clients whose era or abilities differ from the main connection's, when the first such client
+//! connects.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::connection::Connection;
 use proxy_model::{Abilities, ClientProfile, Era, Owner, Status};
 
 impl SupervisedServer {
-    /// Finds out what clients of this profile see. If an earlier process has found out, completes at once and checks it in
-    /// the background.
+    /// Fetches the lists for clients of this profile. If they are in the cache, completes at once and checks them in the
+    /// background.
     pub(crate) async fn prepare(self: &Arc<Self>, profile: ClientProfile, person: &Owner) {
         if self.rests() {
             return;
@@ -47,8 +47,8 @@ impl SupervisedServer {
         })
     }
 
-    /// What is shown to clients of this profile although it may not be what they see. `None` if that is known, if only from
-    /// the cache, or if the server has nothing to show.
+    /// Why the lists shown to clients of this profile may be wrong for them. `None` if their lists are known, even if only
+    /// from the cache, or if the server has no lists to show.
     pub(crate) fn missing_lists(&self, profile: ClientProfile) -> Option<MissingLists> {
         let status = self.view.load().status;
         if self.rests() || status.is_down() || status == Status::Starting || self.knows_lists_for(profile) {
@@ -73,8 +73,8 @@ impl SupervisedServer {
         }
     }
 
-    /// Lists what clients with these abilities see if that is known to depend on abilities, and else finds out whether it
-    /// does.
+    /// Fetches the lists for clients with these abilities if the lists are known to depend on abilities; otherwise finds
+    /// out whether they do.
     pub(super) async fn prepare_abilities(self: &Arc<Self>, abilities: Abilities, person: &Owner) {
         if self.shares_capabilities() {
             return;
@@ -85,8 +85,8 @@ impl SupervisedServer {
         }
     }
 
-    /// Lists what clients with these abilities see on the connection that their calls will use. With `scope: session` that
-    /// connection belongs to one client; what is listed is that of a shared one.
+    /// Fetches the lists for clients with these abilities on the connection that their calls will use. With `scope:
+    /// session`, calls use a connection per client; the lists then come from a shared one.
     pub(super) async fn show_abilities(&self, abilities: Abilities, person: &Owner) {
         let Some(main) = self.listed_main().await else { return };
         let profile = ClientProfile { era: Era::Session, abilities: abilities.listed() };

@@ -17,9 +17,9 @@ use proxy_model::{
     Status, ViewVariant,
 };
 
-/// The view of a server that is not connected, as clients of this profile saw it last, or as anybody did. For many clients
-/// there are variants beside it: what stateless clients saw, and those that can be asked more, where that was something
-/// else.
+/// The view of a server that is not connected, from the cache: as clients of this profile saw it last, or else as any
+/// client did. Without a profile, the view has variants for stateless clients and for clients with more abilities, where
+/// their lists differed.
 pub fn idle_view(name: &str, server: &ServerConfig, cache: &Cache, profile: Option<ClientProfile>) -> BackendView {
     if server.is_per_person() {
         return per_person_view(name, server, false);
@@ -33,8 +33,8 @@ pub fn idle_view(name: &str, server: &ServerConfig, cache: &Cache, profile: Opti
     view
 }
 
-/// What nobody in particular sees of a server that everybody has a connection of their own to: nothing. The only client of a
-/// process shows no token, so there will be nothing.
+/// The view without a person of a server with a separate connection for each person: no items. The sole client on stdio has
+/// no token, so for it the server has failed.
 pub(crate) fn per_person_view(name: &str, server: &ServerConfig, is_for_one: bool) -> BackendView {
     let view = cached_view(name, server, &CachedServer::default(), None);
     match is_for_one {
@@ -115,13 +115,13 @@ impl SupervisedServer {
     }
 }
 
-/// Within a shorter grace period nobody can tell whether a server is at work.
+/// Whether a server is busy cannot be determined within a shorter grace period.
 const MIN_WATCHED_GRACE: Duration = Duration::from_secs(1);
 
-/// Whether a process is at work shows some seconds after `startTimeout`.
+/// It takes some seconds after `startTimeout` to determine whether a process is busy.
 const SLOW_START_MARGIN: Duration = Duration::from_secs(6);
 
-/// The error of a server that clients did not wait for any longer.
+/// The error of a server that missed the first list.
 const STILL_STARTING: &str = "it was still starting when the first list was answered without it (`serve.firstList`)";
 
 /// The error of a server that is being restarted.
@@ -266,8 +266,8 @@ impl Publisher {
         }
     }
 
-    /// Says that the first attempt takes longer than `startTimeout`, for those who wait for its outcome: the server is at
-    /// work, and may still start. Never completes, so that it can run beside the attempt in a `select!` without ending it.
+    /// Publishes a note if the first attempt takes longer than `startTimeout`: the process is busy and may still start.
+    /// Never completes, so that it can run beside the attempt in a `select!` without ending it.
     pub(super) fn note_slow_start(&self) -> impl Future<Output = Infallible> + Send + use<> {
         let (limit, view) = (self.config.start_timeout, Arc::clone(&self.view));
         let changes = Arc::clone(&self.environment.changes);
@@ -329,7 +329,7 @@ impl Publisher {
         self.publish(status, self.last_words.after(reason), None);
     }
 
-    /// Publishes that somebody restarts the server. Its lists stay published for the grace period.
+    /// Publishes that the server is being restarted. Its lists stay published for the grace period.
     pub(super) fn publish_restarting(&mut self) {
         self.start_slot = None;
         let status = match self.view.load().status {

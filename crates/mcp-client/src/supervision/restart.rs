@@ -1,4 +1,4 @@
-//! The restart of a server that somebody asks for: its connections end, and new ones are made at once.
+//! Requests a restart and waits for its outcome. `supervisor.rs` performs it, and also reconnects dead servers.
 
 use super::supervised::{ConnectionState, SupervisedServer};
 
@@ -25,8 +25,8 @@ impl ConnectionState {
 }
 
 impl SupervisedServer {
-    /// Restarts the server and waits until it is ready or the first attempt has failed. The restart goes on if nobody waits
-    /// for it.
+    /// Restarts the server and waits until it is ready or the first attempt has failed. Dropping the future does not
+    /// stop the restart.
     pub(crate) async fn restart(&self) -> RestartOutcome {
         let mut state = self.state.clone();
         let before = state.borrow_and_update().restarts;

@@ -1,4 +1,4 @@
-//! Keeps the subscriptions at a connected server in line with those of the clients, as the server's era requires.
+//! Keeps the subscriptions on a connected server in sync with the clients' subscriptions, as the server's era requires.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -249,7 +249,7 @@ impl Resubscriber {
     }
 }
 
-/// Whether the connection is of no use any more, so that its end and the next one decide about subscriptions.
+/// Whether the connection is lost. Its subscriptions are then restored on the next connection.
 fn is_loss(error: &TransportError) -> bool {
     matches!(error, TransportError::Closed(_) | TransportError::SessionExpired | TransportError::LoginNeeded(_))
 }

@@ -27,7 +27,7 @@ use proxy_model::{Abilities, Era, LoginNeeded, Owner};
 const MAX_SHARED: usize = 8;
 /// How many of them may have been opened for one person.
 const MAX_SHARED_BY_ONE: usize = 2;
-/// How many of them may have been opened for clients that nobody knows, together.
+/// How many of them may have been opened for all anonymous clients together.
 const MAX_SHARED_BY_ANONYMOUS: usize = 4;
 /// The maximum number of connections that belong to one client each.
 const MAX_OWN: usize = 1000;
@@ -43,7 +43,7 @@ pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
 pub(crate) enum SideConnectionError {
     /// The limit is reached and all connections are in use. The server itself works.
     Full(String),
-    /// The server does not have this leg, or cannot be reached on it. Its clients use the main connection from now on.
+    /// The server does not support this protocol era, or cannot be reached in it. Its clients now use the main connection.
     NoLeg,
     /// Only a person can help, by a log-in.
     LoginNeeded(LoginNeeded),
@@ -217,8 +217,8 @@ impl SideConnections {
             let max = self.connector.server.max_per_user;
             return match counted >= max {
                 true => Err(format!(
-                    "it needs a connection for each client (`scope: session`), and this user has {max} already, which is \
-                     the maximum (`mcpServers.{}.maxPerUser`): end another session first",
+                    "it needs a connection for each client (`scope: session`), and this user already has the maximum of \
+                     {max} (`mcpServers.{}.maxPerUser`): end another session first",
                     self.connector.name
                 )),
                 false => Ok(()),
@@ -230,7 +230,8 @@ impl SideConnections {
         };
         match counted >= max && !self.evict(connections, of_person) {
             true => Err(format!(
-                "{max} connections for clients with other capabilities are in use for this user: wait until one of their calls has ended, or set `scope: session`"
+                "all {max} connections that this user can have for clients with other capabilities are in use: wait until \
+                 one of their calls has ended, or set `scope: session`"
             )),
             false => Ok(()),
         }
@@ -429,7 +430,7 @@ impl SideConnections {
         }
     }
 
-    /// Closes the connections that are open, because somebody restarts the server.
+    /// Closes all open connections, because the user restarts the server.
     pub(super) async fn restart(&self) {
         let is_open = |side: &Arc<SideConnection>| side.connection().is_some();
         let open: Vec<_> = self.lock().extract_if(|_, side| is_open(side)).map(|(_, side)| side).collect();

@@ -1,4 +1,4 @@
-//! When a side connection that nobody uses is closed.
+//! Decides when an unused side connection is closed.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ mod tests {
             TransportConfig::Stdio { command: "x".to_owned(), args: Vec::new(), env: Default::default(), cwd: None };
         let url = TransportConfig::Http { url: "http://h/".to_owned(), headers: Default::default(), sse: false };
         let shared = SideKey { owner: None, abilities: Abilities::ALL_SHARED, era: Era::Session };
-        let own = SideKey { owner: Some(Owner::new_session()), ..shared.clone() };
+        let own = SideKey { owner: Some(Owner::new_connection()), ..shared.clone() };
         let minutes = |transport, key, has_tasks| idle_timeout(transport, key, has_tasks).as_secs() / 60;
         assert_eq!(minutes(&command, &shared, false), 5);
         assert_eq!(minutes(&command, &shared, true), 30);

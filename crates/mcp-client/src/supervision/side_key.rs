@@ -1,4 +1,4 @@
-//! Which clients use which side connection.
+//! The key of a side connection: decides which clients use it.
 
 use crate::connection::Leg;
 use proxy_model::{Abilities, Era, Owner};
@@ -9,7 +9,7 @@ pub(crate) struct SideKey {
     /// The client that has the connection to itself. `None` if all clients with these abilities share it.
     pub(crate) owner: Option<Owner>,
     pub(crate) abilities: Abilities,
-    /// The era in which the server is met.
+    /// The protocol era of the connection.
     pub(crate) era: Era,
 }
 
@@ -22,8 +22,8 @@ impl SideKey {
         self.owner.is_none()
     }
 
-    /// Whether the connections of these keys are counted together for one person. The one that all stateless clients share
-    /// belongs to nobody.
+    /// Whether the connections of these keys count toward the same per-person limit. The connection that all stateless
+    /// clients share does not count for anybody.
     pub(super) fn counts_with(&self, other: &SideKey) -> bool {
         let is_counted = |key: &SideKey| key.owner.is_some() || key.era == Era::Session;
         self.owner.is_some() == other.owner.is_some() && is_counted(self) && is_counted(other)

@@ -1,5 +1,5 @@
-//! The stateless leg of a server that is met in a session: a second connection, which the first stateless client opens. Its
-//! lists are followed for as long as it is used.
+//! The stateless leg: a second, stateless connection to a server whose main connection is a session. The first stateless
+//! client opens it. Its lists are followed for as long as it is used.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -75,7 +75,7 @@ impl SupervisedServer {
                 _ = connection.closed() => {}
                 () = self.stop.cancelled() => {}
             },
-            Err(error) => tracing::debug!(server = %self.name, ?error, "there is no stateless leg"),
+            Err(error) => tracing::debug!(server = %self.name, ?error, "no stateless connection is available"),
         }
         matches!(self.variants.stateless_leg(), LegState::Known(_))
     }

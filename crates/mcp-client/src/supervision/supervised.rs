@@ -1,4 +1,4 @@
-//! What the supervisor of a server and its handles share.
+//! The state that a server's supervisor and its handles share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ pub(crate) struct ConnectionState {
     pub(crate) connections: u64,
     /// The number of failed attempts to connect.
     pub(crate) failures: u64,
-    /// The number of restarts that were begun because somebody wanted them.
+    /// The number of restarts that the user requested.
     pub(super) restarts: u64,
     /// How the first attempt after the last of them ended; `None` while it is not over.
     pub(super) restart_outcome: Option<RestartOutcome>,
@@ -64,9 +64,9 @@ pub(crate) struct SupervisedServer {
     /// Whether the server is not started until a call needs it.
     resting: AtomicBool,
     pub(crate) limits: ServerLimits,
-    /// One permit per concurrent call, granted in the order of requests.
-    pub(crate) permits: Semaphore,
-    /// The number of calls that wait for a permit.
+    /// One slot per concurrent call (`maxConcurrent`), granted in the order of requests.
+    pub(crate) call_slots: Semaphore,
+    /// The number of calls that wait for a slot.
     pub(crate) queued: AtomicUsize,
     pub(crate) breaker: Breaker,
     /// Whether every client has a connection of its own (`scope: session`).
@@ -111,7 +111,7 @@ impl SupervisedServer {
                 input: config.input_timeout,
             },
             queued: AtomicUsize::new(0),
-            permits: Semaphore::new(config.max_concurrent.min(Semaphore::MAX_PERMITS)),
+            call_slots: Semaphore::new(config.max_concurrent.min(Semaphore::MAX_PERMITS)),
             breaker: Breaker::new(name, config.circuit_breaker),
             session_scoped: config.session_scoped,
             connector: Arc::clone(connector),
@@ -165,7 +165,7 @@ impl SupervisedServer {
         stale.is_none_or(|stale| !Arc::ptr_eq(stale, &connection)).then_some(connection)
     }
 
-    /// Fails while the supervisor waits for a log-in: whoever calls is told at once what to do.
+    /// Fails while the supervisor waits for a log-in, so that callers learn at once which command to run.
     pub(crate) fn check_log_in(&self) -> Result<(), CallError> {
         match &self.state.borrow().login_needed {
             None => Ok(()),

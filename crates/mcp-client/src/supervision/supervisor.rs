@@ -25,11 +25,12 @@ use proxy_base::backoff::Backoff;
 use proxy_config::ServerConfig;
 use proxy_model::{Abilities, BackendKind, Era, LoginNeeded, Status};
 
+/// The delay before the first reconnect; doubles up to `restart.maxBackoff`.
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 /// The shortest time between two attempts if calls demand a reconnect.
 const MIN_ATTEMPT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Completes when a process that nobody talks to yet has ended, with the reason.
+/// Completes with the reason when a launched process ends before the handshake.
 async fn closed(launched: Option<&Transport>) -> String {
     match launched {
         Some(transport) => transport.closed().await,
@@ -42,7 +43,7 @@ pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environ
     let name: Arc<str> = name.into();
     let mut view = first_view(&name, config, environment);
     if environment.start == StartPolicy::Unknown && !environment.cache.is_current(&name, config) {
-        // What is known was seen with other variables, such as those of another account: it does not rest.
+        // The cached lists are from another environment, for example another account, so the server is started.
         view.status = Status::Starting;
     }
     let (state, receiver) = watch::channel(ConnectionState::default());
@@ -86,9 +87,9 @@ type LogInChange<'a> = Shared<BoxFuture<'a, ()>>;
 
 /// What a supervisor is doing.
 enum Phase<'a> {
-    /// Until somebody needs the server.
+    /// Resting until a call needs the server.
     Waiting,
-    /// Until the server may start, among those that are starting.
+    /// Waiting for a start slot.
     Starting,
     Connecting,
     Serving(Arc<Connection>, LogInChange<'a>),
@@ -97,8 +98,8 @@ enum Phase<'a> {
 }
 
 impl Phase<'_> {
-    /// Whether a restart ends it from outside. One that comes earlier counts with the first attempt; a connection in use is
-    /// stopped by whoever uses it.
+    /// Whether a restart interrupts this phase from outside. In earlier phases, the first attempt serves as the restart; a
+    /// connection in use is ended by the code that serves it.
     fn is_restartable(&self) -> bool {
         matches!(self, Phase::Connecting | Phase::NeedsLogin(..) | Phase::BackingOff)
     }
@@ -239,7 +240,7 @@ impl Supervisor {
         let side_connections = Arc::clone(&self.server.side_connections);
         tokio::spawn(async move { side_connections.close_all().await });
         self.log_in_changes.take_up(changed).await;
-        tracing::debug!(target: "server_state", server = %self.server.name, "there is another log-in");
+        tracing::debug!(target: "server_state", server = %self.server.name, "the log-in has changed");
         // Calls wait for the outcome of the next attempt.
         self.state.send_modify(|state| state.login_needed = None);
     }

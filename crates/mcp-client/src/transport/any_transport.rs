@@ -64,7 +64,7 @@ impl Transport {
         self.pending().set_sole_client(Arc::clone(client));
     }
 
-    /// Whether requests of clients are in flight. Over HTTP only those of sessions are known.
+    /// Whether client requests are in flight. Over HTTP, only requests in sessions are known.
     pub(crate) fn is_busy(&self) -> bool {
         self.pending().is_busy()
     }
@@ -103,7 +103,7 @@ impl Transport {
         matches!(self, Transport::Stdio(stdio) if stdio.has_read_input())
     }
 
-    /// Logs what a process writes that was started to be tried, from its first line on.
+    /// Logs the output of a process that was started as a trial, from its first line on.
     pub(crate) fn release_log(&self) {
         if let Transport::Stdio(stdio) = self {
             stdio.release_log();

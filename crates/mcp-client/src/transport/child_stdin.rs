@@ -1,4 +1,4 @@
-//! The stdin of a child process, which knows afterwards whether the child has read what was written to it.
+//! The stdin of a child process. Once it has been dropped, it is known whether the child read everything written to it.
 
 use std::io;
 use std::pin::Pin;

@@ -45,7 +45,7 @@ impl TransportError {
         TransportError::Unexpected(UnexpectedAnswer { status, content_type, log_in_offered: false })
     }
 
-    /// The server refused a request, and a log-in is not what it wants.
+    /// The server refused a request, but does not ask for a log-in.
     pub(crate) fn not_a_log_in(answer: &HttpAnswer) -> Self {
         let (status, content_type) = (answer.status().as_u16(), answer.content_type().to_owned());
         TransportError::Unexpected(UnexpectedAnswer { status, content_type, log_in_offered: true })
@@ -56,7 +56,7 @@ impl TransportError {
 pub(crate) struct UnexpectedAnswer {
     pub(crate) status: u16,
     content_type: String,
-    /// Whether the proxy would have logged in.
+    /// Whether the proxy could have logged in, because the config sets no credentials.
     log_in_offered: bool,
 }
 
@@ -65,11 +65,12 @@ impl fmt::Display for UnexpectedAnswer {
         let content_type = if self.content_type.is_empty() { "no Content-Type" } else { &self.content_type };
         match self.status {
             401 if self.log_in_offered => formatter.write_str(
-                "the server requires another kind of authorization than a log-in (HTTP 401): set `headers` for this server",
+                "the server requires authorization that `proxy login` does not support (HTTP 401): set `headers` for this \
+                 server",
             ),
             403 if self.log_in_offered => formatter.write_str(
-                "the server refuses access (HTTP 403), and does not say that a log-in would help: set `headers` for this \
-                 server, or ask who runs it",
+                "the server refuses access (HTTP 403) and does not offer authorization: set `headers` for this server, or \
+                 ask its operator",
             ),
             401 | 403 => {
                 let status = self.status;

@@ -1,4 +1,4 @@
-//! The log-in at a server, which all connections to it share.
+//! The log-in (OAuth credentials) for a server, shared by all connections to it.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -11,10 +11,11 @@ use super::error::TransportError;
 use proxy_model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 use proxy_wire::http::HttpAnswer;
 
-/// How often a request is sent again: with the log-in that another process has renewed, and with a renewed one.
+/// How often a request is repeated: once with a token that another process has renewed, and once with a token that this
+/// process renews.
 const MAX_REPETITIONS: usize = 2;
 
-/// What the proxy shows at a server, and whether that is enough.
+/// The credentials that the proxy presents to a server, and whether somebody has to log in.
 #[derive(Debug)]
 pub(crate) struct LogIn {
     server: Arc<str>,
@@ -53,7 +54,7 @@ impl LogIn {
         }))
     }
 
-    /// The server refused a request that has shown this, and that has been sent again so many times.
+    /// Decides what to do about a refused request that was sent with `shown`, after this many repetitions.
     pub(super) async fn refused(
         &self,
         answer: &HttpAnswer,
@@ -69,7 +70,7 @@ impl LogIn {
         AfterRefusal::Fail(match credentials.refused(refusal).await {
             Remedy::Retry if repetitions < MAX_REPETITIONS => return AfterRefusal::SendAgain,
             Remedy::Retry => self.wait_for(LoginNeeded(format!(
-                "it refuses the log-in that was just renewed (HTTP {status}): run `proxy login {}`",
+                "it refuses the access token that was just renewed (HTTP {status}): run `proxy login {}`",
                 self.server
             ))),
             Remedy::LogIn(needed) => self.wait_for(needed),
@@ -85,7 +86,7 @@ impl LogIn {
         TransportError::LoginNeeded(needed)
     }
 
-    /// Notices from now on a log-in that another process makes.
+    /// Watches from now on for a log-in by another process.
     fn look_out(&self) {
         if let Some(credentials) = &self.credentials {
             credentials.look_out();
@@ -107,7 +108,7 @@ impl LogIn {
         self.needed.send_replace(None);
     }
 
-    /// Completes when there is another log-in than at the time of this call.
+    /// Completes when the log-in changes after this call.
     pub(crate) fn changed(&self) -> BoxFuture<'_, ()> {
         match &self.credentials {
             Some(credentials) => credentials.changed(),
@@ -115,8 +116,8 @@ impl LogIn {
         }
     }
 
-    /// Whether there is nothing to show, so that an attempt is not worthwhile if the last one was refused. Then a log-in is
-    /// looked out for.
+    /// Whether there are no credentials, so that another attempt after a refusal is pointless. If so, starts watching for a
+    /// log-in.
     pub(crate) async fn is_missing(&self) -> bool {
         let Some(credentials) = &self.credentials else { return false };
         let is_missing = !matches!(credentials.authorization().await, Ok(Some(_)));

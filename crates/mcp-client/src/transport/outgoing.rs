@@ -17,7 +17,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) activity: Option<Arc<Activity>>,
     /// `Mcp-Name` and `Mcp-Param-*`, for stateless HTTP.
     pub(crate) headers: Vec<(HeaderName, String)>,
-    /// The cancellation of the call, whose reason the server is told.
+    /// The cancellation of the call. Its reason is sent to the server.
     pub(crate) cancel: Option<&'a Cancellation>,
     /// Whether `notifications/cancelled` may be sent for the request. The protocol forbids it for handshakes.
     pub(crate) cancellable: bool,

@@ -1,5 +1,5 @@
-//! The HTTP client of one server: shows the log-in with each request, and sends a request again if the log-in had to be
-//! renewed for it.
+//! The HTTP client of one server: sends the access token with each request, and repeats a request if the token had to be
+//! renewed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl ServerClient {
         self.send(headers, HttpMessage::Get).await
     }
 
-    /// Ends a session. A refusal is of no interest: the server ends the session by itself some day.
+    /// Ends a session. A refusal is ignored: the server will expire the session by itself.
     pub(crate) async fn delete(&self, headers: SentHeaders<'_>) -> Result<HttpAnswer, SendError> {
         let shown = self.log_in.authorization().await.map_err(SendError::Refused)?;
         let added = with_log_in(headers.added, shown);
@@ -229,7 +229,7 @@ mod tests {
         assert!(matches!(error_after(Remedy::MoreScopes("b".to_owned())).await, TransportError::Forbidden(_)));
         assert!(matches!(error_after(Remedy::Later("no network".to_owned())).await, TransportError::NotRenewed(_)));
         let none = error_after(Remedy::None).await.to_string();
-        assert!(none.contains("another kind of authorization than a log-in (HTTP 401)"), "{none}");
+        assert!(none.contains("authorization that `proxy login` does not support (HTTP 401)"), "{none}");
         assert_eq!(requests.lock().len(), 4, "one request each");
     }
 

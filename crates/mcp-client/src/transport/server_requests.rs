@@ -36,11 +36,11 @@ pub(crate) enum NoRecipient {
 impl NoRecipient {
     fn error(self) -> RpcError {
         RpcError::internal(match self {
-            NoRecipient::NoCall => "no client to ask: no call of a client is running on this connection",
-            NoRecipient::TooManyOfCall => "this call has too many unanswered questions",
-            NoRecipient::TooManyOfConnection => "this connection has too many unanswered questions",
+            NoRecipient::NoCall => "no client to ask: no client call is running on this connection",
+            NoRecipient::TooManyOfCall => "this call has too many unanswered server requests",
+            NoRecipient::TooManyOfConnection => "this connection has too many unanswered server requests",
             NoRecipient::SeveralOwners => {
-                "ambiguous client: calls of several clients are running on this connection (set `scope: session` in the \
+                "ambiguous client: calls from several clients are running on this connection (set `scope: session` in the \
                  proxy's config to give each client its own)"
             }
         })

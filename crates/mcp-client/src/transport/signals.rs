@@ -1,4 +1,4 @@
-//! Notifications of a server that concern the proxy itself: changed lists, updated resources, and the state of
+//! Server notifications that concern the proxy itself: changed lists, updated resources, and the state of
 //! `subscriptions/listen` requests.
 
 use std::collections::HashMap;
@@ -48,7 +48,7 @@ impl Signals {
         Signals { forward_to: Some(Arc::clone(main)), ..Signals::new(subscriptions) }
     }
 
-    /// Handles a notification. Returns false if it is none of those that are handled here.
+    /// Handles a notification. Returns false if it is not for the proxy itself.
     pub(crate) fn receive(&self, method: &str, params: Option<&RawRef>) -> bool {
         let kinds: &[ItemKind] = match method {
             "notifications/resources/updated" => {

@@ -148,7 +148,7 @@ fn send_cancellation(writer: LineSender, line: String) {
     });
 }
 
-/// Counts lines in a row that are no messages, such as those of a server that prints for ever.
+/// Counts consecutive lines that are not messages, for servers that print endlessly.
 #[derive(Default)]
 struct Noise(usize);
 
@@ -168,7 +168,7 @@ async fn read(
     let mut lines = LineReader::new(stdout, max_message_bytes);
     let mut noise = Noise::default();
     loop {
-        // Lines that are in the buffer cost no system call, so that a server that prints for ever would never yield.
+        // Reading buffered lines needs no system call, so a server that prints endlessly would never let this task yield.
         tokio::task::coop::consume_budget().await;
         let replies = match lines.next().await {
             Ok(Some(InputLine::Text(text))) => {
@@ -259,6 +259,6 @@ async fn exit_reason_or(child: &mut Child, otherwise: &str) -> String {
 fn exit_reason(status: io::Result<ExitStatus>) -> String {
     match status {
         Ok(status) => format!("its process exited ({status})"),
-        Err(error) => format!("its process is lost ({error})"),
+        Err(error) => format!("the state of its process is unknown ({error})"),
     }
 }

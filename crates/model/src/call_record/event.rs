@@ -1,4 +1,4 @@
-//! What happened while a request ran, beside the calls of servers.
+//! Events during a request, apart from server calls.
 
 use std::time::SystemTime;
 

@@ -1,4 +1,4 @@
-//! What is recorded of one request. One record, many readers: the audit log, `proxy calls`, traces.
+//! The record of one request, shared by several readers: the audit log, `proxy calls`, traces.
 
 mod event;
 mod example;

@@ -1,4 +1,4 @@
-//! The record of one request: by whom, about what, who decided, how it ended.
+//! The record of one request: caller, item, decision, outcome.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -75,7 +75,7 @@ pub struct HandlerRecord {
 pub struct ReplayFacts {
     /// The request headers that scripts see.
     pub headers: Arc<[(String, String)]>,
-    /// The number of the session in this process. It owns the stored values of an anonymous client.
+    /// The digest of the session, as a number. It owns the stored values of an anonymous client.
     pub session: Option<u64>,
     /// The questions of the script that were answered while the request ran, in this order.
     pub questions: Vec<AnsweredQuestion>,

@@ -14,27 +14,33 @@ pub struct CallRefusal {
 /// Why a request for an unknown item is refused, as its record says it.
 pub const NOT_PUBLISHED: &str = "no such item is published";
 
-/// Who refused.
+/// Who refused, with the files that note it (each path begins with a crate and leaves out its `src`). Two reasons are
+/// inferred in `telemetry/recording.rs`: [`RateLimit`](Self::RateLimit) and [`Declined`](Self::Declined).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalReason {
-    /// `fail()` in `on_request` or `on_other_request`.
+    /// `fail()` in `on_request` or `on_other_request`: `engine/calls/handler/run.rs` and `engine/calls/other_request.rs`.
+    /// For a call by the script: `builtins/search/call.rs`.
     OnRequest,
-    /// `fail()` in a handler.
+    /// `fail()` in a handler: `engine/calls/handler/run.rs`.
     Handler,
-    /// `fail()` or a result with `isError`, after a rate limit was exceeded.
+    /// `fail()` or a result with `isError`, after a rate limit was exceeded. Inferred: `builtins/effects/rate_limits.rs` only
+    /// notes that the limit was exceeded.
     RateLimit,
-    /// A result with `isError`, after the user did not accept what the script asked.
+    /// A result with `isError`, after the user did not accept what the script asked. Inferred: `builtins/effects/elicit.rs`
+    /// only notes the answer.
     Declined,
-    /// The arguments do not match the published schema.
+    /// The arguments do not match the published schema: `engine/calls/handler/run.rs`. For a call by the script:
+    /// `builtins/search/call.rs`.
     Schema,
-    /// Nothing of that name is published.
+    /// Nothing of that name is published: `engine/calls/access.rs`. For a call by the script: `builtins/search/call.rs`.
     Unknown,
-    /// The audit log is required and cannot be written.
+    /// The audit log is required and cannot be written: `engine/calls/call.rs`.
     Audit,
-    /// A policy of `cedar` forbids it, or none permits it.
+    /// A policy of `cedar` forbids it, or none permits it: `engine/calls/permit.rs`, also for items that policies hide.
     Policy,
-    /// The token lacks a scope that the item needs.
+    /// The token lacks a scope that the item needs: `server/front/http/scope_check.rs` (403) before the call begins, then
+    /// `engine/calls/permit.rs`.
     Scope,
 }
 

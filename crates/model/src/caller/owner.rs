@@ -2,15 +2,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Principal, Realm, Who};
+use crate::{Principal, Realm, Sid, Who};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
     Everybody,
     /// An authenticated user, across requests and sessions.
     Person(Who),
-    /// A session, or the client on a pipe. Numbered by each process.
-    Session(u64),
+    /// A session, or the client on a pipe.
+    Session(Sid),
     /// The user who runs this process: the client on stdio, and commands.
     Process,
     /// One anonymous request without a session. Two such requests may come from different users. Numbered by each
@@ -19,12 +19,14 @@ pub enum Owner {
 }
 
 impl Owner {
-    pub fn new_session() -> Self {
-        Owner::Session(next())
+    /// The client of a connection that ends with this process.
+    pub fn new_connection() -> Self {
+        Owner::Session(Sid::of_connection())
     }
 
     pub fn new_request() -> Self {
-        Owner::Request(next())
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Owner::Request(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The owner of the values that scripts store for a request: the authenticated person; without authentication the
@@ -53,7 +55,7 @@ impl Owner {
         }
     }
 
-    /// The owner as text, for keys and seals. `process` distinguishes the sessions and requests of different processes.
+    /// The owner as text, for keys and seals. `process` distinguishes the requests of different processes.
     pub fn text(&self, process: &str) -> String {
         match self {
             Owner::Everybody => "everybody".to_owned(),
@@ -63,16 +65,11 @@ impl Owner {
                 // An issuer is a URL and has no space.
                 Realm::Issuer(issuer) => format!("issuer:{issuer} {sub}"),
             },
-            Owner::Session(number) => format!("session:{process}:{number}"),
+            Owner::Session(sid) => format!("session:{sid}"),
             Owner::Process => format!("process:{process}"),
             Owner::Request(number) => format!("request:{process}:{number}"),
         }
     }
-}
-
-fn next() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 #[cfg(test)]
@@ -81,7 +78,7 @@ mod tests {
 
     #[test]
     fn values_belong_to_the_person_else_to_the_connection() {
-        let connection = Owner::Session(7);
+        let connection = Owner::Session(Sid::numbered(7));
         let of = |principal: &Principal| Owner::of_values(principal, Some(&connection));
         assert_eq!(of(&Principal::named("ann")), Owner::Person(Principal::named("ann").who.clone()));
         assert_eq!(of(&Principal::anonymous()), connection);
@@ -98,9 +95,11 @@ mod tests {
 
     #[test]
     fn a_person_cannot_be_named_like_another_owner() {
-        let texts = [Owner::Everybody, person(Realm::Static, "everybody"), Owner::Session(1), Owner::Request(1)]
-            .map(|owner| owner.text("p"));
-        assert_eq!(texts, ["everybody", "person:everybody", "session:p:1", "request:p:1"]);
+        let texts =
+            [Owner::Everybody, person(Realm::Static, "everybody"), Owner::Session(Sid::numbered(1)), Owner::Request(1)];
+        let texts = texts.map(|owner| owner.text("p"));
+        let session = "session:00000000000000000000000000000001";
+        assert_eq!(texts, ["everybody", "person:everybody", session, "request:p:1"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Whose token is exchanged for one of a server.
+//! Identifies the caller of a token exchange.
 
 use std::sync::Arc;
 

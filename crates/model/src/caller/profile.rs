@@ -1,4 +1,4 @@
-//! What decides which connection to a server a client uses, and so which lists it sees.
+//! The client profile, which determines the server connection that a client uses, and therefore the lists it sees.
 
 use crate::Abilities;
 

@@ -1,4 +1,4 @@
-//! The scopes that the use of published items needs.
+//! The scopes that published items require.
 
 use glob::Pattern;
 
@@ -43,7 +43,7 @@ impl ScopeRules {
 
     /// Why a request is refused that needs these scopes.
     pub fn refusal(needed: &[String]) -> String {
-        format!("this needs the scopes {}", needed.join(" "))
+        format!("this requires the {} {}", if needed.len() == 1 { "scope" } else { "scopes" }, needed.join(" "))
     }
 
     /// The scopes that the use of an item needs, if the user lacks one of them. The local user has no token and needs none.

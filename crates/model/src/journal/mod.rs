@@ -1,4 +1,4 @@
-//! The journal of a handler as data that can be stored: what it has done so far, and the questions that are open.
+//! The journal of a handler as data that can be stored: its steps so far, and the open elicitations.
 
 mod fingerprint;
 mod question;

@@ -1,10 +1,12 @@
-//! The bodies of the operator API: what a running proxy tells over its control socket, and what commands and the console read.
-//! Members that are missing, as those of another version are, have their defaults.
+//! The bodies of the operator API: what a running proxy sends over its control socket, and what commands and the console read.
+//! Missing members, for example from another version, have their defaults.
 
 mod server_status;
+mod sessions;
 mod status;
 
 pub use server_status::{CallCounts, ServerFailure, ServerProcess, ServerStatus};
+pub use sessions::{EndedSessions, SessionEnd, SessionList, SessionStatus};
 pub use status::{
     AuditStatus, ClientStatus, IssuerStatus, ItemCounts, JailStatus, LastReload, LoggedLine, ProxyStatus,
     RestartReport, ServedSource, ServerLog, UserError,

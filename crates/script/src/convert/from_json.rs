@@ -47,7 +47,7 @@ pub fn to_starlark<'v>(json: &Json, heap: Heap<'v>) -> Result<Value<'v>, Convert
 fn hashed_keys<'v>(members: &Map<String, Json>, heap: Heap<'v>) -> Result<Vec<Hashed<Value<'v>>>, ConvertError> {
     if members.len() > MAX_MEMBERS {
         return Err(ConvertError::new(format!(
-            "an object with {} members; a script can read objects of {MAX_MEMBERS} members",
+            "an object with {} members; scripts can read at most {MAX_MEMBERS}",
             members.len()
         )));
     }
@@ -56,7 +56,7 @@ fn hashed_keys<'v>(members: &Map<String, Json>, heap: Heap<'v>) -> Result<Vec<Ha
         let mut hashes: Vec<u32> = keys.iter().map(|key| key.hash().get()).collect();
         hashes.sort_unstable();
         if hashes.windows(MAX_EQUAL_HASHES + 1).any(|window| window.first() == window.last()) {
-            return Err(ConvertError::new("an object whose names were chosen to make a script slow"));
+            return Err(ConvertError::new("an object with too many keys that have the same hash"));
         }
     }
     Ok(keys)

@@ -25,7 +25,7 @@ pub fn to_object<'v>(value: Value<'v>, heap: Heap<'v>) -> Result<Option<Map<Stri
 
 fn convert<'v>(value: Value<'v>, heap: Heap<'v>, depth: usize) -> Result<Json, ConvertError> {
     if depth > MAX_DEPTH {
-        return Err(ConvertError::new(format!("nested deeper than {MAX_DEPTH} levels, or inside itself")));
+        return Err(ConvertError::new(format!("nested deeper than {MAX_DEPTH} levels, or containing itself")));
     }
     if value.is_none() {
         return Ok(Json::Null);
@@ -73,8 +73,8 @@ fn convert_rare<'v>(value: Value<'v>, heap: Heap<'v>, depth: usize) -> Result<Js
             let items = value.iterate(heap).map_err(|error| ConvertError::new(error.to_string()))?;
             array(items, heap, depth)
         }
-        "function" => Err(ConvertError::new("a function cannot become JSON")),
-        kind => value.to_json_value().map_err(|_| ConvertError::new(format!("a `{kind}` cannot become JSON"))),
+        "function" => Err(ConvertError::new("a function has no JSON representation")),
+        kind => value.to_json_value().map_err(|_| ConvertError::new(format!("a `{kind}` has no JSON representation"))),
     }
 }
 
@@ -94,7 +94,7 @@ fn object<'v>(
     let mut members = Map::new();
     for (key, value) in entries {
         let name = key.unpack_str().ok_or_else(|| {
-            ConvertError::new(format!("the key {} is a `{}`; JSON has text keys only", key.to_repr(), key.get_type()))
+            ConvertError::new(format!("the key {} is a `{}`; JSON keys must be strings", key.to_repr(), key.get_type()))
         })?;
         let member = convert(value, heap, depth + 1).map_err(|error| error.key(name))?;
         members.insert(name.to_owned(), member);

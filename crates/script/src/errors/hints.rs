@@ -2,7 +2,7 @@
 
 /// The message for what the engine calls `Immutable`.
 pub(super) const FROZEN: &str =
-    "this value cannot be changed: all values of a script are frozen once it has run; keep what changes in `state`";
+    "this value is frozen: a script's values cannot change once it has run; keep changing values in `state`";
 
 /// The hint for an error of the engine, from its message, the text it points at, and the line of that text.
 pub(super) fn hint(message: &str, pointed_at: &str, line: &str) -> Option<String> {
@@ -13,22 +13,21 @@ pub(super) fn hint(message: &str, pointed_at: &str, line: &str) -> Option<String
         return Some("`state.set(key, value)` and `state.incr(key)` keep a value between calls; for this call alone, copy it first: `dict(x)`, `list(x)`".into());
     }
     if message.starts_with("Unsupported format character") || message.contains("Incomplete format") {
-        return Some("`%` knows no width and precision; round first: `str(int(x * 100 + 0.5) / 100.0)`".into());
+        return Some("`%` does not support width and precision; round first: `str(int(x * 100 + 0.5) / 100.0)`".into());
     }
     if let Some(name) = between(message, "Local variable `", "` referenced before assignment") {
         return Some(format!(
-            "`{name}` is assigned somewhere in this function or file, so it is a variable throughout; if you mean the built-in, give the variable another name"
+            "`{name}` is assigned somewhere in this function or file, so it is a variable throughout; if you mean the built-in, rename the variable"
         ));
     }
     if message.starts_with("Operation `call()` not supported") {
         let name = pointed_at.split('(').next().unwrap_or_default().trim();
         let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
-        return is_name.then(|| {
-            format!("`{name}` holds a value here; if you mean the built-in function, give the variable another name")
-        });
+        return is_name
+            .then(|| format!("`{name}` holds a value here; if you mean the built-in function, rename the variable"));
     }
     if message.starts_with("Operation `+` not supported") && message.contains("`string`") {
-        return Some("`str(x)` makes text of a value".into());
+        return Some("`str(x)` converts a value to text".into());
     }
     if message.starts_with("Object of type `NoneType` has no attribute") {
         return Some("it is None here; test `x != None` first, or use a default: `d.get(key, {})`".into());
@@ -48,7 +47,7 @@ fn reserved(keyword: &str) -> Option<String> {
             }
             "class" => "Starlark has no classes; use `struct(...)`, dicts and functions",
             "import" | "from" => {
-                "Starlark has no imports: `json`, `re`, `math` and `time` are there already, and `load(\"//file.star\", \"name\")` \
+                "Starlark has no imports: `json`, `re`, `math` and `time` are built in, and `load(\"//file.star\", \"name\")` \
                  loads from a file"
             }
             "is" => "use `==`; to test for None: `x == None`",

@@ -1,6 +1,6 @@
-//! Refuses statements that write into a copy that nobody keeps: the dicts and lists of metadata and of `config()` are made
-//! anew each time they are read, so `meta.parameters["x"] = 1` would change nothing. Where it is not certain that something
-//! is metadata, there is only a warning.
+//! Refuses statements that write to a temporary copy: dicts and lists from metadata and `config()` are created anew on
+//! each read, so `meta.parameters["x"] = 1` would change nothing. If it is not certain that a value is metadata, this
+//! is only a warning.
 
 use starlark::codemap::Span;
 use starlark::syntax::AstModule;
@@ -40,7 +40,7 @@ struct LostWrite {
     copied_from: CopiedFrom,
 }
 
-/// What is read as a copy.
+/// The origin of a value that is copied on each read.
 enum CopiedFrom {
     Config,
     /// The text of the metadata, and the member.
@@ -66,7 +66,7 @@ impl LostWrite {
         };
         let diagnostic = match self.copied_from {
             CopiedFrom::Config => Diagnostic::error(
-                "this changes nothing: `config()` cannot be changed, and what is read from it is a copy",
+                "this changes nothing: `config()` cannot be changed, and values read from it are copies",
             )
             .hint("keep a copy and change that: `params = config()[\"params\"]`, then `params[...] = ...`"),
             CopiedFrom::Metadata(owner, member) => {
@@ -137,7 +137,7 @@ impl Walker {
             Expr::Dot(owner, member) if COPIED_MEMBERS.contains(&member.node.as_str()) => {
                 match self.names.holds(owner) {
                     Some(Holds::Struct) => None,
-                    Some(Holds::Metadata) => Some(CopiedFrom::Metadata(owner.span, member.node.clone())),
+                    Some(Holds::Metadata(..)) => Some(CopiedFrom::Metadata(owner.span, member.node.clone())),
                     _ => Some(CopiedFrom::Anything(owner.span, member.node.clone())),
                 }
             }

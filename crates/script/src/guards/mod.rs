@@ -6,7 +6,7 @@
 
 pub(super) mod capture;
 pub(super) mod depth;
-mod held_names;
+pub(super) mod held_names;
 pub(super) mod lost_write;
 pub(super) mod nesting;
 pub(super) mod oversize;

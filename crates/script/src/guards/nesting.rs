@@ -24,7 +24,7 @@ pub(crate) fn check(source: &Source) -> Result<(), Diagnostic> {
     let (span, message, hint) = match problem {
         SourceProblem::Nested(at) => (
             at..at + 1,
-            format!("this is nested too deeply: more than {MAX_NESTING} brackets, operators or blocks in each other"),
+            format!("this is nested too deeply: more than {MAX_NESTING} nested brackets, operators or blocks"),
             "split it into several statements; join many texts with `\"\".join([...])`, look things up in a dict",
         ),
         SourceProblem::Digits(span) => (

@@ -19,7 +19,7 @@ pub(crate) fn check(module: &AstModule, source: &Source, limits: &Limits) -> Res
     module.statement().visit_expr(|expression| sizes.visit(expression));
     let Some((span, bytes)) = sizes.too_large else { return Ok(()) };
     let message = format!(
-        "this constant would take {} MiB; the limit of the script's memory is {} MiB",
+        "this constant would take {} MiB; the script's memory limit is {} MiB",
         bytes >> 20,
         limits.memory >> 20
     );
@@ -164,7 +164,7 @@ mod tests {
             "for x in {\"a\": list(range(1000000000))}:\n    pass",
         ] {
             let refusal = refusal(text).unwrap_or_else(|| panic!("accepted: {text}"));
-            assert!(refusal.contains("the limit of the script's memory is 256 MiB"), "{refusal}");
+            assert!(refusal.contains("the script's memory limit is 256 MiB"), "{refusal}");
             assert!(refusal.contains("large.star:"), "{refusal}");
         }
     }

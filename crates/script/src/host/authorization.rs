@@ -1,4 +1,4 @@
-//! What the caller of a request may use of the tools that a script finds and calls for them.
+//! Which tools a script may find and call on behalf of the caller.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How a handler uses an item of a backend.
+//! Options for calling a backend's item from a handler.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -95,7 +95,7 @@ pub trait Questions: Send + Sync {
     fn asked(&self) -> u64;
 }
 
-/// What a script did, as far as it concerns those who watch the request.
+/// What a script did, as far as observers of the request need to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotedFact {
     /// It read a value that an earlier call may have stored.
@@ -104,9 +104,9 @@ pub enum NotedFact {
     RateLimited,
     /// `cached()` had the result.
     CacheHit,
-    /// Whether the user accepted what it asked; not if nobody could be asked.
+    /// Whether the answer to an elicitation was `accept`.
     Answered { is_accepted: bool },
-    /// It asked who calls, or used values that belong to the caller.
+    /// The script read its user or client, or used values that belong to the caller.
     CallerRead,
     /// It read a file with the module `data`.
     FileLoaded(StampedFile),
@@ -126,7 +126,7 @@ pub trait RequestScope: Send + Sync {
     /// policies. Returns the number of the policies that allow it; `None` if there are none.
     fn admit(&self, tool: ToolFacts<'_>, arguments: &Value) -> Result<Option<u64>, ToolRefusal>;
 
-    /// Notes what the script did, for whoever watches the request.
+    /// Records what the script did, for observers of the request.
     fn note(&self, fact: NotedFact);
 }
 

@@ -1,8 +1,7 @@
-//! The journal of a request: durable execution for handlers that ask questions.
+//! The journal of a request: durable execution for handlers that use elicitation.
 //!
-//! A handler that asks a person something is stopped, and runs again from its beginning once the answer has arrived. Its
-//! earlier effects must not happen a second time, so every effect is recorded, and replayed from the record in the next
-//! run.
+//! A handler that calls `elicit()` is stopped, and runs again from the start once the answer has arrived. Its earlier
+//! effects must not happen twice, so every effect is recorded, and replayed from the record in the next run.
 //!
 //! - A [`Journal`] belongs to one request. It holds [`Record`](proxy_model::journal::Record)s in program order, with a separate list for
 //!   each concurrent branch, so the order in which servers answer does not matter.

@@ -1,4 +1,4 @@
-//! From the text of a script to a parsed module: parsing, and what `load()` names.
+//! Parses a script and resolves its `load()` statements.
 
 pub(super) mod parse;
 pub(super) mod resolve;

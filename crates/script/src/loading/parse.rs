@@ -21,15 +21,19 @@ const DIALECT: Dialect = Dialect {
 };
 
 pub fn parse(source: &Source) -> Result<AstModule, Diagnostic> {
+    let module = parse_unguarded(source)?;
+    capture::check(&module, source)?;
+    lost_write::check(&module, source)?;
+    Ok(module)
+}
+
+/// Parses a text without the guards against mistakes, as an editor needs it.
+pub fn parse_unguarded(source: &Source) -> Result<AstModule, Diagnostic> {
     if source.text.len() > MAX_SOURCE {
         let size = source.text.len();
         return Err(Diagnostic::error(format!("`{}` has {size} bytes; the maximum is {MAX_SOURCE}", source.name))
             .hint("move data out of the script, or split it into files and `load()` them"));
     }
     nesting::check(source)?;
-    let module =
-        AstModule::parse(&source.name, source.text.to_string(), &DIALECT).map_err(|error| report::diagnose(&error))?;
-    capture::check(&module, source)?;
-    lost_write::check(&module, source)?;
-    Ok(module)
+    AstModule::parse(&source.name, source.text.to_string(), &DIALECT).map_err(|error| report::diagnose(&error))
 }

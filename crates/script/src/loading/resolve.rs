@@ -24,7 +24,7 @@ pub enum Paths {
 }
 
 const EMBEDDED_PREFIX: &str = "@proxy//";
-const WHERE: &str = "`//x.star` is relative to the folder of the config, `x.star` to the folder of this file";
+const WHERE: &str = "`//x.star` is relative to the config's folder, `x.star` to this file's folder";
 
 /// The file that `load(id)` in the file `from` refers to. The root must be canonical.
 pub fn resolve(
@@ -102,7 +102,7 @@ fn read(id: &str, path: &Path, root: &Path) -> Result<Source, ScriptError> {
     let real: PathBuf = path.canonicalize().map_err(failed)?;
     let Ok(shown) = real.strip_prefix(root) else {
         return Err(ScriptError::new(format!(
-            "cannot load `{id}`: it is outside of the folder that scripts may load from"
+            "cannot load `{id}`: it is outside the folder that scripts may load from"
         )));
     };
     if real.extension().is_none_or(|extension| extension != "star") {

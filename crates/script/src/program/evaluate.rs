@@ -1,5 +1,6 @@
 //! Evaluates a script and freezes its module.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -39,6 +40,8 @@ pub struct Evaluated {
     pub files: Vec<PathBuf>,
     /// SHA-256 of its text and of the files that it loaded, in hexadecimal.
     pub digest: String,
+    /// The names that it and its own files use, without those of embedded files.
+    pub names: HashSet<String>,
 }
 
 /// Evaluates a script. Must run on a big stack; see [`on_big_stack`].
@@ -47,7 +50,7 @@ pub fn evaluate(program: &Program<'_>) -> Result<Evaluated, Failure> {
     let module =
         catch_unwind(AssertUnwindSafe(|| loader.main())).unwrap_or_else(|payload| Err(Failure::panicked(payload)))?;
     let digest = proxy_json::hex(&loader.digest.finalize());
-    Ok(Evaluated { module, files: loader.files, digest })
+    Ok(Evaluated { module, files: loader.files, digest, names: loader.names })
 }
 
 /// Calls a frozen function without arguments at the top level, and freezes its return value.

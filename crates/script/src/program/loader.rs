@@ -1,6 +1,6 @@
 //! Evaluates a file after the files it loads. Each file is evaluated once per run; a load cycle is an error.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use starlark::environment::{FrozenModule, Module};
 use starlark::eval::{Evaluator, ReturnFileLoader};
 use starlark::syntax::AstModule;
+use starlark::syntax::ast::{AstExpr, Expr};
 use starlark::values::dict::AllocDict;
 
 use crate::errors::report;
@@ -28,12 +29,22 @@ pub(crate) struct Loader<'a> {
     pub files: Vec<PathBuf>,
     /// The digest of every text that was evaluated.
     pub digest: Sha256,
+    /// The names that the script and its own files use, without those of embedded files.
+    pub names: HashSet<String>,
 }
 
 impl<'a> Loader<'a> {
     pub(crate) fn new(program: &'a Program<'a>) -> Self {
         let root = program.root.and_then(|root| non_empty(root).canonicalize().ok());
-        Loader { program, root, loaded: HashMap::new(), loading: Vec::new(), files: Vec::new(), digest: Sha256::new() }
+        Loader {
+            program,
+            root,
+            loaded: HashMap::new(),
+            loading: Vec::new(),
+            files: Vec::new(),
+            digest: Sha256::new(),
+            names: HashSet::new(),
+        }
     }
 
     /// Evaluates the script itself. Built-ins collect values here, but not in loaded files.
@@ -50,6 +61,9 @@ impl<'a> Loader<'a> {
     pub(crate) fn ready(&mut self, source: &Source) -> Result<(AstModule, Vec<(String, FrozenModule)>), Failure> {
         let mut ast = parse(source)?;
         oversize::check(&ast, source, self.program.limits)?;
+        if source.path.is_some() || self.loading.is_empty() {
+            ast.statement().visit_expr(|expression| add_names(expression, &mut self.names));
+        }
         operators::call_operators(&mut ast, self.program.globals);
         self.digest.update(source.text.len().to_le_bytes());
         self.digest.update(source.text.as_bytes());
@@ -105,6 +119,14 @@ impl<'a> Loader<'a> {
             evaluator::freeze(module)
         })
     }
+}
+
+/// Adds the names that an expression uses.
+fn add_names(expression: &AstExpr, names: &mut HashSet<String>) {
+    if let Expr::Identifier(name) = &expression.node {
+        names.insert(name.node.ident.clone());
+    }
+    expression.node.visit_expr(|inner| add_names(inner, names));
 }
 
 enum LoadError {

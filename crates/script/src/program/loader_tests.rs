@@ -88,9 +88,9 @@ fn a_cycle_is_named() {
 fn escapes_are_refused() {
     let folder = Folder::new("escape", &[("outside.star", "x = 1\n"), ("root/data.json", "{}")]);
     for (load, expected) in [
-        ("../outside.star", "cannot load `../outside.star`: it is outside of the folder"),
-        ("//../outside.star", "cannot load `//../outside.star`: it is outside of the folder"),
-        ("link.star", "cannot load `link.star`: it is outside of the folder"),
+        ("../outside.star", "cannot load `../outside.star`: it is outside the folder"),
+        ("//../outside.star", "cannot load `//../outside.star`: it is outside the folder"),
+        ("link.star", "cannot load `link.star`: it is outside the folder"),
         ("/etc/passwd.star", "absolute paths are not allowed"),
         ("data.json", "only `*.star` files can be loaded"),
         ("gone.star", "cannot load `gone.star`: there is no such file"),
@@ -113,8 +113,8 @@ fn a_misspelt_file_is_suggested_unless_it_is_outside_of_the_folder() {
     for (load, expected) in [
         ("lib/helper.star", "did you mean `lib/helpers.star`?"),
         ("//lib/helper.star", "did you mean `//lib/helpers.star`?"),
-        ("lib/rates.star", "`//x.star` is relative to the folder of the config"),
-        ("../outsid.star", "`//x.star` is relative to the folder of the config"),
+        ("lib/rates.star", "`//x.star` is relative to the config's folder"),
+        ("../outsid.star", "`//x.star` is relative to the config's folder"),
     ] {
         std::fs::write(folder.0.join("root/main.star"), format!("load('{load}', 'x')\n")).unwrap();
         let text = folder.run().unwrap_err();

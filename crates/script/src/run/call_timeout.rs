@@ -1,4 +1,4 @@
-//! The time that one call of a tool may take.
+//! The time limit for one tool call.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::run::failure::{Failure, FailureKind};
 use proxy_json::{Raw, RawRef};
 use proxy_model::ItemRef;
 
-/// The timeout of one call. Progress starts it anew, so that only a call that has stopped working is ended.
+/// The timeout of one call. Progress restarts it, so that only a stuck call is ended.
 #[derive(Debug)]
 pub(super) struct CallTimeout {
     limit: Duration,
@@ -28,7 +28,7 @@ impl CallTimeout {
         Arc::new(CallTimeout { limit, deadline: Mutex::new(after(limit)) })
     }
 
-    /// The host for the call: what it waits for ends with the timeout, and its progress starts the timeout anew.
+    /// The host for the call: its waits end with the timeout, and its progress restarts the timeout.
     pub(super) fn bound(self: &Arc<Self>, host: &Host) -> Arc<Host> {
         let effects = Arc::new(TimedEffects { effects: Arc::clone(&host.effects), timeout: Arc::clone(self) });
         let output = Arc::new(TimedOutput { output: Arc::clone(&host.output), timeout: Arc::clone(self) });

@@ -28,7 +28,7 @@ pub struct Context {
     pub world: Arc<dyn Any + Send + Sync>,
     /// Performs the effects of a handler. None at the top level, which may have no effects.
     pub host: Option<Arc<Host>>,
-    /// What was logged at the top level. The caller of the script logs it.
+    /// Lines logged at the top level. The caller of the script writes them to the log.
     pub log: RefCell<Vec<LogLine>>,
     pub(super) meter: Meter,
     /// Where effects are recorded. None if the handler cannot ask questions.
@@ -58,7 +58,7 @@ impl Context {
             running: RefCell::default(),
             used: RefCell::default(),
             at_prompt: false,
-            top_level_hint: "do it inside a function that runs when a call comes",
+            top_level_hint: "do it inside a function that handles calls",
         }
     }
 
@@ -135,7 +135,7 @@ impl Context {
             return Ok(());
         }
         Err(ScriptError::new(format!("{what} works only at the top level of the session script, not in a handler"))
-            .hint("what tools exist is decided once, when the script runs; move the call out of the handler"))
+            .hint("the published tools are decided once, when the script runs; move the call out of the handler"))
     }
 
     /// Runs something that must not call itself, directly or indirectly. If it does, the whole run ends with the error
@@ -218,7 +218,7 @@ impl Context {
             return Ok(());
         }
         self.meter.stop(StopReason::Memory);
-        Err(script_error("the memory of the run is used up"))
+        Err(script_error("the run's memory is used up"))
     }
 
     pub(super) fn memory_limit(&self) -> usize {

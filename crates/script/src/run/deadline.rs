@@ -1,4 +1,4 @@
-//! What ends calls and waits of a script at a deadline.
+//! Ends a script's calls and waits at a deadline.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::host::{CallOptions, Effects, Stop};
 
-/// A time that nothing takes: it stands for deadlines that overflow the clock.
+/// Effectively infinite; replaces deadlines that overflow the clock.
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// The deadline of something that begins now.

@@ -69,7 +69,7 @@ impl Context {
         }
     }
 
-    /// A result that others made and nobody records, so that this run frees it.
+    /// A result that was allocated elsewhere and is not recorded, so this run frees it.
     pub fn taken_over(&self, result: Raw) -> Arc<Raw> {
         if Arc::strong_count(&result) == 1 {
             self.meter.take_over(result.get().len());

@@ -49,6 +49,6 @@ pub(crate) fn freeze(module: Module<'_>) -> Result<FrozenModule, Failure> {
     }
     module.freeze().map_err(|error| {
         let reason = report::message(&starlark::Error::from(error));
-        Diagnostic::error(format!("a value of the script cannot be kept: {reason}")).into()
+        Diagnostic::error(format!("a script value cannot be kept: {reason}")).into()
     })
 }

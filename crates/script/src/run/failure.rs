@@ -10,6 +10,7 @@ use crate::errors::report;
 use crate::journal::MAX_JOURNAL;
 use crate::{Context, Limits, Stop, StopReason};
 use proxy_base::diagnostic::Diagnostic;
+use proxy_base::grouped_digits::grouped;
 use proxy_model::RefusalReason;
 
 /// Parts of the engine's panic messages about values that are too large.
@@ -91,7 +92,7 @@ impl Failure {
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_default();
         Diagnostic::error(format!("the script engine panicked: {text}"))
-            .hint("a value of the script is probably far too large")
+            .hint("a script value is probably far too large")
             .into()
     }
 }
@@ -193,10 +194,10 @@ fn message_for(kind: &FailureKind, limits: &Limits) -> Option<String> {
     let over = match kind {
         FailureKind::Stopped(stop) => return Some(stop.as_str().to_owned()),
         FailureKind::Limit("time") => format!("{} ms of computing time", limits.time.as_millis()),
-        FailureKind::Limit("steps") => format!("{} steps", limits.steps),
+        FailureKind::Limit("steps") => format!("{} steps", grouped(limits.steps)),
         FailureKind::Limit("memory") => format!("{} MiB of memory", limits.memory >> 20),
         FailureKind::Limit("journal") => {
-            format!("{} MiB for effects before a question", MAX_JOURNAL >> 20)
+            format!("{} MiB for effects before an elicitation", MAX_JOURNAL >> 20)
         }
         FailureKind::Limit(_) => format!("{} nested calls", limits.stack),
         FailureKind::Failed { .. }

@@ -111,7 +111,8 @@ impl Function {
 
     fn to_json<'v>(&self, result: Value<'v>, heap: Heap<'v>) -> Result<Json, Failure> {
         convert::to_json(result, heap).map_err(|error| {
-            Diagnostic::error(format!("`{}` returned a value that cannot become JSON: {error}", self.name())).into()
+            Diagnostic::error(format!("`{}` returned a value that cannot be converted to JSON: {error}", self.name()))
+                .into()
         })
     }
 }

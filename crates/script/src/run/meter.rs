@@ -116,7 +116,7 @@ impl Meter {
         result
     }
 
-    /// Runs something that others do for this run. What it allocates is handed over to them, and is not memory of the run.
+    /// Runs work on behalf of this run whose allocations belong to others and do not count as the run's memory.
     pub(super) fn outside<T>(&self, act: impl FnOnce() -> T) -> T {
         self.allocated();
         let result = act();

@@ -1,4 +1,4 @@
-//! Combines the scores of words with similarities of meaning.
+//! Combines word scores with semantic similarities.
 
 use crate::tool::is_among;
 use crate::weights::MAX_NEAREST;

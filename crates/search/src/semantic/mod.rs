@@ -1,5 +1,5 @@
-//! Search by meaning: a model turns tools and queries into vectors, and tools whose vectors are near to the query's are
-//! found although they share no word with it. The model is built in or belongs to an embedding server.
+//! Search by meaning: a model turns tools and queries into vectors, and the search finds tools with vectors near the
+//! query's, even without common words. The model is built in or runs on an embedding server.
 
 mod builtin;
 mod fusion;

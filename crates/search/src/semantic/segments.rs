@@ -1,4 +1,4 @@
-//! The parts of a query that asks for several things. Each part may ask for a tool of its own.
+//! Splits a query that asks for several things. Each part may need a different tool.
 
 /// What introduces another request.
 const CONNECTIVES: [&str; 9] =

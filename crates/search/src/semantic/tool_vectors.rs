@@ -91,7 +91,7 @@ impl ToolVectors {
         let texts = std::iter::once(query).chain(segments(query)).map(str::to_owned).collect();
         let embedded = self.embedder.embed_query(texts);
         let embedded = embedded.inspect_err(|error| {
-            tracing::warn!(%error, "no embedding of the query; this search uses words only");
+            tracing::warn!(%error, "no embedding for the query; this search uses words only");
         });
         let embedded = embedded.ok()?;
         let (whole, parts) = embedded.split_first()?;

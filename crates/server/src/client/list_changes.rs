@@ -73,7 +73,7 @@ impl Pace {
 }
 
 /// The notification for a changed list. Resources and resource templates share a notification.
-fn notification(kind: ItemKind) -> &'static str {
+pub(crate) const fn list_changed(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "notifications/tools/list_changed",
         ItemKind::Resource | ItemKind::ResourceTemplate => "notifications/resources/list_changed",
@@ -130,7 +130,7 @@ impl SeenLists {
 }
 
 fn differences(seen: &ListDigests, now: &ListDigests) -> Vec<&'static str> {
-    let mut changed: Vec<&'static str> = seen.differences(now).into_iter().map(notification).collect();
+    let mut changed: Vec<&'static str> = seen.differences(now).into_iter().map(list_changed).collect();
     changed.dedup();
     changed
 }

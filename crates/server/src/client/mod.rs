@@ -1,6 +1,7 @@
 //! A connected client: identity, capabilities, and the channels that carry notifications and questions to it. The MCP
 //! methods in `methods/` use this data.
 
+pub(crate) mod event_id;
 pub(crate) mod list_changes;
 pub(crate) mod resource_updates;
 pub(crate) mod in_flight;

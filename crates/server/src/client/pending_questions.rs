@@ -9,6 +9,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::sink::MessageSink;
 use proxy_json::Raw;
+use proxy_model::Home;
 use proxy_wire::{Id, Response, RpcError, encode};
 
 /// The result or error in the client's response.
@@ -40,7 +41,7 @@ impl PendingQuestions {
     pub(crate) async fn ask(self: Arc<Self>, sink: MessageSink, method: String, params: Raw) -> ResponseOutcome {
         if matches!(sink, MessageSink::Discard) {
             return Err(RpcError::internal(
-                "cannot ask the client: it accepts a single JSON response and no event stream",
+                "cannot ask the client: it accepts a single JSON response but no event stream",
             ));
         }
         let ended = || RpcError::internal("the session ended");
@@ -48,13 +49,11 @@ impl PendingQuestions {
         if !state.wait_for(|state| *state != SessionState::Held).await.is_ok_and(|state| *state == SessionState::Open) {
             return Err(ended());
         }
-        // Ids are unique in the process, so that a late response cannot be taken for the response to another question.
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = next_number();
         let (sender, answer) = oneshot::channel();
-        self.lock().insert(id, sender);
-        let mut open = SentQuestion { questions: &self, sink: &sink, id, sent: false };
-        sink.send(encode::request(id, &method, Some(params.get()))).await;
+        self.lock().insert(number, sender);
+        let mut open = SentQuestion { questions: &self, sink: &sink, number, sent: false };
+        sink.send(encode::request(&question_id(number), &method, Some(params.get()))).await;
         open.sent = true;
         let answer = answer.await;
         open.sent = false;
@@ -79,7 +78,7 @@ impl PendingQuestions {
 
     /// Hands a response to the call that asked. A response to an unknown id is dropped.
     pub(crate) fn take(&self, response: Response) {
-        let question = response.id.as_ref().and_then(Id::as_number).and_then(|id| self.lock().remove(&id));
+        let question = response.id.as_ref().and_then(number_of).and_then(|number| self.lock().remove(&number));
         match question {
             Some(question) => drop(question.send(response.outcome)),
             None => tracing::debug!(id = ?response.id, "dropped a response to an unknown request"),
@@ -93,19 +92,40 @@ impl PendingQuestions {
     }
 }
 
+/// Numbers are unique in the process, so that a late response cannot be taken for the response to another question.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The id of a question. It names this process, because a session may be asked by several.
+fn question_id(number: u64) -> Id {
+    Id::string(&format!("{}.{number}", Home::of_this_process()))
+}
+
+/// The number of the question with this id; `None` if another process has asked it.
+fn number_of(id: &Id) -> Option<u64> {
+    let text = id.text();
+    let (home, number) = text.split_once('.')?;
+    if Home::parse(home)? != Home::of_this_process() {
+        return None;
+    }
+    number.parse().ok()
+}
+
 /// A question that was sent. Dropping it before the response arrives cancels it.
 struct SentQuestion<'a> {
     questions: &'a PendingQuestions,
     sink: &'a MessageSink,
-    id: u64,
+    number: u64,
     sent: bool,
 }
 
 impl Drop for SentQuestion<'_> {
     fn drop(&mut self) {
-        let unanswered = self.questions.lock().remove(&self.id).is_some();
+        let unanswered = self.questions.lock().remove(&self.number).is_some();
         if unanswered && self.sent {
-            let params = format!("{{\"requestId\":{}}}", self.id);
+            let params = format!("{{\"requestId\":{}}}", question_id(self.number));
             self.sink.try_send(encode::notification("notifications/cancelled", Some(&params)));
         }
     }
@@ -117,6 +137,14 @@ mod tests {
     use crate::client::sink::MessageQueue;
     use proxy_model::Owner;
     use proxy_wire::outbound::OutboundBudget;
+
+    #[test]
+    fn the_question_of_another_process_is_not_ours() {
+        assert_eq!(number_of(&question_id(7)), Some(7));
+        for other in ["7", "\"7\"", "\"0000000000000000.7\"", "\".7\"", "\"\""] {
+            assert_eq!(number_of(&Id::parse(other).unwrap()), None, "{other}");
+        }
+    }
 
     #[tokio::test]
     async fn a_session_that_has_ended_is_asked_nothing() {

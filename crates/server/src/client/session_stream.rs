@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc};
 
+use super::event_id::EventId;
 use super::replay_budget::ReplayBudget;
 use proxy_wire::http::Frames;
 use proxy_wire::outbound::{NoRoom, OutboundMessage, Outlet};
@@ -63,7 +64,7 @@ impl Reader {
     }
 }
 
-/// An event stream of a session. The event ids are `{stream number}-{event number}`.
+/// An event stream of a session.
 #[derive(Debug)]
 pub(crate) struct SessionStream {
     number: u64,
@@ -78,10 +79,15 @@ pub(crate) struct SessionStream {
 
 impl SessionStream {
     pub(crate) fn new(number: u64, budget: &Arc<ReplayBudget>) -> Self {
+        Self::after(number, 0, budget)
+    }
+
+    /// A stream whose first event is the one after `last_number`.
+    pub(crate) fn after(number: u64, last_number: u64, budget: &Arc<ReplayBudget>) -> Self {
         let budget = Arc::clone(budget);
         let state = StreamState {
             budget,
-            last_number: 0,
+            last_number,
             buffer: VecDeque::new(),
             bytes: 0,
             reader: None,
@@ -115,12 +121,6 @@ impl SessionStream {
         self.wanted.notified().await;
     }
 
-    /// Splits an event id into the numbers of the stream and the event.
-    pub(crate) fn parse_id(id: &str) -> Option<(u64, u64)> {
-        let (stream, event) = id.split_once('-')?;
-        Some((stream.parse().ok()?, event.parse().ok()?))
-    }
-
     /// Attaches a reader, which receives the buffered events after event `last_seen` and then new events. An earlier
     /// reader's connection ends, because MCP forbids sending a message on two streams. If there is no room for all buffered
     /// events, the reader's stream ends after those that there is room for, and the client resumes it from there.
@@ -131,7 +131,7 @@ impl SessionStream {
         let (sender, frames) = mpsc::channel(missed.len() + QUEUE_CAPACITY);
         if priming {
             // Cannot fail: the queue is new and has capacity for the missed frames and more.
-            let priming = sse::priming(&format!("{}-{last_seen}", self.number));
+            let priming = sse::priming(&EventId::here(self.number, last_seen).to_string());
             let _ = sender.try_send(OutboundMessage::uncounted(priming));
         }
         let reader = Reader { frames: sender, outlet: outlet.clone() };
@@ -293,7 +293,7 @@ impl StreamState {
     fn next_frame(&mut self, stream: u64, message: &str) -> (u64, Bytes) {
         self.last_number += 1;
         let number = self.last_number;
-        (number, sse::event(Some(&format!("{stream}-{number}")), message.as_bytes()).into())
+        (number, sse::event(Some(&EventId::here(stream, number).to_string()), message.as_bytes()).into())
     }
 
     fn buffer(&mut self, number: u64, frame: Bytes) {
@@ -339,20 +339,26 @@ mod tests {
         Some(String::from_utf8_lossy(frame.as_ref()).into_owned())
     }
 
+    /// An event of stream 3.
+    fn event(number: u64, message: u64) -> Option<String> {
+        Some(format!("id: {}\ndata: {{\"a\":{message}}}\n\n", EventId::here(3, number)))
+    }
+
     #[tokio::test]
     async fn a_reader_that_comes_back_gets_what_it_missed_and_only_that() {
         let stream = SessionStream::new(3, &Arc::default());
         let mut first = stream.attach(0, true, &outlet());
-        assert_eq!(next(&mut first).await.as_deref(), Some("id: 3-0\nretry: 1000\ndata:\n\n"));
+        let priming = format!("id: {}\nretry: 1000\ndata:\n\n", EventId::here(3, 0));
+        assert_eq!(next(&mut first).await, Some(priming));
         stream.push("{\"a\":1}").await;
-        assert_eq!(next(&mut first).await.as_deref(), Some("id: 3-1\ndata: {\"a\":1}\n\n"));
+        assert_eq!(next(&mut first).await, event(1, 1));
         drop(first);
         stream.push("{\"a\":2}").await;
         stream.push("{\"a\":3}").await;
         stream.finish();
         let mut second = stream.attach(1, false, &outlet());
-        assert_eq!(next(&mut second).await.as_deref(), Some("id: 3-2\ndata: {\"a\":2}\n\n"));
-        assert_eq!(next(&mut second).await.as_deref(), Some("id: 3-3\ndata: {\"a\":3}\n\n"));
+        assert_eq!(next(&mut second).await, event(2, 2));
+        assert_eq!(next(&mut second).await, event(3, 3));
         assert_eq!(next(&mut second).await, None);
     }
 
@@ -384,8 +390,8 @@ mod tests {
         room.await;
         pushing.await.unwrap();
         assert!(stream.try_push("{\"a\":3}"));
-        assert_eq!(next(&mut frames).await.as_deref(), Some("id: 3-2\ndata: {\"a\":2}\n\n"));
-        assert_eq!(next(&mut frames).await.as_deref(), Some("id: 3-3\ndata: {\"a\":3}\n\n"));
+        assert_eq!(next(&mut frames).await, event(2, 2));
+        assert_eq!(next(&mut frames).await, event(3, 3));
     }
 
     #[tokio::test]

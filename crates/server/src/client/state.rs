@@ -101,7 +101,7 @@ impl Client {
             revision,
             surface_handle: surface_handle(&principal, &info, ClientProfile { era: revision.era(), abilities }),
             principal,
-            owner: Owner::new_session(),
+            owner: Owner::new_connection(),
             abilities,
             info,
             level: ClientLogLevel::new_session(),

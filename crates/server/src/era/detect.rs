@@ -3,12 +3,12 @@
 use ::http::HeaderMap;
 
 use proxy_json::Object;
-use proxy_wire::{RESERVED, Request, Revision, headers, key};
+use proxy_wire::{Method, RESERVED, Request, Revision, headers, key};
 
 /// A request is stateless if its `_meta` contains the protocol version, its headers name a stateless version, or its
 /// method is `server/discover`. The header `Mcp-Method` alone does not make it stateless.
 pub(crate) fn is_stateless(request: &Request, headers: Option<&HeaderMap>) -> bool {
-    request.method == "server/discover" || headers.is_some_and(names_modern_version) || has_modern_meta(request)
+    request.kind == Method::ServerDiscover || headers.is_some_and(names_modern_version) || has_modern_meta(request)
 }
 
 fn has_modern_meta(request: &Request) -> bool {

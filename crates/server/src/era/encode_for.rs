@@ -56,11 +56,11 @@ fn result_type(object: &Object<'_>) -> Option<String> {
 }
 
 fn no_result() -> RpcError {
-    RpcError::internal("invalid response of the server: the result is not an object")
+    RpcError::internal("invalid response from the server: the result is not an object")
 }
 
 fn unknown_type(kind: &str) -> RpcError {
-    RpcError::internal(&format!("invalid response of the server: unknown `resultType` {}", quote(kind)))
+    RpcError::internal(&format!("invalid response from the server: unknown `resultType` {}", quote(kind)))
 }
 
 /// Whether the structured content is not an object. Only stateless revisions allow this.

@@ -31,8 +31,7 @@ pub(crate) fn resolve(
     let mut names = Vec::new();
     collect_names("", required, &mut names);
     let required = if names.is_empty() { "a capability".to_owned() } else { names.join(", ") };
-    let message =
-        format!("the server requires {required} of the client, which the client did not declare: {}", error.message());
+    let message = format!("the server requires {required}, which the client did not declare: {}", error.message());
     match kind {
         ItemKind::Tool => Ok(error_result(&message)),
         _ => Err(internal(&message, &error)),

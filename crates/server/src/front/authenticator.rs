@@ -119,7 +119,7 @@ impl Authenticator {
             return FirstLook::Done(Ok(Caller::new(principal)));
         }
         if token.is_empty() || token.bytes().any(|byte| byte.is_ascii_whitespace()) {
-            return FirstLook::Done(Err(AuthFailure::Malformed("the header Authorization has no valid bearer token")));
+            return FirstLook::Done(Err(AuthFailure::Malformed("the Authorization header has no valid bearer token")));
         }
         match &self.verifier {
             None => FirstLook::Done(Err(AuthFailure::Invalid("the token is not accepted"))),
@@ -181,9 +181,9 @@ fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, AuthFailure> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(AuthFailure::Malformed("there are several headers Authorization"));
+        return Err(AuthFailure::Malformed("there are several Authorization headers"));
     }
-    let malformed = AuthFailure::Malformed("the header Authorization is malformed");
+    let malformed = AuthFailure::Malformed("the Authorization header is malformed");
     let value = value.to_str().map_err(|_| malformed.clone())?.trim();
     match value.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(token.trim())),

@@ -11,7 +11,7 @@ use crate::client::sink::MessageSink;
 use crate::client::state::{Client, ClientSession};
 use crate::methods::{self, vendor};
 use proxy_json::Raw;
-use proxy_wire::{Id, Message, Notification, Request, Response, RpcError, encode};
+use proxy_wire::{Id, Message, Method, Notification, Request, Response, RpcError, encode};
 
 /// The maximum number of messages in a batch.
 const MAX_MESSAGES: usize = 1000;
@@ -39,7 +39,7 @@ pub(crate) fn parse(items: &[Raw]) -> Result<Vec<BatchItem>, RpcError> {
 
 fn parse_one(item: &Raw) -> BatchItem {
     match Message::parse(item.get().as_bytes()) {
-        Ok(Message::Request(request)) if request.method == "initialize" => {
+        Ok(Message::Request(request)) if request.kind == Method::Initialize => {
             let error = RpcError::invalid_request("`initialize` cannot be part of a batch");
             BatchItem::Invalid(encode::error(Some(&request.id), &error))
         }
@@ -104,8 +104,8 @@ fn fitting(id: &Id, outcome: &Result<Raw, RpcError>, kept: &AtomicUsize) -> Stri
         return text;
     }
     let message = format!(
-        "the response of {} bytes was dropped: all responses to a batch have at most {MAX_RESPONSE_BYTES} bytes; send \
-         this request on its own",
+        "the response of {} bytes was dropped: the responses to a batch can have at most {MAX_RESPONSE_BYTES} bytes in \
+         total; send this request on its own",
         text.len()
     );
     encode::error(Some(id), &RpcError::internal(&message))

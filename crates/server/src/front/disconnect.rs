@@ -1,13 +1,26 @@
-//! Deletes the values that scripts stored for a session when its client disconnects.
+//! Deletes the values that scripts stored for a session when the session has ended.
 
+use std::sync::Arc;
+
+use super::session::Session;
 use crate::Server;
-use crate::client::state::Client;
 use proxy_model::{Owner, Principal};
 
 impl Server {
-    /// Deletes the values of an ended session in the background.
-    pub(super) fn forget_session(&self, client: &Client) {
-        let (server, principal, owner) = (self.clone(), client.principal.clone(), client.owner.clone());
+    /// Ends what sessions have in this process, and deletes their values in the background.
+    pub(super) fn end_sessions(&self, sessions: impl IntoIterator<Item = Arc<Session>>) {
+        for session in sessions {
+            session.close();
+            let client = session.client();
+            self.forget_values_soon(&client.principal, &client.owner);
+        }
+    }
+
+    /// Deletes the values of a session in the background.
+    pub(super) fn forget_values_soon(&self, principal: &Principal, owner: &Owner) {
+        let server = self.clone();
+        let principal = principal.clone();
+        let owner = owner.clone();
         tokio::spawn(async move { server.forget_values_of(&principal, &owner).await });
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod batch;
 pub(crate) mod connected_clients;
 pub(crate) mod disconnect;
 pub(crate) mod http;
+pub(crate) mod operated_sessions;
 mod refusal;
 pub(crate) mod session;
 pub(crate) mod session_id;

@@ -22,6 +22,11 @@ impl Refusal {
         Refusal { status: StatusCode::NOT_FOUND, error }
     }
 
+    pub(super) fn too_many_sessions() -> Self {
+        let error = RpcError::internal("too many sessions, and all of yours are in use; end one or try again later");
+        Refusal { status: StatusCode::SERVICE_UNAVAILABLE, error }
+    }
+
     /// The error response. `id` is that of the refused message, if it is a request.
     pub(super) fn reply(&self, id: Option<&Id>) -> HttpReply {
         HttpReply::json(self.status, encode::error(id, &self.error))

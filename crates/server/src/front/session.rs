@@ -2,24 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 
+use crate::client::event_id::EventId;
 use crate::client::in_flight::InFlight;
 use crate::client::replay_budget::ReplayBudget;
 use crate::client::session_stream::SessionStream;
 use crate::client::sink::MessageSink;
 use crate::client::state::{Client, ClientSession};
 use crate::front::session_id::SessionId;
-use proxy_model::Principal;
+use proxy_model::{Home, Owner, Principal};
 use proxy_wire::http::Frames;
 use proxy_wire::outbound::Outlet;
 use proxy_wire::{Response, Revision, encode};
 
 /// The maximum number of finished streams of a session that can still be resumed.
 const MAX_FINISHED_STREAMS: usize = 32;
+/// The number of the stream for messages that do not belong to a request.
+const STANDALONE: u64 = 0;
 /// How long a finished stream can be resumed.
 const REPLAY_LIFETIME: Duration = Duration::from_secs(120);
 /// The maximum size of the replay buffers of a session's finished streams.
@@ -37,6 +40,8 @@ pub(crate) struct Session {
     next_stream: AtomicU64,
     /// The stream for messages that do not belong to a request of the client (HTTP GET).
     standalone: Arc<SessionStream>,
+    /// Whether the lists may have changed while no process served the session, and the client was not told yet.
+    missed_lists: AtomicBool,
     /// The `list_changed` notifications that wait until the client opens the standalone stream.
     unsent: Mutex<Vec<&'static str>>,
     last_used: Mutex<Instant>,
@@ -44,16 +49,32 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(id: SessionId, client: Client, replay_budget: &Arc<ReplayBudget>) -> Self {
-        let standalone = Arc::new(SessionStream::new(0, replay_budget));
-        let client = client.with_id(id.digest());
+        Self::numbered_after(0, id, client, replay_budget)
+    }
+
+    /// A session that was opened before, here or elsewhere.
+    pub(crate) fn revived(id: SessionId, client: Client, replay_budget: &Arc<ReplayBudget>) -> Self {
+        // This process may have served the session before. Time has no number twice: nobody opens a million streams a second.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let microseconds = u64::try_from(since.as_micros()).unwrap_or_default();
+        let session = Self::numbered_after(microseconds, id, client, replay_budget);
+        session.missed_lists.store(true, Ordering::Relaxed);
+        session
+    }
+
+    /// A session whose streams, and the events of its standalone stream, have the numbers above `last_number`.
+    fn numbered_after(last_number: u64, id: SessionId, client: Client, replay_budget: &Arc<ReplayBudget>) -> Self {
+        let standalone = Arc::new(SessionStream::after(STANDALONE, last_number, replay_budget));
+        let client = Client { owner: Owner::Session(id.sid), ..client.with_id(id.sid.digest().to_string().into()) };
         Session {
             id,
             client: Mutex::new(Arc::new(client.with_sink(MessageSink::SessionStream(Arc::clone(&standalone))))),
             in_flight: InFlight::default(),
             replay_budget: Arc::clone(replay_budget),
             streams: Mutex::default(),
-            next_stream: AtomicU64::new(1),
+            next_stream: AtomicU64::new(last_number + 1),
             standalone,
+            missed_lists: AtomicBool::new(false),
             unsent: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
         }
@@ -123,12 +144,26 @@ impl Session {
 
     /// Resumes a stream after an event. Returns `None` if the stream no longer exists.
     pub(crate) async fn resume(&self, last_event: &str, outlet: &Outlet) -> Option<Frames> {
-        let (number, last_seen) = SessionStream::parse_id(last_event)?;
-        if number == 0 {
-            return Some(self.listen_after(last_seen, outlet).await);
+        let event = EventId::parse(last_event)?;
+        let is_ours = event.home == Home::of_this_process();
+        if event.stream == STANDALONE {
+            if is_ours {
+                return Some(self.listen_after(event.number, outlet).await);
+            }
+            // What another process has sent since then is unknown here.
+            self.missed_lists.store(true, Ordering::Relaxed);
+            return Some(self.listen(outlet).await);
+        }
+        if !is_ours {
+            return None;
         }
         let streams = self.streams.lock();
-        Some(streams.get(&number)?.attach(last_seen, false, outlet))
+        Some(streams.get(&event.stream)?.attach(event.number, false, outlet))
+    }
+
+    /// Whether the client has to be told that its lists may have changed. True once.
+    pub(super) fn take_missed_lists(&self) -> bool {
+        self.missed_lists.swap(false, Ordering::Relaxed)
     }
 
     /// Opens the standalone stream, and sends the notifications that waited for it.
@@ -169,8 +204,8 @@ impl Session {
         self.standalone.finish();
     }
 
-    /// Ends the session: cancels its requests and finishes its streams.
-    pub(crate) fn end(&self) {
+    /// Ends what the session has in this process: cancels its requests and finishes its streams.
+    pub(crate) fn close(&self) {
         self.in_flight.cancel_all();
         self.client().end();
         self.standalone.finish();

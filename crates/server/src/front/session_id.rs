@@ -1,33 +1,31 @@
-//! The id of an HTTP session.
+//! What names an HTTP session.
 
-use std::sync::Arc;
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use sha2::{Digest, Sha256};
+use proxy_model::{Home, Sid};
 
-use proxy_json::hex;
+/// The id of a session, and what is known from it. Whoever knows its text may use the session, so it is written nowhere.
+#[derive(Clone)]
+pub(crate) struct SessionId {
+    pub(super) text: String,
+    /// The process that opened the session.
+    pub(super) home: Home,
+    pub(super) sid: Sid,
+    /// When the session was opened, in milliseconds since 1970.
+    pub(super) born: u64,
+    /// Whether the id says what it takes to serve the session after it was forgotten.
+    pub(super) is_complete: bool,
+}
 
-/// Whoever knows it may use the session, so it is written nowhere.
-pub(crate) struct SessionId(String);
-
-impl SessionId {
-    pub(crate) fn random() -> Result<Self, getrandom::Error> {
-        let mut random = [0u8; 16];
-        getrandom::fill(&mut random)?;
-        Ok(SessionId(hex(&random)))
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// What records say instead of the id. It is the same for all requests of the session.
-    pub(super) fn digest(&self) -> Arc<str> {
-        hex(&Sha256::digest(&self.0)[..8]).into()
+impl fmt::Debug for SessionId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SessionId({})", self.sid.digest())
     }
 }
 
-impl std::fmt::Debug for SessionId {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "SessionId({})", self.digest())
-    }
+/// Milliseconds since 1970.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

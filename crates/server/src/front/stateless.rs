@@ -11,25 +11,8 @@ use crate::client::state::{Client, ClientKind, HttpFacts, surface_handle};
 use crate::methods::initialize::client_info_too_large;
 use proxy_engine::surface::Surface;
 use proxy_json::{Object, Raw, RawRef};
-use proxy_model::{Abilities, ClientInfo, ClientProfile, Owner, Principal, is_protocol_method};
+use proxy_model::{Abilities, ClientInfo, ClientProfile, Owner, Principal};
 use proxy_wire::{ClientMeta, LoggingLevel, Request, Revision, RpcError, code, headers, key, params};
-
-/// The MCP methods of the stateless revision.
-const METHODS: [&str; 13] = [
-    "server/discover",
-    "subscriptions/listen",
-    "tools/list",
-    "tools/call",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "prompts/list",
-    "prompts/get",
-    "completion/complete",
-    "tasks/get",
-    "tasks/update",
-    "tasks/cancel",
-];
 
 /// The HTTP status for the outcome of a request. Used only if the response has not started yet.
 pub(crate) fn status(outcome: &Result<Raw, RpcError>) -> StatusCode {
@@ -68,8 +51,7 @@ pub(super) fn admit(
     if let Some(sent) = sent {
         check_standard_headers(sent, request, &object)?;
     }
-    // A method that MCP does not define may belong to a server.
-    if !METHODS.contains(&request.method.as_str()) && is_protocol_method(&request.method) {
+    if !request.kind.is_in(revision) {
         return Err(Refusal { status: StatusCode::NOT_FOUND, error: RpcError::method_not_found(&request.method) });
     }
     let level = match meta.log_level {
@@ -136,34 +118,34 @@ fn single<'a>(sent: &'a HeaderMap, name: &HeaderName, display_name: &str) -> Res
     let mut values = sent.get_all(name).iter();
     let first = values.next().map(|value| value.as_bytes());
     if values.next().is_some() {
-        return Err(bad(code::HEADER_MISMATCH, &format!("the header `{display_name}` occurs more than once")));
+        return Err(bad(code::HEADER_MISMATCH, &format!("the `{display_name}` header occurs more than once")));
     }
     Ok(first)
 }
 
 fn check_version_header(sent: &HeaderMap, version: &str) -> Result<(), Refusal> {
     match single(sent, &headers::PROTOCOL_VERSION, "MCP-Protocol-Version")? {
-        None => Err(bad(code::HEADER_MISMATCH, "the header `MCP-Protocol-Version` is missing")),
+        None => Err(bad(code::HEADER_MISMATCH, "the `MCP-Protocol-Version` header is missing")),
         Some(value) if value.trim_ascii() == version.as_bytes() => Ok(()),
-        Some(_) => Err(bad(code::HEADER_MISMATCH, "the header `MCP-Protocol-Version` differs from `_meta`")),
+        Some(_) => Err(bad(code::HEADER_MISMATCH, "the `MCP-Protocol-Version` header differs from `_meta`")),
     }
 }
 
 fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'_>) -> Result<(), Refusal> {
     match single(sent, &headers::METHOD, "Mcp-Method")? {
-        None => return Err(bad(code::HEADER_MISMATCH, "the header `Mcp-Method` is missing")),
+        None => return Err(bad(code::HEADER_MISMATCH, "the `Mcp-Method` header is missing")),
         Some(value) if value.trim_ascii() != request.method.as_bytes() => {
-            return Err(bad(code::HEADER_MISMATCH, "the header `Mcp-Method` differs from `method`"));
+            return Err(bad(code::HEADER_MISMATCH, "the `Mcp-Method` header differs from `method`"));
         }
         Some(_) => {}
     }
     let Some(member) = headers::name_member(&request.method) else { return Ok(()) };
     let value = single(sent, &headers::NAME, "Mcp-Name")?
-        .ok_or_else(|| bad(code::HEADER_MISMATCH, "the header `Mcp-Name` is missing"))?;
+        .ok_or_else(|| bad(code::HEADER_MISMATCH, "the `Mcp-Name` header is missing"))?;
     if headers::decode(value) == object.get(member).and_then(RawRef::text) {
         return Ok(());
     }
-    Err(bad(code::HEADER_MISMATCH, &format!("the header `Mcp-Name` differs from `params.{member}`")))
+    Err(bad(code::HEADER_MISMATCH, &format!("the `Mcp-Name` header differs from `params.{member}`")))
 }
 
 /// Compares the `Mcp-Param-*` headers with the arguments, according to the tool's input schema in this surface.

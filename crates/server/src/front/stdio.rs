@@ -24,8 +24,8 @@ use proxy_mcp_client::SoleClient;
 use proxy_model::{ClientProfile, Owner, Principal};
 use proxy_wire::outbound::OutboundBudget;
 use proxy_wire::{
-    InputLine, LineReader, Message, MessageError, Request, Response, Revision, RpcError, Sender, batch as split, code,
-    encode, line_writer, oversized, trace_client,
+    InputLine, LineReader, Message, MessageError, Method, Request, Response, Revision, RpcError, Sender,
+    batch as split, code, encode, line_writer, oversized, trace_client,
 };
 
 /// The number of outgoing messages that are queued for a slow client.
@@ -52,7 +52,7 @@ pub async fn serve_stdio(
         lines: MessageQueue::new(lines, outlet),
         in_flight: InFlight::default(),
         session: CurrentSession::default(),
-        owner: Owner::new_session(),
+        owner: Owner::new_connection(),
         links: Arc::default(),
     });
     let notifier = tokio::spawn(notify_list_changes(Arc::clone(&front)));
@@ -182,7 +182,7 @@ impl StdioFront {
     }
 
     async fn handle_request(self: &Arc<Self>, request: Request) {
-        if !detect::is_stateless(&request, None) && request.method == "initialize" {
+        if !detect::is_stateless(&request, None) && request.kind == Method::Initialize {
             return self.initialize(&request).await;
         }
         let client = match self.client_of(&request) {
@@ -207,7 +207,7 @@ impl StdioFront {
     async fn finish(&self, request: &Request, outcome: MethodOutcome) {
         let Some(outcome) = outcome else { return };
         self.send(encode::outcome(&request.id, &outcome)).await;
-        if request.method == "subscriptions/listen" && outcome.is_ok() {
+        if request.kind == Method::SubscriptionsListen && outcome.is_ok() {
             // On stdio, MCP ends a subscription with a response and with this notification.
             let params = format!("{{\"requestId\":{}}}", request.id);
             self.send(encode::notification("notifications/cancelled", Some(&params))).await;
@@ -226,13 +226,13 @@ impl StdioFront {
         match self.session() {
             Some(client) => {
                 // A client that calls has completed its handshake, even if it did not say so.
-                if request.method != "ping" {
+                if request.kind != Method::Ping {
                     client.release_questions();
                 }
                 Ok(client)
             }
             // `ping` is allowed before the handshake.
-            None if request.method == "ping" => Ok(Arc::new(Handshake::default().client(self.principal.clone()))),
+            None if request.kind == Method::Ping => Ok(Arc::new(Handshake::default().client(self.principal.clone()))),
             None => {
                 let message = format!(
                     "no session: send `initialize` first, or `_meta` with the protocol version in every request; \

@@ -192,7 +192,7 @@ impl Conversations {
         // Anonymous clients count as one person, so they get a higher limit.
         let max_per_person = if client.principal.is_anonymous() { MAX_WAITING / 2 } else { MAX_WAITING_PER_PERSON };
         if waiting.len() >= MAX_WAITING || of_this_person >= max_per_person {
-            return Err(RpcError::internal("too many calls are waiting for answers of clients; try again later"));
+            return Err(RpcError::internal("too many calls are waiting for client answers; try again later"));
         }
         let conversations = Arc::downgrade(self);
         let timer = tokio::spawn(async move {

@@ -89,7 +89,7 @@ pub(super) async fn ask_in_result(
     let content = journal.to_bytes().map_err(|error| RpcError::internal(&error.to_string()))?;
     let sealed = server.sealer.seal_bytes(Purpose::Journal, &id, &content).map_err(no_randomness)?;
     if let Err(error) = server.gateway.calls().store.put_journal(&id, sealed, ANSWER_TIMEOUT).await {
-        return failed(call.kind, format!("cannot ask the question: {error}"), None);
+        return failed(call.kind, format!("cannot suspend the call to ask the client: {error}"), None);
     }
     let open = OpenQuestion {
         policy: request.surface.policy().to_string(),
@@ -144,7 +144,7 @@ pub(crate) async fn resume(
         Err(reason) => {
             // The question is still open, should the change be undone.
             if let Err(error) = store.put_journal(&open.id, sealed, ANSWER_TIMEOUT).await {
-                tracing::debug!(%error, "the journal of an open question was not kept");
+                tracing::debug!(%error, "cannot keep the journal of a call that waits for an answer");
             }
             return refused(reason.to_owned());
         }
@@ -178,7 +178,7 @@ pub(crate) async fn resume(
 /// on which the call was suspended.
 fn surface_of(server: &Server, open: &OpenQuestion, request: &RequestContext) -> Result<Arc<Surface>, &'static str> {
     if open.groups != groups(&request.principal) {
-        return Err("your groups changed while the question was open; call again");
+        return Err("your groups changed while the call waited for your answer; call again");
     }
     if open.policy != **request.surface.policy() {
         return Err(POLICY_CHANGED);
@@ -187,7 +187,7 @@ fn surface_of(server: &Server, open: &OpenQuestion, request: &RequestContext) ->
         return Ok(Arc::clone(&request.surface));
     }
     let suspended = server.suspended.lock().get(&open.id).map(|(_, surface)| Arc::clone(surface));
-    suspended.ok_or("the servers' lists changed while the question was open; call again")
+    suspended.ok_or("the servers' lists changed while the call waited for your answer; call again")
 }
 
 /// A digest of the principal's groups, on which a script's decisions may depend.

@@ -22,7 +22,7 @@ use proxy_wire::RpcError;
 const STATE_LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 /// The answer to a client whose groups or claims changed while the question was open: the call runs with the earlier ones.
-const ANOTHER_LOOK: &str = "your permissions changed while the question was open; call again";
+const ANOTHER_LOOK: &str = "your permissions changed while the call waited for your answer; call again";
 
 /// Makes a call, or continues the call that the ticket refers to.
 pub(crate) async fn call(

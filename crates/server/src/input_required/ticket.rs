@@ -142,7 +142,7 @@ impl Tickets {
             return Err(refuse("belongs to another request: retry the original request with the same arguments"));
         }
         if ticket.process.as_deref() != self.process_for(&ticket.waiting, store) {
-            return Err(refuse("was issued by another process of the proxy; the call may have been carried out"));
+            return Err(refuse("was issued by another proxy process; the call may have been carried out"));
         }
         let redeemed = RedeemedTicket { target: ticket.waiting, call: ticket.call };
         let remaining = Duration::from_secs(ticket.expires.saturating_sub(now()));
@@ -156,9 +156,9 @@ impl Tickets {
         let claimed = store.claim(&format!("ticket:{:016x}", ticket.number), remaining + CLOCK_SKEW).await;
         match claimed {
             Ok(true) => Ok(redeemed),
-            Ok(false) => Err(refuse("was used already: send the request again without it")),
+            Ok(false) => Err(refuse("was already used: send the request again without it")),
             Err(error) => {
-                Err(RpcError::internal(&format!("cannot find out whether `requestState` was used: {error}; try again")))
+                Err(RpcError::internal(&format!("cannot check whether `requestState` was used: {error}; try again")))
             }
         }
     }
@@ -201,7 +201,7 @@ mod tests {
         assert!(message((&tickets, &store), &ann, "d", "made up").await.unwrap_err().contains("not issued to you"));
         assert!(message((&tickets, &store), &ann, "other", &ticket).await.unwrap_err().contains("another request"));
         assert_eq!(message((&tickets, &store), &ann, "d", &ticket).await, Ok(TicketTarget::Call(7)));
-        assert!(message((&tickets, &store), &ann, "d", &ticket).await.unwrap_err().contains("used already"));
+        assert!(message((&tickets, &store), &ann, "d", &ticket).await.unwrap_err().contains("already used"));
     }
 
     #[tokio::test]
@@ -212,7 +212,10 @@ mod tests {
         for waiting in [TicketTarget::Call(7), server_state()] {
             let ticket = tickets.issue(&store, &ann, fingerprint("d"), waiting.clone(), None, MINUTE).unwrap();
             assert!(
-                message((&others, &Store::memory()), &ann, "d", &ticket).await.unwrap_err().contains("another process")
+                message((&others, &Store::memory()), &ann, "d", &ticket)
+                    .await
+                    .unwrap_err()
+                    .contains("another proxy process")
             );
             assert_eq!(message((&tickets, &store), &ann, "d", &ticket).await, Ok(waiting));
         }

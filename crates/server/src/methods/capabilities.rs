@@ -6,12 +6,21 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::Server;
+use crate::client::list_changes::list_changed;
+use crate::client::state::{Client, ClientSession};
 use crate::era::encode_for;
 use proxy_engine::gateway::SurfaceHandle;
 use proxy_engine::surface::Surface;
 use proxy_mcp_client::TASKS_EXTENSION;
-use proxy_model::{ClientProfile, ServerInfo, Snapshot, Status, capability_of};
-use proxy_wire::Revision;
+use proxy_model::{ClientProfile, ItemKind, ServerInfo, Snapshot, Status, capability_of};
+use proxy_wire::{Method, Request, Revision};
+
+/// The capabilities with lists, and the notifications about their changes.
+const ANNOUNCED: [(&str, &str); 3] = [
+    ("tools", list_changed(ItemKind::Tool)),
+    ("resources", list_changed(ItemKind::Resource)),
+    ("prompts", list_changed(ItemKind::Prompt)),
+];
 
 /// How long a handshake waits for the first run of the script. The run itself waits two seconds for servers.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -62,6 +71,17 @@ pub(super) fn capabilities(server: &Server, surface: Option<&Surface>, revision:
     }
 }
 
+/// The notifications about those lists of which the client's handshake said that changes are announced.
+pub(crate) async fn list_notifications(server: &Server, client: &Client) -> Vec<&'static str> {
+    let surface = described_surface(server, &client.surface_handle).await;
+    if let (Some(ClientSession { seen_lists, .. }), Some(surface)) = (client.session(), &surface) {
+        seen_lists.set_if_none(|| surface.list_digests());
+    }
+    let declared = capabilities(server, surface.as_deref(), client.revision);
+    let announced = ANNOUNCED.into_iter().filter(|(capability, _)| declared[*capability]["listChanged"] == true);
+    announced.map(|(_, notification)| notification).collect()
+}
+
 /// The `serverInfo` of a handshake. A surface that mirrors a single server names that server.
 pub(super) fn server_info(surface: Option<&Surface>) -> Value {
     let own = surface.and_then(Surface::mirrors).map(|only| only.info.implementation.clone());
@@ -75,11 +95,11 @@ pub(super) fn supports_tasks(server: &Server, revision: Revision) -> bool {
 }
 
 /// Whether a method belongs to a capability that a mirrored server does not declare.
-pub(super) fn lacks(surface: &Surface, method: &str) -> bool {
-    let (Some(capability), Some(only)) = (capability_of(method), surface.mirrors()) else { return false };
+pub(super) fn lacks(surface: &Surface, request: &Request) -> bool {
+    let (Some(capability), Some(only)) = (capability_of(&request.method), surface.mirrors()) else { return false };
     let declared = only.info.capabilities.get(capability);
-    match method {
-        "resources/subscribe" | "resources/unsubscribe" => {
+    match request.kind {
+        Method::ResourcesSubscribe | Method::ResourcesUnsubscribe => {
             declared.is_none_or(|declared| declared["subscribe"] != true)
         }
         _ => declared.is_none(),

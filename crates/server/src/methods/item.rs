@@ -133,7 +133,7 @@ pub(super) fn encode(outcome: Result<Raw, CallError>, kind: ItemKind, key: &str,
         Err(CallError::Cancelled) => return None,
         Err(CallError::Rejected(error)) => Err(error),
         // Cannot happen: `rounds` turns the questions into a result, or asks the client and continues.
-        Err(CallError::Asks(_)) => Err(RpcError::internal("the client cannot be asked in this request")),
+        Err(CallError::Asks(_)) => Err(RpcError::internal("the client cannot be asked for input during this request")),
         Err(CallError::Unknown) => Err(unknown(kind, key, revision)),
         Err(CallError::Failed { message, data: None }) => Err(RpcError::internal(&message)),
         Err(CallError::Failed { message, data: Some(data) }) => {

@@ -1,7 +1,7 @@
 //! The MCP methods: one file per method, or per group of methods with the same shape. Every request, session-based or
 //! stateless, arrives at [`answer`].
 
-pub(super) mod capabilities;
+pub(crate) mod capabilities;
 mod completion_complete;
 pub(super) mod initialize;
 mod item;
@@ -29,50 +29,12 @@ use proxy_engine::gateway::STOPPED;
 use proxy_engine::surface::Surface;
 use proxy_json::Raw;
 use proxy_mcp_client::{Cancellation, Peer};
-use proxy_model::{CallPeer, ItemKind, is_protocol_method};
+use proxy_model::CallPeer;
 use proxy_telemetry::CallRecording;
-use proxy_wire::{Request, Revision, RpcError};
+use proxy_wire::{Method, Request, RpcError};
 
 /// The outcome of a request; `None` if the request was cancelled, because it then gets no response.
 pub(super) type MethodOutcome = Option<Result<Raw, RpcError>>;
-
-/// A method that is answered from the client's surface.
-#[derive(Clone, Copy)]
-pub(super) enum Method {
-    List(ItemKind),
-    ToolsCall,
-    ResourcesRead,
-    PromptsGet,
-    CompletionComplete,
-    LoggingSetLevel,
-    ResourcesSubscribe,
-    ResourcesUnsubscribe,
-    Tasks,
-    /// A method that MCP does not define.
-    Vendor,
-}
-
-impl Method {
-    pub(super) fn parse(name: &str, revision: Revision) -> Option<Self> {
-        let session = !revision.is_stateless();
-        Some(match name {
-            "tools/list" => Method::List(ItemKind::Tool),
-            "resources/list" => Method::List(ItemKind::Resource),
-            "resources/templates/list" => Method::List(ItemKind::ResourceTemplate),
-            "prompts/list" => Method::List(ItemKind::Prompt),
-            "tools/call" => Method::ToolsCall,
-            "resources/read" => Method::ResourcesRead,
-            "prompts/get" => Method::PromptsGet,
-            "completion/complete" => Method::CompletionComplete,
-            "logging/setLevel" if session => Method::LoggingSetLevel,
-            "resources/subscribe" if session => Method::ResourcesSubscribe,
-            "resources/unsubscribe" if session => Method::ResourcesUnsubscribe,
-            _ if tasks::is_task_method(name, revision) => Method::Tasks,
-            _ if is_protocol_method(name) => return None,
-            _ => Method::Vendor,
-        })
-    }
-}
 
 /// Answers a request. `surface` is the client's surface if the front has taken it already.
 pub(super) async fn answer(
@@ -123,19 +85,20 @@ async fn respond(
     surface: Option<Arc<Surface>>,
     recording: &Arc<CallRecording>,
 ) -> MethodOutcome {
+    let not_found = || Some(Err(RpcError::method_not_found(&message.method)));
+    if !message.kind.is_in(client.revision) {
+        return not_found();
+    }
     // These methods do not need the surface.
-    match (message.method.as_str(), client.revision.is_stateless()) {
-        ("ping", false) => return Some(Ok(proxy_json::raw(&json!({})))),
-        ("server/discover", true) => return Some(Box::pin(server_discover::discover(server, client)).await),
-        ("subscriptions/listen", true) => {
+    match message.kind {
+        Method::Ping => return Some(Ok(proxy_json::raw(&json!({})))),
+        Method::ServerDiscover => return Some(Box::pin(server_discover::discover(server, client)).await),
+        Method::SubscriptionsListen => {
             return Box::pin(subscriptions_listen::listen(server, client, sink, message, cancel)).await;
         }
         _ => {}
     }
-    let Some(method) = Method::parse(&message.method, client.revision) else {
-        return Some(Err(RpcError::method_not_found(&message.method)));
-    };
-    if let Method::List(kind) = method {
+    if let Method::List(kind) = message.kind {
         if !server.first_lists(client, &cancel).await {
             return None;
         }
@@ -149,8 +112,8 @@ async fn respond(
             Err(error) => return Some(Err(error)),
         },
     };
-    if capabilities::lacks(&surface, &message.method) {
-        return Some(Err(RpcError::method_not_found(&message.method)));
+    if capabilities::lacks(&surface, message) {
+        return not_found();
     }
     let ask_by = if client.revision.is_stateless() { AskBy::Nothing } else { AskBy::Request };
     let peer = ClientPeer::new(client, sink, ask_by, Some(recording));
@@ -159,7 +122,7 @@ async fn respond(
         ..context(server, client, surface, Arc::clone(&peer), cancel)
     };
     // A future is as large as its largest branch, and it is moved often. The rarer branches are boxed.
-    match method {
+    match message.kind {
         Method::ToolsCall => tools_call::call(server, &peer, &request, message).await,
         Method::ResourcesRead => Box::pin(resources_read::read(server, &peer, &request, message)).await,
         Method::PromptsGet => Box::pin(prompts_get::get(server, &peer, &request, message)).await,
@@ -168,8 +131,14 @@ async fn respond(
         Method::LoggingSetLevel => Some(logging_set_level::set_level(client, message)),
         Method::ResourcesSubscribe => Box::pin(resources_subscribe::subscribe(server, client, &request, message)).await,
         Method::ResourcesUnsubscribe => Some(resources_subscribe::unsubscribe(client, message)),
-        Method::Tasks => Box::pin(tasks::task(server, &peer, &request, message)).await,
+        Method::TasksGet | Method::TasksUpdate | Method::TasksCancel | Method::TasksResult => {
+            Box::pin(tasks::task(server, &peer, &request, message)).await
+        }
         Method::Vendor => Box::pin(vendor::forward(server, &peer, &request, message)).await,
+        // A second `initialize` of a session; the others are answered above.
+        Method::Initialize | Method::Ping | Method::ServerDiscover | Method::SubscriptionsListen | Method::Unknown => {
+            not_found()
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use proxy_engine::surface::Surface;
 use proxy_json::{Needle, Object, Raw, raw};
 use proxy_mcp_client::{CallError, TASKS_EXTENSION};
 use proxy_model::{ItemKind, Owner};
-use proxy_wire::{Request, Revision, RpcError, code, without_reserved};
+use proxy_wire::{Method, Request, Revision, RpcError, code, without_reserved};
 
 /// The encrypted content of a task id.
 #[derive(Serialize, Deserialize)]
@@ -32,16 +32,6 @@ struct SealedTask {
     /// The published tool that created the task.
     #[serde(default)]
     tool: String,
-}
-
-/// Whether a revision has this task method.
-pub(super) fn is_task_method(method: &str, revision: Revision) -> bool {
-    match method {
-        "tasks/get" | "tasks/cancel" => revision.is_stateless() || revision == Revision::V2025_11_25,
-        "tasks/update" => revision.is_stateless(),
-        "tasks/result" => revision == Revision::V2025_11_25,
-        _ => false,
-    }
 }
 
 /// Whether a stateless client declared the tasks extension with this request.
@@ -175,7 +165,7 @@ pub(super) async fn task(
     let mut call = request.backend_call(message.method.clone(), params);
     call.accepts_tasks = true;
     // `tasks/result` waits until the task has ended, so it has no timeout.
-    call.timeout = (message.method == "tasks/result").then_some(Duration::MAX);
+    call.timeout = (message.kind == Method::TasksResult).then_some(Duration::MAX);
     Some(match calls.forward(request, &backend, call, permit).await {
         Ok(result) => {
             let result = server.gateway.attribution().result(&backend, result);

@@ -27,7 +27,7 @@ impl CapacityError {
     pub(super) fn of(self, key: &str) -> StoreError {
         match self {
             CapacityError::Owner => StoreError::OwnerFull { key: key.to_owned() },
-            CapacityError::Store => StoreError::Full { what: "the values of scripts", limit: MAX_VALUES_MIB },
+            CapacityError::Store => StoreError::Full { what: "script values", limit: MAX_VALUES_MIB },
         }
     }
 }

@@ -14,16 +14,19 @@ use super::{Limit, MAX_OWNER, Space, StoreError, TokenDecision};
 use connection::{RedisConnection, RetryPolicy};
 use proxy_model::Owner;
 
-/// Expiry of a session's values after their last use, for sessions whose end was not recorded.
-const SESSION_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Expiry of the values of a process, or of a session that cannot come back, after their last use: their end may not have
+/// been recorded.
+const CONNECTION_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Expiry of a request's values after their last use, for requests whose end was not recorded.
 const REQUEST_TTL: Duration = Duration::from_secs(3600);
 
 pub(super) struct RedisStore {
     connection: RedisConnection,
     prefix: &'static str,
-    /// Distinguishes the sessions of this process from those of others.
+    /// Distinguishes the requests of this process from those of others.
     process_id: String,
+    /// Expiry of a session's values after their last use.
+    session_ttl: Duration,
     scripts: Scripts,
 }
 
@@ -53,12 +56,13 @@ impl Scripts {
 }
 
 impl RedisStore {
-    pub(super) fn new(address: &str) -> Outcome<Self> {
+    pub(super) fn new(address: &str, session_lifetime: Duration) -> Outcome<Self> {
         let process_id = uuid::Uuid::new_v4().simple().to_string();
         Ok(RedisStore {
             connection: RedisConnection::new(address)?,
             prefix: "mcp-proxy",
             process_id,
+            session_ttl: if session_lifetime.is_zero() { CONNECTION_TTL } else { session_lifetime },
             scripts: Scripts::new(),
         })
     }
@@ -72,7 +76,8 @@ impl RedisStore {
     fn value_script<'a>(&self, script: &'a Script, space: &Space, key: &str) -> ScriptInvocation<'a> {
         let lease = match &space.owner {
             Owner::Everybody | Owner::Person(_) => Duration::ZERO,
-            Owner::Session(_) | Owner::Process => SESSION_TTL,
+            Owner::Session(_) => self.session_ttl,
+            Owner::Process => CONNECTION_TTL,
             Owner::Request(_) => REQUEST_TTL,
         };
         let mut invocation = script.prepare_invoke();

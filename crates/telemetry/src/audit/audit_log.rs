@@ -1,4 +1,4 @@
-//! An audit log that is open: takes records, says whether calls may go on, and where it ends.
+//! An open audit log: takes records, and reports whether calls may continue and where the log ends.
 
 use std::collections::HashSet;
 use std::io;
@@ -16,7 +16,7 @@ use proxy_config::Audit;
 use proxy_model::operator_api::AuditStatus;
 use proxy_model::{CallReader, CallRecord, REPL, RecordedEventKind};
 
-/// How long the end of the proxy waits for the last lines.
+/// How long shutdown waits for the last lines.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The surfaces that are remembered as written. Beyond that, each is written once more.
@@ -99,7 +99,7 @@ impl AuditLog {
 
 impl CallReader for AuditLog {
     fn read(&self, record: &Arc<CallRecord>) {
-        // A statement that calls nothing is nobody's business.
+        // A `proxy repl` statement without server calls is not audited.
         let is_silent = record.method == REPL && record.server_calls.is_empty();
         if line::event_type(&record.method).is_some() && !is_silent {
             for (index, event) in record.events.iter().enumerate() {

@@ -117,7 +117,7 @@ impl<'a> AuditSubject<'a> {
     }
 }
 
-/// What is used: an item, or what is no item.
+/// The target of a call: an item, or a method without an item.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum AuditTarget<'a> {

@@ -1,7 +1,7 @@
 //! The chain of an audit log: every line has a number and the hash of the line before it.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::key::AuditKey;
@@ -67,23 +67,19 @@ impl Chain {
         self.seq += 1;
         let key = self.key.as_ref().map(AuditKey::id);
         let line = ChainedLine { v: VERSION, seq: self.seq, content, key, prev: self.head.as_deref() };
-        // Fails only for what is no object.
+        // Fails only if the content is not an object.
         let line = serde_json::to_string(&line).unwrap_or_default();
-        // Whoever reads the file in a terminal or an editor sees what is there.
+        // Invisible characters are escaped, so that terminals and editors show the line as it is.
         let line = json_visible(&line).into_owned();
         self.head = Some(hash(line.as_bytes()));
         line
     }
 
-    /// Makes a line that proves, to those who have the key, that all lines before it are as they were written.
+    /// Makes a line that proves to anyone with the key that all lines before it are unchanged.
     pub(super) fn seal(&mut self, at: String) -> Option<String> {
         let (key, head) = (self.key.as_ref()?, self.head.as_deref()?);
         let seal = key.seal(self.seq + 1, head);
-        let mut content = Map::new();
-        content.insert("at".to_owned(), at.into());
-        content.insert("type".to_owned(), "seal".into());
-        content.insert("seal".to_owned(), seal.into());
-        Some(self.link(&content))
+        Some(self.link(&json!({"at": at, "type": "seal", "seal": seal})))
     }
 }
 
@@ -94,12 +90,12 @@ mod tests {
     #[test]
     fn a_chain_continues_behind_its_last_line() {
         let mut chain = Chain::new(None);
-        let first = chain.link(&Map::new());
+        let first = chain.link(&json!({}));
         assert_eq!(first, r#"{"v":1,"seq":1,"prev":null}"#);
-        let second = chain.link(&Map::new());
+        let second = chain.link(&json!({}));
         assert!(second.contains(&format!("\"prev\":\"{}\"", hash(first.as_bytes()))), "{second}");
         let mut continued = Chain::new(None).after(second.as_bytes()).unwrap();
-        assert_eq!(continued.link(&Map::new()), chain.link(&Map::new()));
+        assert_eq!(continued.link(&json!({})), chain.link(&json!({})));
         assert!(Chain::new(None).after(b"hello").is_none());
         assert!(Chain::new(None).after(br#"{"seq":1}"#).is_none());
     }

@@ -1,12 +1,10 @@
 //! The file of an audit log: opened for appending, locked against other processes, rotated.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-
-use rustix::fs::{FlockOperation, flock};
 
 /// How many processes may write logs beside each other.
 const MAX_BESIDE: usize = 1000;
@@ -45,7 +43,7 @@ impl LogFile {
                 return Ok(file);
             }
         }
-        Err(io::Error::other("too many other processes write it"))
+        Err(io::Error::other("too many other processes are writing it"))
     }
 
     /// Opens and locks one file; `None` if another process has it.
@@ -56,10 +54,10 @@ impl LogFile {
             if !metadata.is_file() {
                 return Err(io::Error::other("it is not a regular file"));
             }
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            match file.try_lock() {
                 Ok(()) => {}
-                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
-                Err(error) => return Err(error.into()),
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
             }
             let identity = (metadata.dev(), metadata.ino());
             let log = LogFile { path: path.clone(), file, size: metadata.len(), identity };
@@ -105,24 +103,18 @@ impl LogFile {
     }
 
     pub(super) fn tail(&mut self) -> io::Result<FileTail> {
-        let (mut start, mut end) = (self.size, Vec::new());
+        let mut start = self.size;
+        let mut end = Vec::new();
         // Two line feeds are needed: behind the last whole line, and before it.
         while start > 0 && end.iter().filter(|byte| **byte == b'\n').count() < 2 {
-            let length = CHUNK.min(start);
-            start -= length;
+            start = self.size.saturating_sub(CHUNK.max(2 * end.len() as u64));
+            end.clear();
             self.file.seek(SeekFrom::Start(start))?;
-            let mut chunk = Vec::new();
-            Read::by_ref(&mut self.file).take(length).read_to_end(&mut chunk)?;
-            chunk.extend(end);
-            end = chunk;
+            self.file.read_to_end(&mut end)?;
         }
-        let Some(last) = end.iter().rposition(|byte| *byte == b'\n') else {
-            return Ok(FileTail { line: None, torn: end });
-        };
-        let torn = end.split_off(last + 1);
-        end.pop();
-        let begin = end.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        Ok(FileTail { line: Some(end.split_off(begin)), torn })
+        let mut parts = end.rsplitn(3, |byte| *byte == b'\n');
+        let torn = parts.next().unwrap_or_default().to_vec();
+        Ok(FileTail { line: parts.next().map(<[u8]>::to_vec), torn })
     }
 
     /// Moves the file away under a name with this stamp, and removes the oldest of those that were moved away before. The

@@ -1,5 +1,6 @@
 //! The key of an audit log: keyed digests of values, and seals.
 
+use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
 
 use proxy_json::{canonical, hex};
@@ -33,27 +34,17 @@ impl AuditKey {
     /// The seal of the line with this number, whose predecessors end with `head`. No JSON value begins like the text, so no
     /// digest of a value is a seal.
     pub(super) fn seal(&self, seq: u64, head: &str) -> String {
-        self.sign(&seal_text(seq, head))
+        self.sign(&format!("seal {seq} {head}"))
     }
 
     /// Whether a seal is right, compared in constant time.
     pub(super) fn is_seal(&self, seq: u64, head: &str, seal: &str) -> bool {
-        let digits = seal.strip_prefix("hmac:").unwrap_or_default();
-        let bytes: Option<Vec<u8>> = digits
-            .as_bytes()
-            .chunks(2)
-            .map(|pair| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()))
-            .collect();
-        bytes.is_some_and(|bytes| hmac::verify(&self.key, seal_text(seq, head).as_bytes(), &bytes).is_ok())
+        verify_slices_are_equal(self.seal(seq, head).as_bytes(), seal.as_bytes()).is_ok()
     }
 
     fn sign(&self, text: &str) -> String {
         format!("hmac:{}", hex(hmac::sign(&self.key, text.as_bytes()).as_ref()))
     }
-}
-
-fn seal_text(seq: u64, head: &str) -> String {
-    format!("seal {seq} {head}")
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The content of the lines of an audit log. The names of members are those of ToolHive's audit events where both have the
-//! same thing, so that collectors can read both.
+//! The content of audit log lines. Members that also exist in ToolHive's audit events have the same names, so that
+//! collectors can read both.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const ENTRY_BYTES: usize = 1 << 10;
 /// Removes personal data and secrets from the text of a value.
 pub type Redact = fn(&str) -> String;
 
-/// What becomes a line.
+/// An entry that becomes one line.
 pub enum AuditEntry {
     Call(Arc<CallRecord>),
     /// `log(level = "audit")` in a handler.
@@ -32,7 +32,7 @@ pub enum AuditEntry {
         message: String,
         fields: Map<String, Value>,
     },
-    /// What happened in a call, which is one of its events: a question, or its answer.
+    /// One event of a call, by index: a question or its answer.
     Event(Arc<CallRecord>, usize),
     /// What a version of the session script publishes.
     Surface(PublishedSurface),
@@ -93,7 +93,7 @@ impl PublishedSurface {
 fn event_line(record: &CallRecord, event: &RecordedEvent, options: &LineOptions) -> Value {
     let mut line = json!({
         "id": Uuid::now_v7().to_string(), "at": timestamp(event.at),
-        "type": if matches!(event.kind, RecordedEventKind::Answered { .. }) { "answer" } else { "question" },
+        "type": if matches!(event.kind, RecordedEventKind::Answered { .. }) { "answer" } else { "elicitation" },
         "call": record.call.as_ref().unwrap_or(&record.id),
         "subject": AuditSubject::of(&record.principal, Some(&record.client), record.session.as_deref()),
         "target": {"name": record.item.as_ref().map(|item| item.name.as_str())},

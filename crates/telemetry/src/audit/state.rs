@@ -1,8 +1,9 @@
-//! What the writer of an audit log and the calls share: how much waits, whether the log can be written, where it ends.
+//! The state that the audit log's writer and the calls share: how much is waiting, whether the log can be written, and
+//! where it ends.
 
 use proxy_model::operator_api::AuditStatus;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
@@ -15,9 +16,8 @@ pub(super) struct AuditState {
     waiting: AtomicUsize,
     /// Records that did not fit, since the log has last said so.
     lost: AtomicU64,
-    is_failing: AtomicBool,
     /// Why the log cannot be written. For clients: without paths.
-    failure: Mutex<String>,
+    failure: Mutex<Option<String>>,
     end: Mutex<LogEnd>,
 }
 
@@ -35,20 +35,19 @@ impl AuditState {
             required,
             waiting: AtomicUsize::new(0),
             lost: AtomicU64::new(0),
-            is_failing: AtomicBool::new(false),
             failure: Mutex::default(),
             end: Mutex::new(LogEnd { file, ..LogEnd::default() }),
         }
     }
 
-    /// Takes room for a record that waits. A record that finds none is lost.
+    /// Reserves memory for a record. If there is none left, the record is lost.
     pub(super) fn admit(&self, bytes: usize) -> bool {
         if self.waiting.fetch_add(bytes, Relaxed) + bytes <= MAX_WAITING {
             return true;
         }
         self.waiting.fetch_sub(bytes, Relaxed);
         self.lost.fetch_add(1, Relaxed);
-        if self.fail("more records wait than fit into memory") {
+        if self.fail("more records are waiting than fit into memory") {
             tracing::error!("the audit log is not written fast enough: records are lost");
         }
         false
@@ -61,21 +60,20 @@ impl AuditState {
 
     /// Notes that the log cannot be written. Returns whether it could before.
     pub(super) fn fail(&self, why: &str) -> bool {
-        why.clone_into(&mut self.failure.lock());
-        !self.is_failing.swap(true, Relaxed)
+        self.failure.lock().replace(why.to_owned()).is_none()
     }
 
     pub(super) fn is_failing(&self) -> bool {
-        self.is_failing.load(Relaxed)
+        self.failure.lock().is_some()
     }
 
-    pub(super) fn failure(&self) -> String {
+    pub(super) fn failure(&self) -> Option<String> {
         self.failure.lock().clone()
     }
 
     /// Notes that the log is written again.
     pub(super) fn recover(&self) {
-        self.is_failing.store(false, Relaxed);
+        *self.failure.lock() = None;
     }
 
     /// The number of lost records that the log has not mentioned.
@@ -99,7 +97,8 @@ impl AuditState {
 
     /// Why calls are refused; `None` if they are not.
     pub(super) fn refusal(&self) -> Option<String> {
-        (self.required && self.is_failing()).then(|| format!("the audit log cannot be written: {}", self.failure()))
+        let failure = if self.required { self.failure() } else { None };
+        failure.map(|why| format!("the audit log cannot be written: {why}"))
     }
 
     pub(super) fn report(&self) -> AuditStatus {
@@ -108,7 +107,7 @@ impl AuditState {
             file: end.file.display().to_string(),
             seq: end.seq,
             head: end.head,
-            error: self.is_failing().then(|| self.failure()),
+            error: self.failure(),
             lost: self.lost(),
         }
     }

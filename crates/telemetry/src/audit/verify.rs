@@ -1,4 +1,4 @@
-//! Checks that the lines of an audit log are as they were written, and that none is missing between them.
+//! Checks that the lines of an audit log are unchanged and complete.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -53,11 +53,10 @@ pub fn verify(files: &[PathBuf], key: Option<&AuditKey>, head: Option<&str>) -> 
         ordered.push((first_seq(file)?, file));
     }
     ordered.sort();
-    let mut check = LogCheck { key, head, found_head: false, log: VerifiedLog::default(), place: None, torn: None };
+    let mut check = LogCheck { key, head, ..LogCheck::default() };
     for (_, file) in ordered {
         check.file(file)?;
     }
-    let place = check.place.take().unwrap_or_default();
     if let Some(torn) = check.torn {
         return Err(torn.fault);
     }
@@ -65,7 +64,7 @@ pub fn verify(files: &[PathBuf], key: Option<&AuditKey>, head: Option<&str>) -> 
         let seq = check.log.last_seq;
         let problem =
             format!("no line has the given head: the lines after seq {seq} are missing, or seq {seq} was changed");
-        return Err(AuditFault { file: place.0, line: place.1, problem });
+        return Err(check.last.fault(problem));
     }
     Ok(check.log)
 }
@@ -76,22 +75,38 @@ fn first_seq(file: &Path) -> Result<u64, AuditFault> {
     let read = File::open(file).and_then(|opened| BufReader::new(opened).read_until(b'\n', &mut first));
     read.map_err(|error| unreadable(file, &error))?;
     let parsed: Option<Value> = serde_json::from_slice(&first).ok();
-    // What is wrong with another line is said when it is checked.
+    // An invalid line is reported later, when it is checked.
     Ok(parsed.and_then(|line| line["seq"].as_u64()).unwrap_or(0))
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> AuditFault {
-    AuditFault { file: file.to_owned(), line: 0, problem: format!("cannot be read: {error}") }
+    Place { file: file.to_owned(), line: 0 }.fault(format!("cannot be read: {error}"))
 }
 
+/// A line of a file, from one.
+#[derive(Default)]
+struct Place {
+    file: PathBuf,
+    line: u64,
+}
+
+impl Place {
+    fn fault(&self, problem: impl Into<String>) -> AuditFault {
+        AuditFault { file: self.file.clone(), line: self.line, problem: problem.into() }
+    }
+}
+
+#[derive(Default)]
 struct LogCheck<'a> {
     key: Option<&'a AuditKey>,
     head: Option<&'a str>,
     found_head: bool,
     log: VerifiedLog,
-    /// File and number of the last line.
-    place: Option<(PathBuf, u64)>,
-    /// A line that is no JSON. The next one may say that it was cut off.
+    /// The line that is checked.
+    place: Place,
+    /// The line before it.
+    last: Place,
+    /// A line that is not JSON. The next line may explain that it was cut off.
     torn: Option<TornLine>,
 }
 
@@ -101,21 +116,21 @@ struct TornLine {
 }
 
 impl VerifiedLog {
-    /// What the key does not vouch for: a whole log without its seal, or lines that should have been sealed before `now`.
+    /// What the key does not prove: a log without any seal by it, or lines that should have been sealed before `now`.
     pub fn unsealed(&self, now: SystemTime) -> Option<String> {
         let since = self.unsealed_since.as_ref()?;
         if self.sealed_seq.is_none() {
-            return Some("there is no seal of this key".to_owned());
+            return Some("there is no seal by this key".to_owned());
         }
-        // What says no time cannot say that it is young.
+        // A line without a valid time counts as old.
         let written = since.parse::<jiff::Timestamp>().map_or(SystemTime::UNIX_EPOCH, SystemTime::from);
-        // A line of the future would never get old.
+        // A line from the future must not escape the check.
         let is_old = match now.duration_since(written) {
             Ok(age) => age > MAX_UNSEALED,
             Err(ahead) => ahead.duration() > MAX_UNSEALED,
         };
         let seq = self.sealed_seq.unwrap_or_default();
-        is_old.then(|| format!("the lines after seq {seq} have no seal, and the first of them is of {since}"))
+        is_old.then(|| format!("the lines after seq {seq} have no seal; the first of them dates from {since}"))
     }
 }
 
@@ -129,31 +144,26 @@ impl LogCheck<'_> {
                 break;
             }
             let is_whole = line.pop_if(|last| *last == b'\n').is_some();
-            self.line(&line, is_whole).map_err(|wrong| wrong.at(file, number, self.place.as_ref()))?;
-            if self.torn.is_none() {
-                self.place = Some((file.to_owned(), number));
-            } else if let Some(torn) = &mut self.torn {
-                (torn.fault.file, torn.fault.line) = (file.to_owned(), number);
-            }
+            self.place = Place { file: file.to_owned(), line: number };
+            self.line(&line, is_whole)?;
         }
         Ok(())
     }
 
-    fn line(&mut self, text: &[u8], is_whole: bool) -> Result<(), WrongLine> {
+    fn line(&mut self, text: &[u8], is_whole: bool) -> Result<(), AuditFault> {
         let parsed: Option<Value> = serde_json::from_slice(text).ok().filter(|_| is_whole);
         let read = parsed.as_ref().and_then(|line| Some((line, line["seq"].as_u64()?)));
         let Some((line, seq)) = read else {
             if let Some(torn) = self.torn.take() {
-                return Err(WrongLine::Elsewhere(torn.fault));
+                return Err(torn.fault);
             }
-            let problem = if is_whole { "is not a line of an audit log" } else { "is not whole" };
-            let fault = AuditFault { file: PathBuf::new(), line: 0, problem: problem.to_owned() };
-            self.torn = Some(TornLine { hash: hash(text), fault });
+            let problem = if is_whole { "is not a line of an audit log" } else { "is incomplete" };
+            self.torn = Some(TornLine { hash: hash(text), fault: self.place.fault(problem) });
             return Ok(());
         };
         if let Some(torn) = self.torn.take() {
             if line["torn"] != torn.hash {
-                return Err(WrongLine::Elsewhere(torn.fault));
+                return Err(torn.fault);
             }
             self.log.torn += 1;
         }
@@ -167,32 +177,33 @@ impl LogCheck<'_> {
         self.log.lost += line["lost"].as_u64().filter(|_| line["type"] == "log_gap").unwrap_or(0);
         self.log.lines += 1;
         (self.log.last_seq, self.log.head) = (seq, Some(own));
+        self.last = std::mem::take(&mut self.place);
         Ok(())
     }
 
-    fn in_chain(&mut self, line: &Value, seq: u64) -> Result<(), WrongLine> {
+    fn in_chain(&mut self, line: &Value, seq: u64) -> Result<(), AuditFault> {
         let prev = line["prev"].as_str();
         let Some(head) = &self.log.head else {
             self.log.first_seq = seq;
             let begins = (seq == 1) == prev.is_none();
-            return if begins { Ok(()) } else { Err(WrongLine::here("`seq` and `prev` contradict each other")) };
+            return if begins { Ok(()) } else { Err(self.place.fault("`seq` and `prev` contradict each other")) };
         };
         let last = self.log.last_seq;
         if seq > last + 1 {
             let missing =
                 if seq == last + 2 { format!("seq {}", last + 1) } else { format!("seq {} to {}", last + 1, seq - 1) };
-            return Err(WrongLine::Here(format!("{missing} is missing before this line (seq {seq})")));
+            return Err(self.place.fault(format!("{missing} is missing before this line (seq {seq})")));
         }
         if seq <= last {
-            return Err(WrongLine::Here(format!("seq {seq} is out of order: the line before it has seq {last}")));
+            return Err(self.place.fault(format!("seq {seq} is out of order: the line before it has seq {last}")));
         }
         if prev != Some(head.as_str()) {
-            return Err(WrongLine::Before(format!("seq {last} was changed: the next line has another hash for it")));
+            return Err(self.last.fault(format!("seq {last} was changed: the next line has a different hash for it")));
         }
         Ok(())
     }
 
-    fn sealed(&mut self, line: &Value, seq: u64) -> Result<(), WrongLine> {
+    fn sealed(&mut self, line: &Value, seq: u64) -> Result<(), AuditFault> {
         if line["type"] != "seal" {
             return Ok(());
         }
@@ -203,34 +214,11 @@ impl LogCheck<'_> {
         };
         let [prev, seal] = ["prev", "seal"].map(|member| line[member].as_str().unwrap_or_default());
         if !key.is_seal(seq, prev, seal) {
-            return Err(WrongLine::here("the seal is wrong: this line or one before it was changed"));
+            return Err(self.place.fault("the seal is wrong: this line or one before it was changed"));
         }
         self.log.sealed_seq = Some(seq);
         self.log.unsealed_since = None;
         Ok(())
-    }
-}
-
-enum WrongLine {
-    Here(String),
-    /// The line before is wrong.
-    Before(String),
-    Elsewhere(AuditFault),
-}
-
-impl WrongLine {
-    fn here(problem: &str) -> Self {
-        WrongLine::Here(problem.to_owned())
-    }
-
-    fn at(self, file: &Path, line: u64, before: Option<&(PathBuf, u64)>) -> AuditFault {
-        match (self, before) {
-            (WrongLine::Elsewhere(fault), _) => fault,
-            (WrongLine::Before(problem), Some((file, line))) => AuditFault { file: file.clone(), line: *line, problem },
-            (WrongLine::Here(problem) | WrongLine::Before(problem), _) => {
-                AuditFault { file: file.to_owned(), line, problem }
-            }
-        }
     }
 }
 
@@ -309,7 +297,7 @@ mod tests {
         changed[1] = changed[1].replace("\"b\"", "\"B\"");
         assert_eq!(
             world.fault(&changed),
-            ("1".into(), 2, "seq 2 was changed: the next line has another hash for it".into())
+            ("1".into(), 2, "seq 2 was changed: the next line has a different hash for it".into())
         );
         let mut missing = world.lines.clone();
         missing.remove(1);
@@ -380,6 +368,6 @@ mod tests {
         fs::write(&world.files[0], format!("{first}\n{{\"v\":1,\"s\n{next}\n")).unwrap();
         assert_eq!(verify(&world.files[..1], None, None).unwrap_err().line, 2);
         fs::write(&world.files[0], format!("{first}\n{{\"v\":1,\"se")).unwrap();
-        assert_eq!(verify(&world.files[..1], None, None).unwrap_err().problem, "is not whole");
+        assert_eq!(verify(&world.files[..1], None, None).unwrap_err().problem, "is incomplete");
     }
 }

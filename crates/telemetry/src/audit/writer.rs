@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::chain::{Chain, hash};
@@ -140,7 +141,7 @@ impl Writer {
                 if self.state.is_failing() && self.state.lost() == 0 {
                     self.state.recover();
                     self.last_reminder = None;
-                    tracing::warn!("the audit log `{}` is written again", self.shown_path());
+                    tracing::warn!("the audit log `{}` can be written again", self.path().display());
                 }
             }
             Err(error) => {
@@ -149,18 +150,17 @@ impl Writer {
                 self.state.fail(&error.to_string());
                 if self.last_reminder.is_none_or(|last| now - last >= REMIND_INTERVAL) {
                     self.last_reminder = Some(now);
-                    let refused = if self.settings.required { "calls are refused" } else { "calls go on" };
-                    let path = self.shown_path();
+                    let refused = if self.settings.required { "calls are refused" } else { "calls continue" };
+                    let path = self.path().display();
                     tracing::error!("cannot write the audit log `{path}`: {error}; {refused} until it can be written");
                 }
             }
         }
-        let path = self.file.as_ref().map_or(self.settings.file.as_path(), LogFile::path);
-        self.state.set_end(path.to_owned(), self.chain.seq(), self.chain.head());
+        self.state.set_end(self.path().to_owned(), self.chain.seq(), self.chain.head());
     }
 
-    fn shown_path(&self) -> String {
-        self.file.as_ref().map_or(self.settings.file.as_path(), LogFile::path).display().to_string()
+    fn path(&self) -> &Path {
+        self.file.as_ref().map_or(&self.settings.file, LogFile::path)
     }
 
     fn write_pending(&mut self) -> io::Result<()> {
@@ -206,7 +206,8 @@ impl Writer {
     fn write_gap(&mut self) -> io::Result<()> {
         let lost = self.state.lost();
         let mut chain = self.chain.clone();
-        let line = chain.link(&content("log_gap", [("lost", json!(lost)), ("why", self.state.failure().into())]));
+        let why = self.state.failure();
+        let line = chain.link(&json!({"at": line::timestamp_now(), "type": "log_gap", "lost": lost, "why": why}));
         self.append(chain, &(line + "\n"))?;
         self.state.mentioned(lost);
         Ok(())
@@ -251,22 +252,24 @@ impl Writer {
         let tail = file.tail()?;
         let mut chain = self.chain.clone();
         if let (None, Some(line)) = (chain.head(), &tail.line) {
-            let not_ours = || io::Error::other("its last line is not that of an audit log; name another file");
+            let not_ours = || io::Error::other("its last line is not an audit log line; choose another file");
             chain = chain.after(line).ok_or_else(not_ours)?;
         }
         if file.path() != self.settings.file {
             let (taken, own) = (self.settings.file.display(), file.path().display());
-            tracing::warn!("another process writes the audit log `{taken}`: this one writes `{own}`");
+            tracing::warn!("another process is writing the audit log `{taken}`: this one writes `{own}`");
         }
-        let mut members =
-            vec![("why", why.into()), ("pid", std::process::id().into()), ("version", proxy_base::VERSION.into())];
+        let mut opened = json!({
+            "at": line::timestamp_now(), "type": "log_opened",
+            "why": why, "pid": std::process::id(), "version": proxy_base::VERSION,
+        });
         let mut text = String::new();
         if !tail.torn.is_empty() {
             // The line of a process that was killed while it wrote.
-            members.push(("torn", hash(&tail.torn).into()));
+            opened["torn"] = hash(&tail.torn).into();
             text.push('\n');
         }
-        text += &chain.link(&content("log_opened", members));
+        text += &chain.link(&opened);
         text.push('\n');
         self.file = Some(file);
         let opened = self.append(chain, &text);
@@ -291,17 +294,11 @@ impl Writer {
         self.sync()?;
         let stamp = format!("{}-{:010}", line::compact_timestamp_now(), self.chain.seq());
         if let Some(Err(error)) = self.file.as_ref().map(|file| file.move_away(&stamp, self.settings.keep)) {
-            tracing::error!("cannot rotate the audit log `{}`: {error}", self.shown_path());
+            tracing::error!("cannot rotate the audit log `{}`: {error}", self.path().display());
             self.rotate_after = Some(Instant::now() + REMIND_INTERVAL);
             return Ok(());
         }
         self.file = None;
         self.open_file("rotated")
     }
-}
-
-/// A line about the log itself.
-fn content(kind: &str, members: impl IntoIterator<Item = (&'static str, Value)>) -> Map<String, Value> {
-    let own = [("at", line::timestamp_now().into()), ("type", kind.into())];
-    own.into_iter().chain(members).map(|(name, value)| (name.to_owned(), value)).collect()
 }

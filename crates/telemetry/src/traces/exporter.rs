@@ -116,8 +116,8 @@ impl Exporter {
             self.failing_since = Some(before);
             tracing::warn!(
                 %error,
-                "cannot send traces to `{}`: {error}. Calls are not affected. The proxy speaks OTLP over HTTP, for which \
-                 collectors listen on port 4318 (`telemetry.otlp`)",
+                "cannot send traces to `{}`: {error}. Calls are not affected. The proxy sends OTLP over HTTP, not gRPC; \
+                 collectors usually accept it on port 4318 (`telemetry.otlp`)",
                 self.collector.origin
             );
         }
@@ -141,7 +141,7 @@ impl Exporter {
         };
         let _ = timeout(FLUSH_TIMEOUT, flush).await;
         if !self.waiting.is_empty() || self.sending.is_some() {
-            tracing::warn!("the last traces were not sent: `{}` did not take them in time", self.collector.origin);
+            tracing::warn!("the last traces were not sent: `{}` did not accept them in time", self.collector.origin);
         }
     }
 

@@ -1,5 +1,5 @@
-//! Traces: requests and the calls of servers that they lead to, as spans for an OTLP collector. Whether a request is traced
-//! is decided when it begins; its spans are made of its finished record, by one task.
+//! Traces: requests and the resulting server calls, as spans for an OTLP collector. The sampling decision is made when a
+//! request begins; one task creates the spans from the finished record.
 
 mod collector;
 mod exporter;

@@ -30,7 +30,7 @@ impl Sampler {
 /// OpenTelemetry compute it in the same way.
 fn is_within(ratio: f64, TraceId(id): TraceId) -> bool {
     let [.., a, b, c, d, e, f, g, h] = id;
-    // 63 bits and their share are exact enough: what is rounded away is less than one in a million millions.
+    // 63 bits are exact enough: the rounding error is less than 1e-12.
     let number = u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1;
     ratio >= 1.0 || (number as f64) < ratio * (1_u64 << 63) as f64
 }

@@ -1,10 +1,11 @@
-//! The settings of traces: the config, and what it does not say from the environment variables of OpenTelemetry.
+//! The trace settings: from the config, and from OpenTelemetry environment variables where the config sets nothing.
 
 use std::collections::BTreeMap;
 
 use http::{HeaderName, HeaderValue};
 use indexmap::IndexMap;
-use url::{Url, form_urlencoded};
+use percent_encoding::percent_decode_str;
+use url::Url;
 
 use super::sampler::Sampler;
 use proxy_base::diagnostic::Diagnostic;
@@ -73,7 +74,7 @@ impl TraceSettings {
 
 fn invalid(variable: &str, problem: &str) -> Diagnostic {
     Diagnostic::error(format!("environment variable `{variable}`: {problem}"))
-        .hint("change or unset the variable; keys of `telemetry.otlp` in the config win over it")
+        .hint("change or unset the variable; keys in the config's `telemetry.otlp` take precedence over it")
 }
 
 /// Where a collector takes traces.
@@ -109,15 +110,13 @@ fn sampler(otlp: &OtlpSettings, name: Option<&str>, argument: Option<&str>) -> R
 }
 
 fn resource(name: Option<&str>, attributes: Option<&str>) -> Result<BTreeMap<String, String>, Diagnostic> {
-    let pairs = attributes.map_or(Some(Vec::new()), pairs);
+    let pairs = pairs(attributes.unwrap_or_default());
     let pairs = pairs.ok_or_else(|| invalid(RESOURCE_ATTRIBUTES, "expected `key=value` pairs, separated by commas"))?;
-    let mut resource: BTreeMap<String, String> = pairs.into_iter().collect();
-    if let Some(name) = name {
-        resource.insert("service.name".to_owned(), name.to_owned());
-    }
-    resource.entry("service.name".to_owned()).or_insert_with(|| DEFAULT_SERVICE.to_owned());
-    resource.entry("service.version".to_owned()).or_insert_with(|| proxy_base::VERSION.to_owned());
-    Ok(resource)
+    let own = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let defaults = [own("service.name", DEFAULT_SERVICE), own("service.version", proxy_base::VERSION)];
+    let name = name.map(|name| own("service.name", name));
+    // The last one of each key counts.
+    Ok(defaults.into_iter().chain(pairs).chain(name).collect())
 }
 
 fn read_headers(text: &str) -> Result<IndexMap<String, Secret>, Diagnostic> {
@@ -136,11 +135,9 @@ fn read_headers(text: &str) -> Result<IndexMap<String, Secret>, Diagnostic> {
 fn pairs(text: &str) -> Option<Vec<(String, String)>> {
     let pair = |text: &str| {
         let (key, value) = text.split_once('=')?;
-        // In forms, these letters have a meaning that they do not have here.
-        let value = value.trim().replace('&', "%26").replace('+', "%2B").replace('=', "%3D");
-        let decoded = form_urlencoded::parse(value.as_bytes()).next().map(|(value, _)| value.into_owned());
+        let value = percent_decode_str(value.trim()).decode_utf8_lossy();
         let key = key.trim();
-        (!key.is_empty()).then(|| (key.to_owned(), decoded.unwrap_or_default()))
+        (!key.is_empty()).then(|| (key.to_owned(), value.into_owned()))
     };
     text.split(',').map(str::trim).filter(|text| !text.is_empty()).map(pair).collect()
 }

@@ -1,5 +1,6 @@
-//! The spans of a request and of the calls of servers that it led to, by the semantic conventions for MCP. The conventions
-//! are in development, so their names stand here and not in a library: a test says what each span has.
+//! The spans of a request and of the resulting server calls, following the semantic conventions for MCP. The conventions
+//! are still in development, so their names are defined here and not taken from a library. A test shows each span's
+//! attributes.
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
@@ -162,7 +163,7 @@ fn link(context: TraceContext) -> Link {
     }
 }
 
-/// Of a request, only faults of the proxy or of what is behind it are errors; of a call of a server, every error is one.
+/// For a client request, only failures of the proxy or its servers count as errors; for a server call, every error does.
 fn status(outcome: &CallOutcome, kind: SpanKind) -> Option<Status> {
     let is_error = match outcome {
         CallOutcome::Ok | CallOutcome::Asked | CallOutcome::Cancelled => false,

@@ -170,7 +170,7 @@ async fn connection<R, B>(
             }
         }
     };
-    tracing::info!(waiting = stalled, "closed a connection: bytes wait, and the client takes none");
+    tracing::info!(waiting = stalled, "closed a connection: the client has stopped reading");
 }
 
 /// Why a connection ends although its client has not closed it.
@@ -184,7 +184,7 @@ enum ConnectionEnd {
 
 fn report<E: Display>(ended: Result<(), E>) {
     if let Err(error) = ended {
-        tracing::debug!(%error, "connection of a client failed");
+        tracing::debug!(%error, "a client connection failed");
     }
 }
 

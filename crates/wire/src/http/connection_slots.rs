@@ -1,4 +1,4 @@
-//! The open connections of a listener. If there are too many, the one that has been idle for longest makes room.
+//! The open connections of a listener. If there are too many, the one that has been idle the longest is closed.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ impl ConnectionSlots {
     /// Whether another connection can be accepted: there are fewer than the limit, or one is idle.
     pub(super) fn has_room(&mut self) -> bool {
         if self.open.len() >= self.limit {
-            // A slot of which this is the only owner belongs to a connection that has ended.
+            // If no other owner is left, the connection has ended.
             self.open.retain(|slot| Arc::strong_count(slot) > 1);
         }
         self.open.len() < self.limit || self.open.iter().any(|slot| slot.is_idle())
@@ -119,8 +119,8 @@ impl ConnectionSlots {
         self.ended.notified().await;
     }
 
-    /// Adds a connection. If there are too many, the one that has been idle for longest is told to close, and counts no
-    /// more.
+    /// Adds a connection. If there are too many, the one that has been idle the longest is told to close and no longer
+    /// counts.
     pub(super) fn add(&mut self) -> Arc<ConnectionSlot> {
         if self.open.len() >= self.limit {
             let idle = self.open.iter().enumerate().filter(|(_, slot)| slot.is_idle());

@@ -1,4 +1,4 @@
-//! Checks `Host` and `Origin` of a request, against web pages that attack local servers (DNS rebinding).
+//! Checks the `Host` and `Origin` headers of requests, to protect against DNS rebinding by web pages.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 pub enum GuardError {
     #[error("unknown host in the `Host` header")]
     Host,
-    #[error("the header `Host` and the authority of the request (`:authority`) differ")]
+    #[error("the `Host` header and the request's `:authority` differ")]
     Authority,
     #[error("this `Origin` is not allowed; add it to `serve.allowedOrigins`")]
     Origin,
@@ -52,8 +52,8 @@ impl Guard {
     }
 
     pub(super) fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), GuardError> {
-        // HTTP/2 has the authority of the URI in place of the header, or beside it. Whatever is between the client and this
-        // proxy may have read one of them, so they must agree, on an open listener too.
+        // HTTP/2 sends `:authority` instead of, or in addition to, the `Host` header. An intermediary may have read either,
+        // so they must agree, even on a listener that is open to any host.
         let authority = uri.authority().map(Authority::as_str);
         let hosts = || headers.get_all(HOST).iter();
         if authority

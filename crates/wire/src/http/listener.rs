@@ -87,7 +87,7 @@ impl HttpReply {
             Ok(reservation) => Body::Json(OutboundMessage::new(text, reservation)),
             Err(NoRoom) => {
                 let reason = format!(
-                    "the response of {} bytes was dropped: too much waits for this client already; read what was sent",
+                    "the response of {} bytes was dropped: too much is already waiting for this client; read what was sent",
                     text.len()
                 );
                 let id = oversized::message_id(&text, &text);
@@ -231,11 +231,11 @@ impl<S: HttpService> Endpoint<S> {
     }
 }
 
-/// What a person reads who opens the wrong page.
-const ELSEWHERE: &str = "This is an MCP proxy. Its address for MCP clients is the one that `proxy serve` printed when \
-                         it started; there is nothing to see in a browser.\n";
+/// Shown in a browser that opens the wrong page.
+const ELSEWHERE: &str = "This is an MCP proxy. `proxy serve` printed the address for MCP clients when it started. There \
+                         is nothing to see in a browser.\n";
 
-/// Whether a request is of a browser that opens a page: MCP clients do not ask for HTML.
+/// Whether a browser sent this request: MCP clients do not ask for HTML.
 pub fn is_browser(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted

@@ -1,5 +1,5 @@
-//! The body of a response: nothing, one text, or the frames of an event stream. It is handed over in pieces, so that it
-//! shows whether the client takes it.
+//! The body of a response: nothing, one text, or the frames of an event stream. It is written in pieces, to notice whether
+//! the client reads it.
 
 use std::convert::Infallible;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! A port that answers GET requests with text: for probes and scrapers, which know nothing of MCP.
+//! A port that answers GET requests with text, for health probes and metrics scrapers.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ async fn reply<S: TextService>(request: &Request<Incoming>, guard: &Guard, servi
     match tokio::task::spawn_blocking(move || service.page(&path)).await {
         Ok(Some(page)) => page,
         Ok(None) => TextReply::plain(StatusCode::NOT_FOUND, "not found"),
-        Err(_) => TextReply::plain(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be made"),
+        Err(_) => TextReply::plain(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be created"),
     }
 }
 

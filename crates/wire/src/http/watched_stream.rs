@@ -1,4 +1,4 @@
-//! The socket of a client, which tells whether the client takes what is written to it.
+//! A client socket that notices whether the client reads what is written to it.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

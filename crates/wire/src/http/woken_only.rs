@@ -1,7 +1,7 @@
-//! A future that is polled again only after something that it waits for has woken it.
+//! A future that is polled again only after it was woken.
 //!
-//! hyper polls the future of a response whenever it polls the connection, for instance because the body of the request was
-//! taken. For a future that consists of many others, such a poll costs as much as one that gets ahead.
+//! hyper polls the response future whenever it polls the connection, for instance after reading the request body. If the
+//! future combines many others, such a spurious poll costs as much as one that makes progress.
 
 use std::future::Future;
 use std::pin::Pin;

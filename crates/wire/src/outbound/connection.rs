@@ -92,11 +92,11 @@ impl Shared {
 pub struct OutboundConnection {
     pub(super) shared: Arc<Shared>,
     pub(super) level: Arc<Level>,
-    /// Grows whenever the client takes something.
+    /// Grows whenever the client reads something.
     taken: AtomicU64,
     multiplexed: AtomicBool,
     peer: OnceLock<IpAddr>,
-    /// Whose message was the last. Nearly every connection is of one person.
+    /// The person of the last message. Nearly every connection belongs to one person.
     last_person: Mutex<Option<(Owner, Arc<Level>)>>,
 }
 
@@ -112,7 +112,7 @@ impl OutboundConnection {
         self.peer.get().copied()
     }
 
-    /// The way of a person's messages to this connection. A connection of a reverse proxy may serve several people.
+    /// The outlet for a person's messages on this connection. A connection from a reverse proxy may serve several people.
     pub fn outlet(self: &Arc<Self>, person: Owner) -> Outlet {
         let mut last = self.last_person.lock();
         let level = match &*last {
@@ -126,12 +126,13 @@ impl OutboundConnection {
         Outlet::new(Arc::clone(self), level, self.shared.limits.patience)
     }
 
-    /// The client has taken something of what waits.
+    /// The client has read some of the waiting bytes.
     pub(crate) fn taken(&self) {
         self.taken.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Bytes were written to the socket. If several streams share it, they may be others than those that wait.
+    /// Bytes were written to the socket. If several streams share it, they may belong to another stream than the waiting
+    /// ones.
     pub(crate) fn written(&self) {
         if !self.multiplexed.load(Ordering::Relaxed) {
             self.taken();

@@ -1,4 +1,4 @@
-//! What waits for clients to read it, counted in bytes: per connection, per person and in all. Whoever sends a message
+//! Limits the bytes that wait for clients to read them: per connection, per person and in total. The sender of a message
 //! reserves its bytes first; the reservation ends when the message is written or dropped.
 
 mod connection;

@@ -1,4 +1,4 @@
-//! The way of a message to a client: room is reserved for it first.
+//! Sends messages to a client, after reserving room in the outbound budget.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use std::time::Duration;
 use super::connection::OutboundConnection;
 use super::level::Level;
 
-/// Up to so many bytes, the queue of a connection counts for this connection only: short messages of others reach their
-/// clients while somebody fills what all may use.
+/// The first bytes in each connection's queue do not count toward the shared budget. Short messages therefore still reach
+/// their clients when another client has filled it.
 const UNSHARED_BYTES: usize = 16 << 10;
 
-/// No room became free in time, or too much waits for it already.
+/// No room became free in time, or too many messages are already waiting for room.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoRoom;
 
-/// The way of one person's messages to one connection. Cloning is cheap.
+/// Sends one person's messages to one connection. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Outlet {
     connection: Arc<OutboundConnection>,
@@ -108,7 +108,7 @@ impl Outlet {
 pub struct Reservation {
     outlet: Outlet,
     bytes: usize,
-    /// Whether the bytes count for the person and for all.
+    /// Whether the bytes also count toward the person's limit and the total.
     shared: bool,
 }
 
@@ -117,7 +117,7 @@ impl Drop for Reservation {
         let connection = &self.outlet.connection;
         connection.taken();
         connection.level.subtract(self.bytes);
-        // Also where the connection was not full: what is left may count for it alone now.
+        // Even if the connection was not full: the remaining bytes may now fit into its unshared part.
         connection.level.freed.notify_waiters();
         if self.shared {
             self.outlet.person.subtract(self.bytes);

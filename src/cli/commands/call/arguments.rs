@@ -9,7 +9,7 @@ use crate::cli::failure::CommandFailure;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Arguments. VALUE is JSON; if it is not valid JSON, or a string is expected, it is text
+    /// Arguments. VALUE is parsed as JSON, or is text if it is not valid JSON or a string is expected
     #[arg(value_name = "NAME=VALUE")]
     pairs: Vec<String>,
     /// JSON object with arguments, @FILE, or - for standard input; NAME=VALUE pairs are added to it
@@ -18,8 +18,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The values by name, complete except for what an item expects. Fails if they are malformed, before any server is
-    /// started.
+    /// Parses the arguments as far as possible without the schema of the item, so that malformed ones fail before any server
+    /// is started.
     pub(super) fn read(&self) -> Result<ReadArguments<'_>, CommandFailure> {
         let object = match &self.args {
             Some(text) => match serde_json::from_str(&source(text)?) {
@@ -44,7 +44,7 @@ pub(super) struct ReadArguments<'a> {
 }
 
 impl ReadArguments<'_> {
-    /// All of them; the values of pairs are JSON, or text where `is_text` says so.
+    /// All arguments. The values of pairs are parsed as JSON, except where `is_text` returns true.
     pub(super) fn values(self, is_text: impl Fn(&str) -> bool) -> Map<String, Value> {
         let mut values = self.object;
         for (name, text) in self.pairs {

@@ -14,7 +14,7 @@ use proxy_base::foreign_text::visible;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// File of the script, or - for standard input
+    /// Script file, or - for standard input
     #[arg(value_name = "SCRIPT", required_unless_present = "code", conflicts_with = "code")]
     file: Option<String>,
     /// The script itself, such as 'return search(query = "x")'

@@ -22,7 +22,7 @@ pub(crate) struct ItemOptions {
 }
 
 impl ItemOptions {
-    /// Uses a published item with the params that are made for it. Returns the result.
+    /// Uses a published item with the params that `params` builds from its definition. Returns the result.
     pub(super) fn use_item(
         &self,
         kind: ItemKind,
@@ -49,9 +49,9 @@ impl ItemOptions {
     }
 }
 
-/// `user` is the option with which a suggested command is about the same user.
+/// `user` is the option that makes suggested commands act as the same user.
 async fn unknown(kind: ItemKind, key: &str, report: &SurfaceReport, answers: &Answers, user: &str) -> CommandFailure {
-    // A broken extension may be the one that offers the item.
+    // A broken extension may be the reason why the item is missing.
     answers.report_extensions(report);
     let mut diagnostic = Diagnostic::error(format!("unknown {} `{key}`", kind.noun()));
     for server in &report.servers {

@@ -1,5 +1,5 @@
-//! The commands that use what is published, as a client would: call a tool, read a resource, get a prompt, or run a script
-//! over the tools.
+//! The commands that use published items as a client would: call a tool, read a resource, get a prompt, or run a script over
+//! the tools.
 
 mod arguments;
 pub(super) mod exec;

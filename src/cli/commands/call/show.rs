@@ -1,4 +1,4 @@
-//! Results for people: text as it is, everything else by what it is and where it can be had.
+//! Results for people: text as is, everything else as a short description.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cli::output;
 
-/// The content of a tool's result, or its structured content if it has no other.
+/// The content of a tool result, or its structured content if it has no other content.
 pub(super) fn tool_result(result: &Value) {
     let blocks = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
     for block in blocks {
@@ -25,7 +25,7 @@ pub(super) fn messages(result: &Value) {
     }
 }
 
-/// The contents of a resource. Outside a terminal, bytes are written as they are.
+/// The contents of a resource. If standard output is not a terminal, bytes are written unchanged.
 pub(super) fn contents(result: &Value) {
     for content in result["contents"].as_array().into_iter().flatten() {
         match (content["text"].as_str(), content["blob"].as_str()) {

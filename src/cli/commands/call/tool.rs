@@ -38,7 +38,7 @@ pub(in crate::cli::commands) fn run(args: &CallArgs) -> Result<(), CommandFailur
     if failed { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
 }
 
-/// Warns of names that are probably misspelt: most tools ignore an argument that they do not know.
+/// Warns about names that are probably misspelt, because most tools ignore unknown arguments.
 fn warn_of_misspelt(tool: &str, values: &Map<String, Value>, schema: &Value) {
     let Some(known) = schema["properties"].as_object() else { return };
     for name in values.keys().filter(|name| !known.contains_key(*name)) {

@@ -7,7 +7,7 @@ use proxy_base::control::Instance;
 pub(super) fn run(running: &Instance, id: &str, show_secrets: bool) -> Result<(), CommandFailure> {
     output::text(&query::call_as_test(running, id, show_secrets)?);
     if !show_secrets && !output::is_quiet() {
-        output::err("personal data and secrets are hidden as far as they are recognized; `--show-secrets` shows them");
+        output::err("recognized personal data and secrets are hidden; `--show-secrets` shows them");
     }
     Ok(())
 }

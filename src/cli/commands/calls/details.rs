@@ -43,19 +43,19 @@ pub(super) fn print(details: &CallDetails) {
         texts(&mut step, "   ", Some(&call.params), call.result.as_ref());
         steps.push((call.call.after_ms, step));
     }
-    // What the script did, in the order of time.
+    // Server calls and other events, in chronological order.
     steps.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     lines.extend(steps.into_iter().flat_map(|(_, step)| step));
     if call.more_server_calls > 0 {
-        lines.push(format!("\nand {} more calls of servers", call.more_server_calls));
+        lines.push(format!("\nand {} more server calls", call.more_server_calls));
     }
     output::out(&lines.join("\n"));
     if details.redacted && !output::is_quiet() {
-        output::err("personal data and secrets are hidden as far as they are recognized; `--show-secrets` shows them");
+        output::err("recognized personal data and secrets are hidden; `--show-secrets` shows them");
     }
 }
 
-/// A question, a line of the log, or what happened without a text.
+/// An elicitation, a log line, or an event without a text.
 fn of_event(event: &EventDetails) -> Vec<String> {
     let kind = event.level.as_ref().map_or_else(|| event.kind.clone(), |level| format!("{} {level}", event.kind));
     let text = event.text.as_ref().map(|text| format!(": {}", output::one_line(text))).unwrap_or_default();

@@ -6,6 +6,7 @@ use crate::admin::CallSummary;
 use proxy_base::diagnostic::nearest;
 
 const KEYS: [&str; 8] = ["server", "name", "tool", "user", "client", "method", "outcome", "ms"];
+const OUTCOMES: [&str; 8] = ["ok", "tool_error", "error", "refused", "timeout", "failed", "asked", "cancelled"];
 
 /// One condition on a call.
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ pub(super) fn parse(text: &str) -> Result<CallFilter, String> {
         return Err(format!("unknown key `{key}` (known: {}){near}", KEYS.join(", ")));
     };
     match (known, &text[at..=at]) {
-        ("ms", "=") => Err("compare the time with `ms>NUMBER` or `ms<NUMBER>`".to_owned()),
+        ("ms", "=") => Err("compare the duration with `ms>NUMBER` or `ms<NUMBER`".to_owned()),
         ("ms", sign) => {
             let number = value.trim_end_matches("ms").trim_end();
             let number = number.parse().map_err(|_| format!("`{value}` is not a number of milliseconds"))?;
@@ -38,6 +39,9 @@ pub(super) fn parse(text: &str) -> Result<CallFilter, String> {
         }
         (key, "=") => {
             let pattern = Pattern::new(value).map_err(|error| format!("invalid pattern `{value}`: {error}"))?;
+            if key == "outcome" && !OUTCOMES.iter().any(|outcome| pattern.matches(outcome)) {
+                return Err(format!("unknown outcome `{value}` (known: {})", OUTCOMES.join(", ")));
+            }
             Ok(CallFilter::Text { key, pattern })
         }
         (key, _) => Err(format!("only `ms` can be compared: write `{key}={value}`")),
@@ -109,6 +113,7 @@ mod tests {
             ("ms>fast", "`fast` is not a number"),
             ("user>ann", "write `user=ann`"),
             ("user=[", "invalid pattern"),
+            ("outcome=bogus", "unknown outcome `bogus` (known: ok, "),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

@@ -31,7 +31,7 @@ pub(super) fn what(call: &CallSummary) -> String {
     call.name.as_ref().map_or_else(|| method.to_string(), |name| format!("{method} {}", one_line(name)))
 }
 
-/// The server behind the item, or those that its script has called.
+/// The server behind the item, or the servers that its script called.
 fn servers(call: &CallSummary) -> Option<String> {
     let mut names: Vec<&str> = call.server_calls.iter().map(|call| call.server.as_str()).collect();
     names.sort_unstable();
@@ -46,8 +46,9 @@ fn reason(call: &CallSummary) -> Option<String> {
 /// `policy.star:41: too many calls`.
 pub(super) fn refusal(refusal: &RefusalSummary) -> String {
     match &refusal.at {
-        Some(at) => format!("{at}: {}", refusal.why),
-        None => refusal.why.clone(),
+        // A refusal by policies names them already.
+        Some(at) if !refusal.why.ends_with(at) => format!("{at}: {}", refusal.why),
+        _ => refusal.why.clone(),
     }
 }
 
@@ -72,7 +73,7 @@ fn colour(outcome: &str) -> u8 {
     }
 }
 
-/// What else happened.
+/// Events other than calls.
 pub(super) fn other_event(event: &LiveEvent) -> Option<String> {
     match event {
         LiveEvent::Server { name, status, error } if error.is_empty() => {
@@ -82,7 +83,7 @@ pub(super) fn other_event(event: &LiveEvent) -> Option<String> {
             Some(format!("server {}: {}: {}", one_line(name), one_line(status), one_line(error)))
         }
         LiveEvent::Reload { error: Some(error), .. } => Some(format!("reload failed: {}", one_line(error))),
-        LiveEvent::Reload { tools, error: None } => Some(format!("reloaded: {tools} tools are published")),
+        LiveEvent::Reload { tools, error: None } => Some(format!("reloaded: {tools} tools published")),
         LiveEvent::Call(_) | LiveEvent::Dropped(_) => None,
     }
 }

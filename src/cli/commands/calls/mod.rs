@@ -1,5 +1,5 @@
-//! `proxy calls`: shows the calls of a running proxy as they happen and one of them in detail or as a test, and records whole
-//! calls in a file.
+//! `proxy calls`: shows live calls of a running proxy, or one call in detail or as a test, and records complete calls in a
+//! file.
 
 mod as_test;
 mod details;
@@ -24,25 +24,25 @@ pub(crate) struct CallsArgs {
     /// Id of a call, or the end of it: show the call in detail
     #[arg(value_name = "ID", group = "one_call", conflicts_with_all = ["follow", "filter"])]
     id: Option<String>,
-    /// Record calls and show each one as soon as it is over, until Ctrl-C
+    /// Record calls and show each one as soon as it ends, until Ctrl-C
     #[arg(long, short)]
     follow: bool,
-    /// Only calls with this server, name, user, client, method, outcome or ms; repeatable
+    /// Show only calls with this server, name, user, client, method, outcome or ms; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = filter::parse)]
     filter: Vec<CallFilter>,
     /// Print a call as a test function for `proxy test`
     #[arg(long, value_name = "ID", group = "one_call", conflicts_with_all = ["follow", "filter", "json"])]
     as_test: Option<String>,
-    /// With an id: show personal data and secrets in what was sent
+    /// With an id: show personal data and secrets in the data that was sent
     #[arg(long, requires = "one_call")]
     show_secrets: bool,
-    /// Write whole calls to a new file for `proxy backtest`, until Ctrl-C
+    /// Write complete calls to a new file for `proxy backtest`, until Ctrl-C
     #[arg(long, value_name = "FILE", conflicts_with_all = ["one_call", "follow", "filter", "json"])]
     record: Option<PathBuf>,
     /// With --record: do not ask for confirmation
     #[arg(long, requires = "record")]
     yes: bool,
-    /// Process id, if several proxies are running [default: of the config that is used here]
+    /// Process id, if several proxies are running [default: the proxy that serves the current config]
     #[arg(long)]
     pid: Option<u32>,
     /// Print JSON, one line for each call
@@ -73,7 +73,7 @@ pub(super) fn run(args: &CallsArgs) -> Result<(), CommandFailure> {
     }
 }
 
-/// What was recorded while somebody followed.
+/// Lists the calls that were recorded while somebody followed them.
 fn list(running: &Instance, args: &CallsArgs) -> Result<(), CommandFailure> {
     let (is_recording, calls) = query::calls(running)?;
     for call in calls.iter().filter(|call| wanted(args, call)) {
@@ -83,8 +83,8 @@ fn list(running: &Instance, args: &CallsArgs) -> Result<(), CommandFailure> {
     }
     if calls.is_empty() && !output::is_quiet() {
         output::err(match is_recording {
-            true => "no call has ended since somebody began to follow",
-            false => "no calls were recorded: the proxy records them while somebody runs `proxy calls --follow`",
+            true => "no call has ended since recording began",
+            false => "no calls were recorded: the proxy records calls only while somebody runs `proxy calls --follow`",
         });
     }
     Ok(())
@@ -93,7 +93,7 @@ fn list(running: &Instance, args: &CallsArgs) -> Result<(), CommandFailure> {
 fn follow(running: &Instance, args: &CallsArgs) -> Result<(), CommandFailure> {
     let begun = || {
         if !output::is_quiet() {
-            output::err(&format!("following the calls of process {}; Ctrl-C ends", running.pid));
+            output::err(&format!("following the calls of process {}; press Ctrl-C to stop", running.pid));
         }
     };
     query::follow(running, begun, |event| match event {
@@ -116,7 +116,7 @@ fn wanted(args: &CallsArgs, call: &CallSummary) -> bool {
     args.filter.iter().all(|filter| filter.matches(call))
 }
 
-/// Prints a call on a line of its own. Returns false if nobody reads.
+/// Prints a call on one line. Returns false if the reader has closed the pipe.
 fn print(args: &CallsArgs, call: &CallSummary) -> bool {
     if args.json {
         let text = serde_json::to_string(call).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `proxy calls --record`: writes whole calls to a file that only the user may read.
+//! `proxy calls --record`: writes complete calls to a file that only the user can read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -25,8 +25,8 @@ pub(super) fn run(running: &Instance, path: &Path, yes: bool) -> Result<(), Comm
     }
     if !output::is_quiet() || !yes {
         output::err(&format!(
-            "`{}` will hold every call of process {} with everything in it, secrets included: users, groups and claims, \
-             headers that scripts see, arguments, results, answers to questions, and what was sent to servers",
+            "`{}` will contain every call of process {} in full, including secrets: users, groups and claims, headers \
+             that scripts see, arguments, results, elicitation answers, and everything that was sent to servers",
             path.display(),
             running.pid
         ));
@@ -65,7 +65,7 @@ fn create(path: &Path) -> Result<File, CommandFailure> {
     })
 }
 
-/// Each line at once, so that a recording that is cut off loses at most one.
+/// Writes each line at once, so that a truncated recording loses at most one.
 fn write(file: &mut File, line: &str) -> std::io::Result<()> {
     let mut bytes = Vec::with_capacity(line.len() + 1);
     bytes.extend_from_slice(line.as_bytes());
@@ -79,7 +79,7 @@ impl Written {
             Ok(RecordingLine::Call(_)) => self.calls += 1,
             Ok(RecordingLine::Dropped(number)) => self.dropped += number,
             Ok(RecordingLine::Start(_)) if !output::is_quiet() => {
-                output::err(&format!("recording the calls of process {}; Ctrl-C ends", running.pid));
+                output::err(&format!("recording the calls of process {}; press Ctrl-C to stop", running.pid));
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! A command line that somebody is typing: its words, and what can stand at its end.
+//! An incomplete command line: its words, and the candidates for its end.
 
 use clap::{Arg, ArgAction, Command, FromArgMatches};
 
@@ -12,11 +12,11 @@ pub(super) struct CommandLine {
     words: Vec<String>,
     /// The quote that is open at the cursor.
     quote: Option<char>,
-    /// Where the last word has characters that were quoted or escaped, and so are no word breaks.
+    /// The positions of quoted or escaped characters in the last word, which are not word breaks.
     literal: Vec<usize>,
 }
 
-/// What can stand at the end of a line.
+/// The candidates for the end of a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Wanted {
     Files,
@@ -71,7 +71,7 @@ impl CommandLine {
             }
         }
         words.push(word.unwrap_or_default());
-        // Variables may be set in front of the command.
+        // Variable assignments may precede the command.
         let is_assignment = |word: &String| {
             word.split_once('=').is_some_and(|(name, _)| name.chars().all(|part| part.is_alphanumeric() || part == '_'))
         };
@@ -87,7 +87,7 @@ impl CommandLine {
         self.words.split_last().map_or(&[], |(_, before)| before)
     }
 
-    /// The options of the line that select servers and script.
+    /// The options on the line that select servers and script.
     pub(super) fn source(&self) -> SourceArgs {
         let command = crate::cli::command();
         let parsed = command.clone().ignore_errors(true).try_get_matches_from(self.before()).ok();
@@ -172,15 +172,15 @@ impl CommandLine {
         self.before().iter().any(|word| word.split_once('=').is_some_and(|(given, _)| given == name))
     }
 
-    /// How bash replaces the last word by a candidate; `None` if it does not fit what is typed. Bash replaces only what is
-    /// behind the last of its word breaks.
+    /// The text by which bash completes the last word to a candidate; `None` if the candidate does not match the typed text.
+    /// Bash replaces only the part after the last of its word breaks.
     pub(super) fn bash_text(&self, candidate: &str, breaks: &str) -> Option<String> {
         let current = self.current();
         if !candidate.starts_with(current) {
             return None;
         }
         match self.quote {
-            // Within quotes everything stands for itself, except for these.
+            // Within quotes, all characters are literal except these.
             Some(quote) => (!candidate.contains([quote, '$', '`', '\\', '!'])).then(|| candidate.to_owned()),
             None => {
                 let is_break = |(at, part): &(usize, char)| breaks.contains(*part) && !self.literal.contains(at);

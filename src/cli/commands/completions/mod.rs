@@ -38,8 +38,8 @@ pub(super) fn run(args: &CompletionsArgs) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// Prints what can stand at the end of the command line, one per line. Fails without a message if it is a file, which the
-/// shell completes itself.
+/// Prints the candidates for the end of the command line, one per line. Fails without a message if a file is expected,
+/// because the shell completes files itself.
 fn complete(args: &CompletionsArgs) -> Result<(), CommandFailure> {
     let (line, breaks) = match (args.shell, &args.line[..]) {
         (Shell::Bash, [breaks, text]) => (CommandLine::split(text), breaks.as_str()),

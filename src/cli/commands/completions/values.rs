@@ -1,4 +1,4 @@
-//! What an argument can be, from the last known lists of the servers. Starts no server.
+//! The possible values of an argument, from the servers' cached lists. Starts no server.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use proxy_model::{BackendKind, ItemKind};
 /// The length of a description, in characters.
 const DESCRIPTION: usize = 80;
 
-/// A possible text of an argument.
+/// A candidate for completion.
 #[derive(Debug, PartialEq)]
 pub(super) struct Candidate {
     pub(super) value: String,
@@ -37,7 +37,7 @@ pub(super) enum NameKind {
     /// An item of any kind, published or not.
     OfferedOrPublished,
     Server,
-    /// A server at which somebody can log in.
+    /// A server that supports `proxy login`.
     RemoteServer,
     Preset,
 }
@@ -54,7 +54,7 @@ pub(super) fn last_known(kind: NameKind, source: &SourceArgs) -> Vec<Candidate> 
     found.into_iter().filter(|candidate| can_be_typed(&candidate.value)).collect()
 }
 
-/// Whether a name can be an argument of a command: neither an option nor something that a terminal does not show.
+/// Whether a name can be an argument of a command: it must not look like an option or contain invisible characters.
 fn can_be_typed(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('-') && visible(name) == name && !name.contains(['\n', '\t'])
 }

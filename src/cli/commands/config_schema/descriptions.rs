@@ -1,4 +1,4 @@
-//! What `docs/config.md` says about each key of the config.
+//! The description of each config key in `docs/reference/config.md`.
 
 /// A row of a table: the keys it is about, and the text.
 struct Row {
@@ -15,7 +15,7 @@ pub(super) struct DescribedKeys {
 
 impl DescribedKeys {
     pub(super) fn read() -> Self {
-        Self::parse(include_str!("../../../../docs/config.md"))
+        Self::parse(include_str!("../../../../docs/reference/config.md"))
     }
 
     fn parse(page: &'static str) -> Self {

@@ -16,7 +16,7 @@ pub(super) fn run(_args: &ConfigSchemaArgs) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// The schema as text, with what the documentation says about each key.
+/// The schema as text, with the documentation of each key.
 pub(super) fn text() -> String {
     let pages = descriptions::DescribedKeys::read();
     let schema = config::json_schema(&|keys| pages.about(keys));

@@ -17,7 +17,7 @@ pub(super) use words::outcome;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// Published name or URI, name at the server, or SERVER/NAME [default: all items]
+    /// Published name or URI, the server's name or URI for the item, or SERVER/NAME [default: all items]
     name: Option<String>,
     #[command(flatten)]
     query: QueryArgs,
@@ -26,7 +26,7 @@ pub(crate) struct ExplainArgs {
     json: bool,
 }
 
-/// The items, and what is not known of the servers.
+/// The items, and a note for each server without known lists.
 struct Explained {
     items: Vec<ItemHistory>,
     unknown_servers: Vec<String>,
@@ -62,7 +62,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// What a running proxy of this config knows.
+/// The report of a running proxy with this config.
 fn running(query: &Query<'_>) -> Result<Option<Explained>, CommandFailure> {
     let Some(report) = query::histories_of_running(query)? else { return Ok(None) };
     let unknown_servers = report.servers.iter().filter_map(|server| problem(&server.name, &server.error));
@@ -87,7 +87,7 @@ fn live(loaded: &LoadedConfig, user: ActingUser) -> Result<Explained, CommandFai
     })
 }
 
-/// A sentence about each server of whose items nothing is known.
+/// A sentence about each server without known lists.
 fn unknown_servers(snapshot: &Snapshot) -> Vec<String> {
     let sentence = |name: &str, status: Status, problem: Option<String>| match status {
         Status::Starting => Some(format!("server `{name}` was never seen: --live starts it")),
@@ -96,7 +96,7 @@ fn unknown_servers(snapshot: &Snapshot) -> Vec<String> {
     snapshot.backends.iter().filter_map(|view| sentence(&view.name, view.status, view.problem())).collect()
 }
 
-/// The items of this published name or of this name at a server. A URI that nothing has may match a resource template.
+/// The items of this published name or of this name at a server. A URI without an item may match a resource template.
 fn matching<'a>(name: &str, items: &'a [ItemHistory]) -> Vec<&'a ItemHistory> {
     let is_called = |item: &ItemHistory, name: &str| item.name == name || item.published_as.as_deref() == Some(name);
     let found: Vec<_> = items.iter().filter(|item| is_called(item, name)).collect();
@@ -115,7 +115,7 @@ fn matching<'a>(name: &str, items: &'a [ItemHistory]) -> Vec<&'a ItemHistory> {
 }
 
 fn unknown(name: &str, explained: &Explained, user: &str) -> CommandFailure {
-    let mut diagnostic = Diagnostic::error(format!("no server offers `{name}`, and the script does not make it"));
+    let mut diagnostic = Diagnostic::error(format!("no server offers `{name}`, and the script does not create it"));
     for note in &explained.unknown_servers {
         diagnostic = diagnostic.note(note);
     }
@@ -145,7 +145,7 @@ fn show_all(items: &[&ItemHistory]) {
             })
             .collect();
         if !rows.is_empty() {
-            output::out(&table::render(&[&kind.noun().to_uppercase(), "SERVER", "BECAME", "AT", "WHY"], &rows));
+            output::out(&table::render(&[&kind.noun().to_uppercase(), "SERVER", "RESULT", "AT", "WHY"], &rows));
             output::out("");
         }
     }

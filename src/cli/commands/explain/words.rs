@@ -4,7 +4,7 @@ use crate::cli::output::one_line;
 use proxy_engine::surface::{Became, ItemHistory, MemberEdit};
 use proxy_script::CallSite;
 
-/// What became of an item, in a few words: `wrapped as say (changed: description)`.
+/// What happened to an item, in a few words: `wrapped as say (changed: description)`.
 pub(in crate::cli::commands) fn outcome(item: &ItemHistory) -> String {
     let mut outcome = item.became.as_str().to_owned();
     if let Some(published) = item.published_as.as_ref().filter(|_| item.is_renamed()) {
@@ -26,13 +26,13 @@ pub(super) fn reason(item: &ItemHistory) -> Option<String> {
     }
 }
 
-/// Why an item has another name; `None` if it has not, or if the script does not say.
+/// Why an item was renamed; `None` if it was not, or if the script gives no reason.
 pub(super) fn rename_reason(item: &ItemHistory) -> Option<String> {
     let is_rename = |edit: &&MemberEdit| edit.members.iter().any(|member| member == item.kind.key_member());
     item.edits.iter().rfind(is_rename)?.why.clone()
 }
 
-/// Everything that is known of an item, one fact a line, with the lines of the script.
+/// Everything known about an item, one fact per line, with the script lines.
 pub(super) fn paragraph(item: &ItemHistory) -> String {
     let name = item.published_as.as_ref().unwrap_or(&item.name);
     let mut facts = Vec::new();

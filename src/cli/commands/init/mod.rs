@@ -17,7 +17,7 @@ use proxy_config::{self as config, import};
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Import the servers of other clients: their names, config files of them, or `all` [clients: claude-desktop,
+    /// Import servers from other clients: client names, config files, or `all` [clients: claude-desktop,
     /// claude-code, cursor, vscode, windsurf, zed, codex, gemini, opencode, continue, goose, cline]
     #[arg(long, value_name = "SOURCE", num_args = 1..)]
     from: Vec<PathBuf>,

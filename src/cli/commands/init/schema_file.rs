@@ -1,5 +1,5 @@
-//! The JSON Schema beside a new config file. It is a file of its own, so that editors need no network, and the path to it
-//! is relative, so that it holds on other machines.
+//! The JSON Schema beside a new config file. It is a separate file, so that editors need no network, and its path is
+//! relative, so that it is valid on other machines.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::super::config_schema;
 
 const NAME: &str = "proxy.schema.json";
 
-/// Writes the schema beside the config and returns its name; `None` if that is not possible, because the config works
+/// Writes the schema beside the config and returns its name. Returns `None` if that is not possible: the config works
 /// without it.
 pub(super) fn write(config: &Path) -> Option<&'static str> {
     let path = config.parent().unwrap_or(Path::new("")).join(NAME);

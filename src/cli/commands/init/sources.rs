@@ -15,10 +15,10 @@ pub(super) fn surroundings() -> Result<Surroundings, CommandFailure> {
     })
 }
 
-/// The source that stands for every client with servers.
+/// The source that means all clients with servers.
 const ALL: &str = "all";
 
-/// The files that each `--from` stands for, with the name of the client that they are of.
+/// The files that each `--from` means, with the name of their client.
 pub(super) fn all_named(
     from: &[PathBuf],
     surroundings: &Surroundings,
@@ -37,7 +37,7 @@ pub(super) fn all_named(
     Ok(sources)
 }
 
-/// The usual files with servers of every client.
+/// The usual files of all clients, if they have servers.
 fn every_client(surroundings: &Surroundings) -> Result<Vec<(String, Vec<ClientFile>)>, CommandFailure> {
     let has_servers = |file: &ClientFile| import::count_servers(file).is_some_and(|count| count > 0);
     let files = |client: &'static ImportClient| -> Vec<ClientFile> {
@@ -49,14 +49,17 @@ fn every_client(surroundings: &Surroundings) -> Result<Vec<(String, Vec<ClientFi
         .filter(|(_, files)| !files.is_empty())
         .collect();
     if found.is_empty() {
-        let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
-        let problem = Diagnostic::error("no client with servers found");
-        return Err(CommandFailure::config(vec![problem.hint(format!("the known clients are: {}", names.join(", ")))]));
+        return Err(known_clients(Diagnostic::error("no client with servers found")));
     }
     Ok(found)
 }
 
-/// The files that `--from` stands for: a file, or all usual files of a client.
+fn known_clients(problem: Diagnostic) -> CommandFailure {
+    let names = CLIENTS.each_ref().map(|client| client.name).join(", ");
+    CommandFailure::config(vec![problem.hint(format!("the known clients are: {names}"))])
+}
+
+/// The files that `--from` means: a file, or all usual files of a client.
 pub(super) fn named(from: &Path, surroundings: &Surroundings) -> Result<Vec<ClientFile>, CommandFailure> {
     let client = from.to_str().and_then(ImportClient::by_name);
     let Some(client) = client.filter(|_| !from.is_file()) else {
@@ -65,14 +68,13 @@ pub(super) fn named(from: &Path, surroundings: &Surroundings) -> Result<Vec<Clie
         if !is_name {
             return Ok(vec![file]);
         }
-        let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
         let problem = Diagnostic::error(format!("`{}` is neither a file nor a known client", from.display()));
-        return Err(CommandFailure::config(vec![problem.hint(format!("the known clients are: {}", names.join(", ")))]));
+        return Err(known_clients(problem));
     };
     let usual = client.usual_files(surroundings);
     let existing: Vec<ClientFile> = usual.iter().filter(|file| file.path.is_file()).cloned().collect();
     if existing.is_empty() {
-        let mut problem = Diagnostic::error(format!("no config of {} found", client.title));
+        let mut problem = Diagnostic::error(format!("no config for {} found", client.title));
         for file in &usual {
             problem = problem.note(format!("there is no file `{}`", file.path.display()));
         }
@@ -108,7 +110,7 @@ pub(super) fn report_found(target: &Path) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// The path of a file as a person would write it.
+/// The path of a file in short form, for people.
 fn shown(file: &ClientFile, surroundings: &Surroundings) -> String {
     let (base, before) =
         if file.is_project { (Some(&surroundings.current_folder), "") } else { (surroundings.home.as_ref(), "~/") };

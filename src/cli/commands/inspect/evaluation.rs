@@ -1,4 +1,4 @@
-//! `proxy find --eval`: how well the published tools are found by queries for which the right tools are known.
+//! `proxy find --eval`: measures how well queries with known answers find the published tools.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::cli::query::Answers;
 use crate::cli::table;
 use proxy_base::diagnostic::Diagnostic;
 
-/// How many results of a query are looked at.
+/// How many results of a query are considered.
 const DEPTH: usize = 10;
 
-/// How many names of tools that are not published a warning has.
+/// How many unpublished tools a warning names.
 const MAX_NAMED: usize = 5;
 
 /// A line of the file.
@@ -48,7 +48,7 @@ pub(super) struct Evaluation {
     recall_5: f64,
     #[serde(rename = "recall@10")]
     recall_10: f64,
-    /// The mean of one over the place of the first right tool.
+    /// The mean reciprocal rank of the first right tool.
     mrr: f64,
     /// The queries with a tool that is not among the first five.
     missed: Vec<MissedTools>,
@@ -153,7 +153,7 @@ impl Evaluation {
         evaluation
     }
 
-    /// Says how many lines expect tools that are not published: the file may be older than the names of the tools.
+    /// Warns about lines that expect unpublished tools, because the file may be older than the tool names.
     pub(super) fn warning(&self) -> Option<Diagnostic> {
         let first = self.unpublished.first()?;
         let names: BTreeSet<&String> = self.unpublished.iter().flat_map(|line| &line.tools).collect();
@@ -164,10 +164,8 @@ impl Evaluation {
         let (lines, of) = (self.unpublished.len(), table::count(self.queries, "line"));
         let expect = if lines == 1 { "expects" } else { "expect" };
         let message = format!("{lines} of {of} {expect} tools that are not published: {}", named.join(", "));
-        let note = format!("such a tool counts as missed; the first is in line {}", first.line);
-        Some(
-            Diagnostic::warning(message).note(note).hint("the published names are those that `proxy find WORDS` shows"),
-        )
+        let note = format!("an unpublished tool counts as missed; the first is in line {}", first.line);
+        Some(Diagnostic::warning(message).note(note).hint("`proxy find WORDS` shows the published names"))
     }
 
     fn is_published(&self, tool: &str) -> bool {

@@ -20,10 +20,10 @@ pub(crate) struct FindArgs {
     /// Maximum number of tools
     #[arg(long, value_name = "N", default_value_t = 8, conflicts_with = "eval")]
     limit: usize,
-    /// Compare words alone, not the meaning
+    /// Compare words only, not meaning
     #[arg(long = "words")]
     by_words: bool,
-    /// Measure how well the tools are found: each line is {"query": "...", "tool": "NAME"}, or a list of names as "tools"
+    /// Measure how well queries find the tools: each line is {"query": "...", "tool": "NAME"}, or has a list as "tools"
     #[arg(long, value_name = "QUERIES.jsonl")]
     eval: Option<PathBuf>,
     #[command(flatten)]

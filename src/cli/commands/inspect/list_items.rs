@@ -58,7 +58,7 @@ fn list(args: &ItemListArgs, heading: &str, kinds: &[ItemKind]) -> Result<(), Co
     })?;
     let is_shown = |item: &&ReportedItem| args.server.as_ref().is_none_or(|server| *server == item.server);
     let items: Vec<&ReportedItem> = match args.all {
-        // The servers one after the other, each with all kinds.
+        // Grouped by server, each with all kinds.
         true => report.offered.iter().filter(|item| kinds.contains(&item.kind)).filter(is_shown).collect(),
         false => kinds.iter().flat_map(|kind| report.of_kind(*kind)).filter(is_shown).collect(),
     };

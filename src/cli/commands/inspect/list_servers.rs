@@ -1,4 +1,4 @@
-//! `proxy list-servers`: shows the last known state of each server, or starts them all and shows how each is.
+//! `proxy list-servers`: shows the last known state of each server, or starts all servers and shows their current state.
 
 use std::path::Path;
 

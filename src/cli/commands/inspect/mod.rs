@@ -1,4 +1,4 @@
-//! The commands that show what there is.
+//! The commands that list servers and items.
 
 mod evaluation;
 pub(super) mod find;

@@ -1,4 +1,4 @@
-//! `proxy login SERVER`: from the first question to the saved log-in.
+//! `proxy login SERVER`: from the first request to the saved authorization.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -17,10 +17,10 @@ use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{AuthConfig, ServerConfig, duration, is_scope};
 use proxy_identity::oauth::{Challenge, LogInError, LogInReport, LogInRequest, LogInState, LogIns, PendingLogIn};
 
-/// As long as a log-in may take at all.
+/// The maximum duration of a login.
 const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
 
-/// One log-in, from the arguments and the config.
+/// One login, from the arguments and the config.
 struct Attempt<'a> {
     name: &'a str,
     server: &'a ServerConfig,
@@ -36,11 +36,12 @@ pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
         .filter(|time| !time.is_zero())
         .ok_or_else(|| CommandFailure::usage(format!("invalid duration `{}`: write it as 90s or 5m", args.timeout)))?;
     if timeout > MAX_WAIT {
-        return Err(CommandFailure::usage("`--timeout` is at most 10m: an address is not good for longer"));
+        return Err(CommandFailure::usage("`--timeout` is at most 10m: the address is not valid for longer"));
     }
     if let Some(scope) = args.scopes.iter().find(|scope| !is_scope(scope)) {
-        let problem = format!("`--scope`: `{scope}` is not a scope, which has no spaces, quotes or backslashes");
-        return Err(CommandFailure::usage_with_hint(problem, "write `--scope` once for each"));
+        let problem =
+            format!("`--scope`: `{scope}` is not a valid scope: scopes contain no spaces, quotes or backslashes");
+        return Err(CommandFailure::usage_with_hint(problem, "repeat `--scope` for each scope"));
     }
     let loaded = args.source.load()?;
     let server = source::find(&loaded, name)?;
@@ -60,7 +61,7 @@ pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
         let outcome = tokio::select! {
             outcome = attempt.run() => outcome,
             _ = tokio::signal::ctrl_c() => {
-                Err(CommandFailure::failed(Diagnostic::error("the log-in was cancelled: nobody is logged in by it")))
+                Err(CommandFailure::failed(Diagnostic::error("the login was cancelled: no authorization was saved")))
             }
         };
         attempt.log_ins.drain().await;
@@ -87,7 +88,7 @@ impl Attempt<'_> {
         };
         let lets_everybody_in = challenge.is_none();
         let pending = match self.begin(challenge, port.redirect_uri()).await {
-            // It asked for nothing, and says nothing about log-ins either.
+            // The server required no authorization, and has no authorization metadata either.
             Err(LogInError::Metadata(_)) if lets_everybody_in && self.scopes.is_empty() => {
                 self.not_needed();
                 return Ok(());
@@ -100,7 +101,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// The port that was asked for, or that is registered, or any.
+    /// The requested port, or the registered one, or any.
     async fn bind(&self) -> Result<CallbackPort, CommandFailure> {
         let configured = match &self.server.auth {
             Some(AuthConfig::OAuth(auth)) => Some(auth.redirect_port).filter(|port| *port != 0),
@@ -126,8 +127,8 @@ impl Attempt<'_> {
         Ok(CallbackPort::bind(0).await?)
     }
 
-    /// Whether a log-in is wanted although the server has not asked for one: by the arguments, the config, or a call that
-    /// was refused.
+    /// Whether the user wants to log in although the server has not asked for it: because of the arguments, the config, or a
+    /// refused call.
     async fn is_wanted(&self) -> Result<bool, CommandFailure> {
         if !self.scopes.is_empty() || self.server.auth.is_some() {
             return Ok(true);
@@ -137,7 +138,7 @@ impl Attempt<'_> {
     }
 
     fn not_needed(&self) {
-        output::out(&format!("no log-in is needed: server `{}` lets everybody in", self.name));
+        output::out(&format!("server `{}` requires no authorization", self.name));
     }
 
     async fn begin(&self, challenge: Option<Challenge>, redirect_uri: String) -> Result<PendingLogIn, LogInError> {
@@ -146,7 +147,7 @@ impl Attempt<'_> {
         spinner::with(&label, self.log_ins.begin(self.name, self.server, request)).await
     }
 
-    /// Sends the person to the authorization server, and waits for the answer.
+    /// Sends the user to the authorization server, and waits for the answer.
     async fn wait_for(&self, mut pending: PendingLogIn, port: CallbackPort) -> Result<LogInReport, CommandFailure> {
         let url = pending.authorization_url().to_owned();
         let Some(redirect) = Redirect::of(pending.redirect_uri(), &url) else {
@@ -156,7 +157,7 @@ impl Attempt<'_> {
         say(&format!("to log in to `{}`, open this address in a browser:", self.name));
         // Whole and on a line of its own, so that it can be copied.
         output::err(&output::one_line(&url));
-        say("waiting for the browser; if it runs on another machine, paste here the address at which it ends");
+        say("waiting for the browser; if it runs on another machine, paste the address that it was redirected to");
         let browser = self.opens_browser.then(|| Browser::open(&url));
         let answer = wait::answer(&redirect, &mut callbacks, browser, self.timeout).await?;
         let finished = spinner::with("fetching the tokens", pending.finish(answer.url())).await;
@@ -177,7 +178,7 @@ impl Attempt<'_> {
     }
 
     fn show(&self, report: &LogInReport) {
-        let scopes = if report.scopes.is_empty() { "not named".to_owned() } else { report.scopes.join(", ") };
+        let scopes = if report.scopes.is_empty() { "not specified".to_owned() } else { report.scopes.join(", ") };
         let mut lines = vec![
             format!("logged in to `{}`", self.name),
             format!("  issuer: {}", report.issuer),
@@ -192,18 +193,18 @@ impl Attempt<'_> {
         }
         let running = instances(&setup::control_folder()).unwrap_or_default();
         if !running.is_empty() {
-            say("a running `proxy serve` of this config takes the log-in up by itself");
+            say("a running `proxy serve` with this config picks up the authorization by itself");
         }
     }
 }
 
-/// When a log-in ends, and whether it is renewed before that.
+/// When an authorization expires, and whether it is renewed before that.
 fn expiry(at: Option<SystemTime>, refreshable: bool) -> String {
     let left = at.map(|at| at.duration_since(SystemTime::now()).unwrap_or_default().as_secs());
     match (left, refreshable) {
-        (Some(seconds), true) => format!("in {}, and is renewed before that", age(seconds)),
-        (Some(seconds), false) => format!("in {}; then somebody has to log in again", age(seconds)),
-        (None, true) => "not known; it is renewed when needed".to_owned(),
-        (None, false) => "not known".to_owned(),
+        (Some(seconds), true) => format!("in {}, renewed before that", age(seconds)),
+        (Some(seconds), false) => format!("in {}; then somebody must log in again", age(seconds)),
+        (None, true) => "unknown; renewed when needed".to_owned(),
+        (None, false) => "unknown".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! `proxy login --list`: what is known of the log-in at each server with `url`. Never a token.
+//! `proxy login --list`: the authorization of each server with `url`. It never shows a token.
 
 use std::time::SystemTime;
 
@@ -54,7 +54,7 @@ pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure
     if json {
         output::json(&entries.iter().map(ListedServer::json).collect::<Vec<_>>());
     } else if entries.is_empty() {
-        output::err("the config has no servers with `url`: only these have log-ins");
+        output::err("the config has no servers with `url`: only these need authorization");
     } else {
         let rows: Vec<Vec<String>> = entries.iter().map(ListedServer::row).collect();
         output::out(&table::render(&HEADER, &rows));
@@ -63,7 +63,7 @@ pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure
     if waits { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
 }
 
-/// A server of which the config says nothing has asked for a log-in when it was last started, or not.
+/// For a server without `auth` in the config, its last start decides whether it asks for authorization.
 fn with_last_start(mut described: LogInDescription, view: &BackendView) -> LogInDescription {
     if (described.kind, described.state) == (LogInKind::Undeclared, LogInState::NotNeeded)
         && let Some(failure) = view.last_known.as_ref().and_then(|known| known.failure.as_ref())

@@ -1,4 +1,4 @@
-//! `proxy logout SERVER`: revokes and deletes a log-in.
+//! `proxy logout SERVER`: revokes and deletes an authorization.
 
 use super::{LogoutArgs, failure, say, source};
 use crate::cli::failure::CommandFailure;
@@ -16,7 +16,7 @@ pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
     let log_ins = super::log_ins(&loaded.config);
     let report = runtime.block_on(async {
         let leaving = log_ins.log_out(name, server, args.forget_client);
-        let report = spinner::with(&format!("revoking the log-in at {name}"), leaving).await;
+        let report = spinner::with(&format!("revoking the authorization at {name}"), leaving).await;
         log_ins.drain().await;
         report
     });
@@ -24,13 +24,13 @@ pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
     if report.was_logged_in {
         super::outdate_lists(name, server);
     }
-    // What could not be revoked expires by itself. It is deleted here, so the command has done its part.
+    // A token that could not be revoked expires by itself. It has been deleted here, so the command succeeds.
     for problem in &report.problems {
         output::diagnostics(&[Diagnostic::warning(problem.clone())]);
     }
     output::out(&output::one_line(&line(name, &report)));
     if report.was_logged_in && !instances(&setup::control_folder()).unwrap_or_default().is_empty() {
-        say("a running `proxy serve` of this config notices that by itself");
+        say("a running `proxy serve` with this config notices this by itself");
     }
     Ok(())
 }
@@ -40,7 +40,7 @@ fn line(name: &str, report: &LogOutReport) -> String {
         [] => String::new(),
         revoked => format!("; revoked: {}", revoked.join(", ")),
     };
-    let client = if report.forgot_client { "; the client is forgotten" } else { "" };
+    let client = if report.forgot_client { "; client registration deleted" } else { "" };
     match report.was_logged_in {
         true => format!("logged out of `{name}`{revoked}{client}"),
         false => format!("nobody was logged in to `{name}`{client}"),
@@ -61,6 +61,6 @@ mod tests {
         assert_eq!(line("a", &report), "logged out of `a`; revoked: refresh token, access token");
         assert_eq!(line("a", &LogOutReport::default()), "nobody was logged in to `a`");
         let report = LogOutReport { forgot_client: true, ..LogOutReport::default() };
-        assert_eq!(line("a", &report), "nobody was logged in to `a`; the client is forgotten");
+        assert_eq!(line("a", &report), "nobody was logged in to `a`; client registration deleted");
     }
 }

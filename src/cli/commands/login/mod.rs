@@ -1,4 +1,4 @@
-//! `proxy login` and `proxy logout`: the log-ins of the proxy at servers.
+//! `proxy login` and `proxy logout`: the proxy's authorizations for servers.
 
 mod attempt;
 mod callback;
@@ -27,19 +27,19 @@ pub(crate) struct LoginArgs {
     /// Name of the server
     #[arg(value_name = "SERVER", required_unless_present = "list")]
     server: Option<String>,
-    /// Ask for this scope too; repeatable
+    /// Request this scope too; repeatable
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
-    /// Open no browser: print the address only
+    /// Only print the address; do not open a browser
     #[arg(long)]
     no_browser: bool,
-    /// Port on 127.0.0.1 to which the browser is sent back
+    /// Port on 127.0.0.1 for the redirect
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     /// How long to wait for the browser
     #[arg(long, value_name = "DURATION", default_value = "5m")]
     timeout: String,
-    /// Show the log-ins instead
+    /// Show authorizations instead
     #[arg(long, conflicts_with_all = ["server", "scopes", "no_browser", "port"])]
     list: bool,
     /// With --list: print JSON
@@ -54,7 +54,7 @@ pub(crate) struct LogoutArgs {
     /// Name of the server
     #[arg(value_name = "SERVER")]
     server: String,
-    /// Forget the registration of the client too
+    /// Also forget the client registration
     #[arg(long)]
     forget_client: bool,
     #[command(flatten)]
@@ -74,15 +74,15 @@ pub(super) fn log_out(args: &LogoutArgs) -> Result<(), CommandFailure> {
     log_out::run(args)
 }
 
-/// The log-ins of a config.
+/// The authorizations of a config.
 fn log_ins(config: &Config) -> Arc<LogIns> {
     LogIns::new(CredentialStorage::for_config(config, setup::state_folder().as_deref()))
 }
 
-/// What is known of a server was seen with another account, or with none.
+/// Marks the cached lists of a server as outdated: they were seen with another account, or without one.
 fn outdate_lists(name: &str, server: &ServerConfig) {
     if let Err(error) = Cache::at(setup::cache_folder()).outdate(name, server) {
-        let problem = format!("the lists of `{name}` from before stay in use: {error}");
+        let problem = format!("the previous lists of `{name}` stay in use: {error}");
         output::diagnostics(&[Diagnostic::warning(problem).hint("`proxy list-servers --live` replaces them")]);
     }
 }
@@ -95,7 +95,7 @@ fn failure(error: &LogInError) -> CommandFailure {
     }
 }
 
-/// Says something to the person, unless only results are wanted.
+/// Prints a message for the user, unless only results are wanted.
 fn say(text: &str) {
     if !output::is_quiet() {
         output::err(&output::one_line(text));

@@ -1,13 +1,13 @@
-//! Lines on standard input: the person pastes the address that the browser of another machine could not open.
+//! Lines on standard input: the user pastes the address that a browser on another machine could not open.
 
 use std::io::{BufRead, Read};
 
 use tokio::sync::mpsc;
 
-/// The longest line.
+/// The maximum length of a line.
 const MAX_LINE: u64 = 64 << 10;
 
-/// The lines that are pasted.
+/// The pasted lines.
 pub(super) struct Pasted {
     lines: mpsc::Receiver<String>,
 }
@@ -16,7 +16,7 @@ impl Pasted {
     /// Reads standard input from now on.
     pub(super) fn follow() -> Self {
         let (sender, lines) = mpsc::channel(1);
-        // A detached thread: the command ends before anybody has pasted anything.
+        // A detached thread: the command may end while it waits for a line.
         std::thread::spawn(move || read(std::io::stdin().lock(), &sender));
         Pasted { lines }
     }

@@ -1,4 +1,5 @@
-//! Asks a server what it wants before anybody logs in. It goes as far as the lists: some servers let everybody say hello.
+//! Checks which authorization a server requires. It goes as far as the lists, because some servers allow the handshake
+//! without authorization.
 
 use std::sync::Arc;
 
@@ -12,12 +13,12 @@ use proxy_mcp_client::{Audience, Backend, Cache, CredentialsSource, Environment,
 use proxy_model::{Credentials, Status};
 use proxy_wire::http::HttpPool;
 
-/// What a server wants of somebody without a log-in.
+/// What a server requires without authorization.
 pub(super) enum Demand {
     LogIn(Challenge),
-    /// It lets everybody in.
+    /// It requires no authorization.
     Nothing,
-    /// It does not answer; why.
+    /// It does not answer, for this reason.
     Unknown(String),
 }
 
@@ -29,7 +30,7 @@ pub(super) async fn ask(log_ins: &Arc<LogIns>, name: &str, server: &ServerConfig
         person_changes: Arc::default(),
         pool: HttpPool::default(),
         credentials: CredentialsSource::new(move |_, _| Some(Arc::clone(&shown))),
-        // What is listed without a log-in is not what the server has.
+        // Lists without authorization may be incomplete, so they are not cached.
         cache: Cache::at(None),
         executable: std::env::current_exe()?,
         variables: setup::variables(),

@@ -1,4 +1,4 @@
-//! Which server a log-in is for.
+//! The server that `proxy login` is for.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::cli::setup::{LoadedConfig, SourceArgs};
 use proxy_base::diagnostic::{Diagnostic, nearest};
 use proxy_config::{AuthConfig, Config, ServerConfig, TransportConfig};
 
-/// Options that select the servers. A log-in has nothing to do with scripts and extensions.
+/// Options that select the servers. Logging in does not involve scripts and extensions.
 #[derive(Debug, Args)]
 pub(super) struct LogInSource {
     /// Config file; repeatable [default: as for the other commands]
@@ -26,15 +26,15 @@ impl LogInSource {
     }
 }
 
-/// The server of this name. A server that runs on this machine has no log-in, and neither has one whose log-in is in the
-/// config as a header.
+/// The server of this name. A server that runs on this machine does not support `proxy login`, and neither does one with
+/// an `Authorization` header in the config.
 pub(super) fn find<'a>(loaded: &'a LoadedConfig, name: &str) -> Result<&'a ServerConfig, CommandFailure> {
     let Some(server) = loaded.config.servers.get(name) else { return Err(unknown(loaded, name)) };
     match &server.transport {
         TransportConfig::Stdio { .. } => {
             let problem =
-                format!("server `{name}` has a `command`: it gets its credentials from `env`, not from a log-in");
-            Err(refused(server, problem, "only servers with `url` have a log-in"))
+                format!("server `{name}` has a `command`: it gets its credentials from `env`, not from `proxy login`");
+            Err(refused(server, problem, "only servers with `url` support `proxy login`"))
         }
         TransportConfig::Http { headers, .. }
             if headers.keys().any(|key| key.eq_ignore_ascii_case("authorization")) =>
@@ -46,7 +46,7 @@ pub(super) fn find<'a>(loaded: &'a LoadedConfig, name: &str) -> Result<&'a Serve
     }
 }
 
-/// Checks that it is a person who logs in to this server.
+/// Checks that this server uses interactive authorization.
 pub(super) fn by_a_person(name: &str, server: &ServerConfig) -> Result<(), CommandFailure> {
     let kind = match &server.auth {
         None | Some(AuthConfig::OAuth(_)) => return Ok(()),
@@ -55,7 +55,7 @@ pub(super) fn by_a_person(name: &str, server: &ServerConfig) -> Result<(), Comma
         Some(AuthConfig::TokenExchange(_)) => "tokenExchange",
     };
     let problem = format!("the proxy logs in to server `{name}` by itself: its `auth.type` is `{kind}`");
-    Err(refused(server, problem, "`proxy login --list` shows how that went"))
+    Err(refused(server, problem, "`proxy login --list` shows the result"))
 }
 
 fn refused(server: &ServerConfig, problem: String, hint: &str) -> CommandFailure {

@@ -1,8 +1,9 @@
-//! Waits until the person has agreed or refused: the browser comes back, or its address is pasted.
+//! Waits until the user has agreed or refused: the browser is redirected back, or its address is pasted.
 
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use futures::future::OptionFuture;
 use tokio::time::Instant;
 
 use super::callback::{Callback, CallbackEvent, Callbacks};
@@ -28,7 +29,7 @@ impl LogInAnswer {
     }
 }
 
-/// Waits for the answer to a log-in. Requests of others do not end the wait, and on a terminal neither does a wrong paste.
+/// Waits for the answer to a login. Unrelated requests do not end the wait, and on a terminal neither does a wrong paste.
 pub(super) async fn answer(
     redirect: &Redirect,
     callbacks: &mut Callbacks,
@@ -40,19 +41,13 @@ pub(super) async fn answer(
     let mut said: Vec<String> = Vec::new();
     let mut browser = browser.map(|browser| Box::pin(browser.failed()));
     loop {
-        let no_browser = async {
-            match browser.as_mut() {
-                Some(failed) => failed.await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             event = callbacks.next() => match event {
                 CallbackEvent::Answer(callback) => return Ok(LogInAnswer::Browser(callback)),
                 CallbackEvent::Refused(reason) => {
-                    // A web page can repeat it as often as it likes.
+                    // A web page can repeat such a request any number of times.
                     if !said.contains(&reason) {
-                        output::err(&format!("a browser was refused at the redirect URI: {reason}"));
+                        output::err(&format!("refused a browser request to the redirect URI: {reason}"));
                         said.push(reason);
                     }
                 }
@@ -60,14 +55,14 @@ pub(super) async fn answer(
             url = pasted.next() => match redirect.check(&url) {
                 Ok(()) => return Ok(LogInAnswer::Pasted(url)),
                 Err(reason) if std::io::stdin().is_terminal() => output::err(&format!("{reason}; paste the address again")),
-                Err(reason) => return Err(failed(format!("the pasted address does not belong to this log-in: {reason}"))),
+                Err(reason) => return Err(failed(format!("the pasted address does not belong to this login: {reason}"))),
             },
-            reason = no_browser => {
+            Some(reason) = OptionFuture::from(browser.as_mut()) => {
                 browser = None;
-                output::err(&output::one_line(&format!("no browser was opened ({reason}): open the address yourself")));
+                output::err(&output::one_line(&format!("cannot open a browser ({reason}): open the address yourself")));
             }
             () = tokio::time::sleep_until(deadline) => {
-                let problem = Diagnostic::error(format!("nobody has logged in within {}", shown(timeout)));
+                let problem = Diagnostic::error(format!("no login within {}", shown(timeout)));
                 return Err(CommandFailure::failed(problem.hint("run the command again; `--timeout 10m` waits longer")));
             }
         }

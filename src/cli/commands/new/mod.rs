@@ -45,7 +45,7 @@ enum NewCommand {
     Test {
         /// Name of the script or extension, without `.star`
         name: String,
-        /// Folder of the script and to write to [default: of those that `proxy test` searches, the one that has the script]
+        /// Folder of the script, and of the new test [default: the one that `proxy test` searches and that has the script]
         #[arg(long, value_name = "DIR")]
         folder: Option<PathBuf>,
     },
@@ -53,7 +53,7 @@ enum NewCommand {
 
 #[derive(Debug, Args)]
 struct ExtensionArgs {
-    /// Name of the extension, and of a tool, prompt or resource written alone: letters, digits, `_` and `-`
+    /// Name of the extension, and of its only tool, prompt or resource: letters, digits, `_` and `-`
     name: String,
     /// Folder to write to [default: extensions]
     #[arg(long, value_name = "DIR", default_value = "extensions", hide_default_value = true)]
@@ -82,7 +82,7 @@ pub(super) fn run(args: &NewArgs) -> Result<(), CommandFailure> {
     }
 }
 
-/// Writes an extension, and says how to use what is in it: with this command and these arguments.
+/// Writes an extension, and says how to use its items: with this command and these arguments.
 fn new_extension(
     ExtensionArgs { name, folder }: &ExtensionArgs,
     template: &Template,

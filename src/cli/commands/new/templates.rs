@@ -26,7 +26,7 @@ pub(super) const TEST_OF_POLICY: &str = include_str!("templates/test_of_policy.s
 pub(super) const TEST_OF_EXTENSION: &str = include_str!("templates/test_of_extension.star");
 pub(super) const TEST_OF_PRESET: &str = include_str!("templates/test_of_preset.star");
 
-/// The lines that every extension has in place of [`PERMISSIONS_LINE`].
+/// The lines that replace [`PERMISSIONS_LINE`] in every extension.
 const PERMISSIONS: &str = include_str!("templates/permissions.txt");
 const PERMISSIONS_LINE: &str = "        # PERMISSIONS\n";
 

@@ -40,7 +40,7 @@ async fn start_prompt(loaded: &LoadedConfig, user: ActingUser) -> Result<(), Com
     let running = query::running_servers(&Query { user: user.clone(), ..Query::of_config(loaded) }).await;
     let mut config = loaded.config.clone();
     if let Some((proxy, _)) = &running {
-        output::status_line(&format!("servers of the running `proxy serve`, process {}", proxy.pid()));
+        output::status_line(&format!("using the servers of the running `proxy serve`, process {}", proxy.pid()));
         config.servers.values_mut().for_each(|server| server.disabled = true);
     }
     let gateway = Arc::new(Gateway::start(&config, &options).map_err(CommandFailure::config)?);

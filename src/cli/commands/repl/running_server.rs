@@ -1,4 +1,4 @@
-//! A server of a running proxy, which the prompt uses instead of starting one of its own.
+//! A server of a running proxy, which the prompt uses instead of starting its own.
 
 use std::sync::Arc;
 

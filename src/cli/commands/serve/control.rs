@@ -15,7 +15,7 @@ use proxy_engine::gateway::Gateway;
 use proxy_model::Principal;
 use proxy_server::Server;
 
-/// How long the last answers may take to reach those who wait for them.
+/// How long to wait while the last answers are delivered.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) struct Control {
@@ -49,13 +49,13 @@ impl Control {
         Some(Control { _socket: socket, calls, stop, serving })
     }
 
-    /// Waits until the calls of commands and of the console have ended.
+    /// Waits until the calls from commands and the console have ended.
     pub(super) async fn calls_ended(&self) {
         self.calls.close();
         self.calls.wait().await;
     }
 
-    /// Takes no more requests, and waits until the answers to the others have been sent.
+    /// Stops accepting requests, and waits until the pending answers have been sent.
     pub(super) async fn close(self) {
         self.stop.cancel();
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.serving).await;

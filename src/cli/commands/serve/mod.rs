@@ -30,12 +30,12 @@ use proxy_server::{Authenticator, Server, serve_stdio};
 use proxy_wire::http::Listener;
 use proxy_wire::standard_streams;
 
-/// How long the first run of the script may take after the client has left.
+/// How long the first run of the script may take after the client has disconnected.
 const FIRST_RUN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a person reads who runs `proxy serve` to see what happens.
-const WAITING: &str = "waiting for an MCP client on standard input: add `proxy serve` to the config of your client,\n\
-                       or use `proxy serve --http` to listen on a port. Ctrl-C ends the proxy.";
+/// Shown to a person who runs `proxy serve` at a terminal.
+const WAITING: &str = "waiting for an MCP client on standard input: add `proxy serve` to your client's config,\n\
+                       or use `proxy serve --http` to listen on a port. Press Ctrl-C to stop.";
 
 /// The folder that `proxy new` writes extensions to.
 const EXTENSIONS: &str = "./extensions";
@@ -44,7 +44,7 @@ const EXTENSIONS: &str = "./extensions";
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// Serve on HTTP instead of stdio [default address: `serve.http` of the config]
+    /// Serve on HTTP instead of stdio [default address: `serve.http` in the config]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
     http: Option<Option<String>>,
     /// Allow unauthenticated access from other machines
@@ -74,7 +74,7 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     if loaded.bundled {
         logging::status(
             "no config file found: serving the built-in extensions. `proxy init` writes a proxy.yaml for your own \
-             servers,\n`proxy init --from FILE` imports the config of your client.",
+             servers,\n`proxy init --from FILE` imports your client's config.",
         );
     }
     if !loaded.has_file && config.extensions.is_empty() {
@@ -94,19 +94,19 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     let earlier = CredentialStorage::for_config(&config, options.state_folder.as_deref()).earlier_records();
     if earlier > 0 {
         tracing::warn!(
-            "{} of an earlier version not used, because each entry of the config has its own now: log in with `proxy login \
+            "{} from an earlier version not used: each config entry now has its own. Log in again with `proxy login \
              NAME`, then delete the old files in {}",
-            table::count(earlier, "log-in"),
+            table::count(earlier, "authorization"),
             options.state_folder.as_deref().unwrap_or(std::path::Path::new("")).join("credentials").display()
         );
     }
     let source = args.source;
     let reread: Reread = Arc::new(move || {
         let loaded = source.load().map_err(|failure| failure.into_parts().1)?;
-        logging::apply_server_levels(&loaded.config);
         Ok(loaded.config)
     });
-    tokio::spawn(Arc::clone(&gateway).follow_files(config.clone(), reread));
+    let on_install = Box::new(logging::apply_server_levels);
+    tokio::spawn(Arc::clone(&gateway).follow_files(config.clone(), reread, on_install));
     let record = PublishedFile::of(&config, options.cache_folder.as_deref());
     if let Some(record) = record.clone() {
         tokio::spawn(record.follow(gateway.watch()));
@@ -156,12 +156,12 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     outcome
 }
 
-/// Says how to use the extensions of the current folder. They are not loaded by themselves: a folder that somebody cloned
-/// is the code of others.
+/// Says how to load the extensions in the current folder. They are not loaded automatically, because a cloned folder
+/// contains code by others.
 fn unused_extensions() -> Option<String> {
     let folder = Path::new(EXTENSIONS);
     let count = folder.is_dir().then(|| extension::candidates(folder).ok())??.len();
-    let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+    let files = table::count(count, "file");
     (count > 0).then(|| format!("{EXTENSIONS} has {files}: add --extension {EXTENSIONS}"))
 }
 
@@ -176,8 +176,8 @@ fn endpoint(config: &Config, listener: Option<&Listener>) -> Result<Endpoint, Co
     })
 }
 
-/// Opens the diagnostics port, if the config wants one. The proxy works without it: two proxies with one config are no
-/// reason to end the second.
+/// Opens the diagnostics port, if the config has one. The proxy works without it, so that a second proxy with the same
+/// config can run.
 async fn diagnostics(config: &Config, gateway: &Arc<Gateway>, server: &Server, health: &Arc<Health>) {
     let Some(address) = &config.telemetry.metrics else { return };
     match DiagnosticsPort::bind(address, gateway, server, health).await {
@@ -188,7 +188,7 @@ async fn diagnostics(config: &Config, gateway: &Arc<Gateway>, server: &Server, h
             tokio::spawn(port.serve());
         }
         Err(error) => {
-            tracing::warn!(%error, "cannot listen on `{address}` (`telemetry.metrics`): there are no metrics");
+            tracing::warn!(%error, "cannot listen on `{address}` (`telemetry.metrics`): continuing without metrics");
         }
     }
 }
@@ -236,7 +236,7 @@ async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<
         match error.kind() {
             std::io::ErrorKind::AddrInUse => CommandFailure::usage_with_hint(
                 message,
-                "another program listens there; `proxy status` shows whether it is a proxy, and `--http` takes another port",
+                "another program is listening there; `proxy status` shows whether it is a proxy, and `--http` sets another port",
             ),
             _ => CommandFailure::usage(message),
         }
@@ -255,7 +255,7 @@ async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<
     Ok(listener)
 }
 
-/// Completes a bare port to a loopback address.
+/// Expands a bare port to a loopback address.
 fn with_host(address: &str) -> String {
     match address.strip_prefix(':').unwrap_or(address).parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),

@@ -1,4 +1,4 @@
-//! The end of `proxy serve`: a signal, a time for load balancers to notice, a time for running requests.
+//! The shutdown of `proxy serve`: a signal, a delay for load balancers to notice, and time for running requests to finish.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,19 +17,19 @@ use proxy_identity::bearer::Resource;
 use proxy_server::{HttpFront, Server};
 use proxy_wire::http::Listener;
 
-/// How long the errors of requests that were not finished may take to reach those who wait.
+/// How long to wait while the error responses to unfinished requests are delivered.
 const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long calls of commands and of the console may take after the client on stdio has left.
+/// How long calls from commands and the console may continue after the client on stdio has disconnected.
 const STDIO_DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Waits until the calls of commands and of the console have ended.
+/// Waits until the calls from commands and the console have ended.
 async fn calls_ended(control: Option<&Control>) {
     if let Some(control) = control {
         control.calls_ended().await;
     }
 }
 
-/// Gives the calls of commands and of the console a short time, after the client on stdio has left.
+/// Gives calls from commands and the console a short time to end, after the client on stdio has disconnected.
 pub(super) async fn drain_stdio(config: &Config, gateway: &Gateway, control: &Control) {
     let limit = config.serve.drain_timeout.min(STDIO_DRAIN_TIMEOUT);
     if tokio::time::timeout(limit, control.calls_ended()).await.is_err() {
@@ -37,9 +37,9 @@ pub(super) async fn drain_stdio(config: &Config, gateway: &Gateway, control: &Co
     }
 }
 
-/// Serves on HTTP until a signal, and then drains: the proxy is no longer ready, takes new requests for
-/// `serve.drainDelay`, and gives those that run `serve.drainTimeout`, with the calls of commands and of the console. What
-/// has not ended by then is answered with an error. A second signal ends it at once.
+/// Serves on HTTP until a signal, and then drains: the proxy is no longer ready, accepts new requests for
+/// `serve.drainDelay`, and gives running requests, including calls from commands and the console, `serve.drainTimeout` to
+/// finish. Unfinished requests are answered with an error. A second signal skips the remaining time.
 pub(super) async fn serve_http(
     config: &Config,
     server: Server,
@@ -52,7 +52,7 @@ pub(super) async fn serve_http(
     let resource = Resource::new(&config.serve, listener.address()?);
     let front = HttpFront::new(server, &config.serve, resource);
     let stop = CancellationToken::new();
-    // Asked several times whether it has ended.
+    // Shared, because it is awaited in several places.
     let serving = listener.serve(Arc::clone(&front), stop.clone()).shared();
     tokio::select! {
         () = serving.clone() => return Ok(()),
@@ -62,7 +62,7 @@ pub(super) async fn serve_http(
     let delay = config.serve.drain_delay;
     let drained = async {
         if delay > Duration::ZERO {
-            tracing::info!("draining: new requests are taken for another {} s", delay.as_secs_f32());
+            tracing::info!("draining: accepting new requests for another {} s", delay.as_secs_f32());
             tokio::select! {
                 () = tokio::time::sleep(delay) => {}
                 () = serving.clone() => {}
@@ -84,7 +84,7 @@ pub(super) async fn serve_http(
     let is_drained = tokio::select! {
         is_drained = drained => is_drained,
         () = signals.next() => {
-            tracing::warn!("a second signal: requests in progress are not finished");
+            tracing::warn!("second signal: stopping without finishing requests in progress");
             stop.cancel();
             front.begin_shutdown();
             false
@@ -97,7 +97,7 @@ pub(super) async fn serve_http(
         };
         let _ = tokio::time::timeout(LAST_ANSWERS_TIMEOUT, answered).await;
     }
-    front.end_sessions().await;
+    front.forget_sessions().await;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! What a person reads while the proxy starts.
+//! The messages that a person reads while the proxy starts.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ pub(super) fn print_servers(gateway: &Gateway, started: Instant) {
     }
 }
 
-/// Whether there is nothing to wait for. A server that everybody has a connection of their own to is connected later.
+/// Whether there is nothing to wait for. A server with a connection for each user is connected later.
 fn is_up(server: &BackendView) -> bool {
     matches!(server.status, Status::Ready | Status::PerPerson)
 }
@@ -48,7 +48,7 @@ fn is_up(server: &BackendView) -> bool {
 #[derive(Default)]
 struct MissingServers {
     failed: Vec<String>,
-    /// Those that wait for a log-in.
+    /// The servers that wait for authorization.
     waiting: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl MissingServers {
         }
         if !self.waiting.is_empty() {
             let verb = if self.waiting.len() == 1 { "waits" } else { "wait" };
-            parts.push(format!("{} {verb} for a log-in", names(&self.waiting)));
+            parts.push(format!("{} {verb} for authorization", names(&self.waiting)));
         }
         parts.join("; ")
     }
@@ -75,6 +75,7 @@ fn servers_line(all: usize, missing: &MissingServers, time: Duration) -> Option<
         (1, 1) => format!("the server is up ({seconds:.1} s)"),
         (1, _) => format!("the server is not up; {missing}"),
         (_, 0) => format!("none of the {all} servers is up; {missing}"),
+        _ if up == all && all == 2 => format!("both servers are up ({seconds:.1} s)"),
         _ if up == all => format!("all {all} servers are up ({seconds:.1} s)"),
         (_, 1) => format!("1 of {all} servers is up; {missing}"),
         _ => format!("{up} of {all} servers are up; {missing}"),
@@ -92,6 +93,7 @@ mod tests {
             let missing = MissingServers { failed, ..MissingServers::default() };
             servers_line(all, &missing, Duration::from_millis(13_400)).unwrap_or_default()
         };
+        assert_eq!(line(2, &[]), "both servers are up (13.4 s)");
         assert_eq!(line(18, &[]), "all 18 servers are up (13.4 s)");
         assert_eq!(line(18, &["a", "b"]), "16 of 18 servers are up; `a`, `b` failed");
         assert_eq!(line(2, &["a"]), "1 of 2 servers is up; `a` failed");
@@ -107,7 +109,7 @@ mod tests {
             let missing = MissingServers { failed: names(failed), waiting: names(waiting) };
             servers_line(4, &missing, Duration::ZERO).unwrap_or_default()
         };
-        assert_eq!(line(&[], &["a"]), "3 of 4 servers are up; `a` waits for a log-in");
-        assert_eq!(line(&["x"], &["a", "b"]), "1 of 4 servers is up; `x` failed; `a`, `b` wait for a log-in");
+        assert_eq!(line(&[], &["a"]), "3 of 4 servers are up; `a` waits for authorization");
+        assert_eq!(line(&["x"], &["a", "b"]), "1 of 4 servers is up; `x` failed; `a`, `b` wait for authorization");
     }
 }

@@ -34,7 +34,7 @@ export function SchemaForm({ schema, onSubmit, errors = [], prefix, children }) 
     }
     try {
       const shown = stateOf(field, parse(raw.trim() || '{}'));
-      if (shown === undefined) throw new Error('the form has no field for a part of it');
+      if (shown === undefined) throw new Error('the form has no field for some of the values');
       setState(shown);
       setRaw(null);
       setOwn([]);

@@ -1,4 +1,4 @@
-// What somebody has entered into the fields of a form, and the JSON that it stands for. Numbers stay text all the way.
+// The state of the fields of a form, and its conversion to JSON. Numbers stay text throughout.
 
 import { NUMBER, isObject, parse, pretty, stringify } from '../json.js';
 
@@ -24,7 +24,7 @@ function emptyState(field) {
   }
 }
 
-/** The state that stands for a value; `undefined` if the form cannot show it. */
+/** The state for a value; `undefined` if the form cannot show it. */
 export function stateOf(field, value) {
   const json = stringify(value);
   if (value === null && field.nullable) return emptyState({ ...field, initial: undefined });
@@ -102,7 +102,7 @@ function entered(field, state, path, errors) {
       if (number === '') return undefined;
       return NUMBER.test(number)
         ? number
-        : wrong(`This is not a number in JSON, such as ${field.type === 'integer' ? '12' : '1.5'}`);
+        : wrong(`This is not a JSON number such as ${field.type === 'integer' ? '12' : '1.5'}`);
     }
     case 'boolean':
       return state === '' ? undefined : state;

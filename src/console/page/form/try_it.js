@@ -1,4 +1,4 @@
-// Calls a tool and shows what happens until there is a result: progress, log messages and questions.
+// Calls a tool and shows its progress, log messages, elicitations and result.
 
 import { html, useEffect, useRef, useState } from '../preact.js';
 import { follow, post } from '../api.js';
@@ -12,7 +12,7 @@ import { SchemaForm } from './form.js';
 import { namedField } from './state.js';
 
 const MAX_LOGS = 20;
-const IDLE = { phase: 'idle', progress: null, logs: [], questions: [], errors: [] };
+const IDLE = { phase: 'idle', progress: null, logs: [], elicitations: [], errors: [] };
 
 export function TryIt({ tool, schema }) {
   const [call, setCall] = useState(IDLE);
@@ -26,14 +26,14 @@ export function TryIt({ tool, schema }) {
     running.current = abort;
     const began = performance.now();
     setCall({ ...IDLE, phase: 'running' });
-    const done = (end) => change({ phase: 'done', questions: [], ms: performance.now() - began, ...end });
+    const done = (end) => change({ phase: 'done', elicitations: [], ms: performance.now() - began, ...end });
     const user = live.user ? `,"user":{"sub":${JSON.stringify(live.user)}}` : '';
     const body = `{"kind":"tool","key":${JSON.stringify(tool)},"params":{"arguments":${json}},"capabilities":${CAPABILITIES}${user}}`;
     let hasEnded = false;
     const onEvent = (event, size) => {
       if (event.progress) change({ progress: event.progress });
       else if (event.log) change((now) => ({ logs: [...now.logs, event.log].slice(-MAX_LOGS) }));
-      else if (event.question) change((now) => ({ questions: [...now.questions, event.question] }));
+      else if (event.elicitation) change((now) => ({ elicitations: [...now.elicitations, event.elicitation] }));
       else {
         hasEnded = true;
         done({ result: event.result, size, failure: event.error, errors: errorsIn(event.result) });
@@ -62,9 +62,9 @@ export function TryIt({ tool, schema }) {
       <${Text} value=${typeof log.data === 'string' ? log.data : stringify(log.data)} limit=${1000} /></li>`,
       )}</ul>`
     }
-    ${call.questions.map(
-      (question) => html`<${Question} key=${question.id} question=${question}
-      onAnswered=${() => change((now) => ({ questions: now.questions.filter((one) => one.id !== question.id) }))} />`,
+    ${call.elicitations.map(
+      (elicitation) => html`<${Elicitation} key=${elicitation.id} elicitation=${elicitation}
+      onAnswered=${() => change((now) => ({ elicitations: now.elicitations.filter((one) => one.id !== elicitation.id) }))} />`,
     )}
     ${
       call.phase === 'done' &&
@@ -95,17 +95,17 @@ function Progress({ progress }) {
   </div>`;
 }
 
-/** A question of the server or the script, answered in place. */
-function Question({ question, onAnswered }) {
+/** An elicitation from the server or the script, answered in place. */
+function Elicitation({ elicitation, onAnswered }) {
   const [problem, setProblem] = useState(null);
   const heading = useRef(null);
-  const { params } = question;
+  const { params } = elicitation;
   useEffect(() => heading.current?.focus(), []);
-  const answer = (body) => post(`questions/${question.id}`, body).then(onAnswered, setProblem);
+  const answer = (body) => post(`elicitations/${elicitation.id}`, body).then(onAnswered, setProblem);
   const others = html`<button type="button" onClick=${() => answer('{"action":"decline"}')}>Decline</button>
     <button type="button" onClick=${() => answer('{"action":"cancel"}')}>Cancel</button>`;
-  return html`<section class="question" role="group" aria-label="Question">
-    <h3 ref=${heading} tabindex="-1">Question</h3>
+  return html`<section class="elicitation" role="group" aria-label="Elicitation">
+    <h3 ref=${heading} tabindex="-1">Elicitation</h3>
     <p><${Text} value=${params.message} limit=${5000} /></p>
     ${problem && html`<${Problem} error=${problem} />`}
     ${
@@ -113,7 +113,7 @@ function Question({ question, onAnswered }) {
         ? html`<p>Open this address, if you trust it:</p><p class="address"><${Text} value=${params.url} /></p>
           <div class="buttons"><button type="button" class="primary" onClick=${() => answer('{"action":"accept"}')}>Accept</button>
           <${CopyButton} text=${() => String(params.url)}>Copy address<//>${others}</div>`
-        : html`<${SchemaForm} schema=${params.requestedSchema ?? { type: 'object', properties: {} }} prefix="answer-${question.id}"
+        : html`<${SchemaForm} schema=${params.requestedSchema ?? { type: 'object', properties: {} }} prefix="answer-${elicitation.id}"
           onSubmit=${(json) => answer(`{"action":"accept","content":${json}}`)}>
           <button type="submit" class="primary">Accept</button>${others}
         <//>`

@@ -1,4 +1,4 @@
-// The calls as they happen, and one of them in detail.
+// Live calls, and one call in detail.
 
 import { html, useEffect, useMemo, useRef, useState } from '../preact.js';
 import { get } from '../api.js';
@@ -109,7 +109,7 @@ function newerThan(calls, newest) {
   return at < 0 ? calls.length : at;
 }
 
-/** The counters are read aloud at most every few seconds; the calls never are. */
+/** Screen readers announce the counters at most every few seconds, and the calls never. */
 function Counters({ seen, failed, dropped }) {
   const [said, setSaid] = useState('');
   const now = `${plural(seen, 'call')}, ${count(failed)} failed${dropped ? `, ${count(dropped)} not shown` : ''}`;
@@ -150,9 +150,9 @@ function Call({ id, summary }) {
     actions=${
       details &&
       html`<${CopyButton} text=${() => command(details)} disabled=${call.method !== 'tools/call'}
-      title=${details.redacted ? 'Secrets are replaced in it' : undefined}>Copy as command<//>
+      title=${details.redacted ? 'Secrets are redacted' : undefined}>Copy as command<//>
       <${CopyButton} text=${() => asTest(id, secrets)}
-      title=${details.redacted ? 'Secrets are replaced in it' : undefined}>Copy as test<//>`
+      title=${details.redacted ? 'Secrets are redacted' : undefined}>Copy as test<//>`
     }>
     ${
       call &&
@@ -179,8 +179,8 @@ function Call({ id, summary }) {
       <h3>Result</h3><${Sent} text=${details.result} name="result" />
       ${
         steps(details).length > 0 &&
-        html`<h3>What it did</h3>
-        <ol class="tree" aria-label="What it did">${steps(details).map(
+        html`<h3>Timeline</h3>
+        <ol class="tree" aria-label="Timeline">${steps(details).map(
           (step, at) =>
             html`<li key=${at}>${step.call ? html`<${ServerCall} child=${step} longest=${call.ms} />` : html`<${Event} event=${step} />`}</li>`,
         )}</ol>
@@ -206,7 +206,7 @@ function Refusal({ call }) {
 function Sent({ text, name, pick = (json) => json }) {
   if (!text) return html`<p class="empty">None</p>`;
   if (text.json !== undefined) return html`<${Json} value=${pick(text.json)} name=${name} />`;
-  return html`<p class="hint">The beginning of ${bytes(text.bytes)}. The proxy keeps no more of it.</p><${LongText} text=${text.head ?? ''} name=${name} />`;
+  return html`<p class="hint">Only the beginning of ${bytes(text.bytes)} was kept.</p><${LongText} text=${text.head ?? ''} name=${name} />`;
 }
 
 function ServerCall({ child, longest }) {
@@ -222,11 +222,11 @@ function ServerCall({ child, longest }) {
   </details>`;
 }
 
-/** The calls of servers and what else happened, in the order of time. */
+/** The server calls and other events, in chronological order. */
 const steps = ({ serverCalls, events = [] }) =>
   [...serverCalls, ...events].sort((a, b) => (a.call ?? a).afterMs - (b.call ?? b).afterMs);
 
-/** A question, a line of the log, or what happened without a text. */
+/** An elicitation, a log line, or an event without a text. */
 function Event({ event }) {
   return html`<span class="type">${event.kind}${event.level && ` ${plain(event.level)}`}</span>${' '}
     ${event.text && html`<${Text} value=${event.text} limit=${500} />`} ${milliseconds(event.afterMs)}`;

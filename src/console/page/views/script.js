@@ -1,4 +1,4 @@
-// The session script that is in use: its source with line numbers, why a newer version is not in use, and what lints say.
+// The current session script: its source with line numbers, why a newer version is not in use, and its lints.
 
 import { html, useEffect, useMemo, useRef } from '../preact.js';
 import { lineDiff } from '../diff.js';
@@ -35,7 +35,7 @@ export function Script({ item }) {
     ${problem}
     ${errors.map((text, at) => html`<pre key=${at} class="notice bad" role="note" tabindex="0" aria-label="Error"><${Text} value=${text} limit=${10000} /></pre>`)}
     ${changedFiles(script).map(
-      ({ name, before, after }) => html`<h2 key=${name}>What the version on disk changes in <${Text} value=${name} /></h2>
+      ({ name, before, after }) => html`<h2 key=${name}>Changes on disk to <${Text} value=${name} /></h2>
       <${Diff} parts=${lineDiff(before, after).map(folded)} label=${`Changes of ${plain(name)}`} />`,
     )}
     ${
@@ -53,12 +53,12 @@ export function Script({ item }) {
       html`<div class="toolbar"><label>File <select value=${file.name} onChange=${(event) => go('script', event.target.value)}>
       ${script.files.map((one) => html`<option key=${one.name} value=${one.name}>${plain(one.name)}</option>`)}</select></label></div>`
     }
-    ${isUnknown && html`<p class="notice" role="note">The source of <${Text} value=${item} /> is not known.</p>`}
+    ${isUnknown && html`<p class="notice" role="note">The source of <${Text} value=${item} /> is not available.</p>`}
     ${file && html`<${Source} file=${file} line=${line} lints=${lints.filter((lint) => lint.file === file.name)} />`}
   </div>`;
 }
 
-/** The files that the version on disk has otherwise than the one in use. */
+/** The files that differ between the version on disk and the one in use. */
 function changedFiles({ files, rejected }) {
   const textOf = (list, name) => list.find((file) => file.name === name)?.text ?? '';
   const names = new Set([...files, ...(rejected?.files ?? [])].map((file) => file.name));
@@ -69,7 +69,7 @@ function changedFiles({ files, rejected }) {
         .filter(({ before, after }) => before !== after);
 }
 
-/** Of what did not change, the first and the last lines. */
+/** Shortens unchanged parts to their first and last lines. */
 function folded({ kind, text }) {
   const lines = text.split('\n');
   const isShort = kind !== 'same' || lines.length < 9;

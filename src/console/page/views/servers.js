@@ -1,4 +1,4 @@
-// The servers: how they are, how fast they answer, what they write to standard error, and a button that restarts one.
+// The servers: their state, how fast they answer, their standard error, and a button that restarts one.
 
 import { html, useEffect, useMemo, useState } from '../preact.js';
 import { get, post } from '../api.js';
@@ -84,7 +84,7 @@ export function Servers({ item }) {
       item !== undefined &&
       (server
         ? html`<${Server} key=${item} server=${server} onClose=${close} />`
-        : html`<${Panel} label="Server" title=${html`<${Text} value=${item} />`} onClose=${close}><p class="empty">There is no server of this name.</p><//>`)
+        : html`<${Panel} label="Server" title=${html`<${Text} value=${item} />`} onClose=${close}><p class="empty">There is no server with this name.</p><//>`)
     }`;
 }
 
@@ -168,7 +168,7 @@ function Server({ server, onClose }) {
     ${
       isAsking &&
       html`<${Confirm} title=${`Restart ${plain(server.name)}?`} action="Restart" onConfirm=${confirm} onClose=${() => setAsking(false)}>
-      <p>Its running calls fail. Clients stay connected to the proxy.</p>
+      <p>Calls in flight fail. Clients stay connected to the proxy.</p>
     <//>`
     }
   <//>`;
@@ -177,7 +177,7 @@ function Server({ server, onClose }) {
 const logLine = ({ time, text }) =>
   html`<span class="time">${time.slice(11, 19)}</span> <${Text} value=${text} limit=${4096} />${'\n'}`;
 
-/** The end of what a server wrote to standard error. */
+/** The last lines of a server's standard error. */
 function Log({ server }) {
   const [log, setLog] = useState(null);
   useEffect(() => {
@@ -207,7 +207,7 @@ function Log({ server }) {
         : log.error
           ? html`<p class="empty"><${Text} value=${`${log.error}${log.hint ? `: ${log.hint}` : ''}`} /></p>`
           : log.lines.length === 0
-            ? html`<p class="empty">Nothing so far</p>`
+            ? html`<p class="empty">No output yet</p>`
             : html`<pre class="log" tabindex="0">${log.lines.slice(-MAX_LINES).map(logLine)}</pre>`
     }`;
 }

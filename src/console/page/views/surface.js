@@ -1,4 +1,4 @@
-// What each server offers, and what is published of it: the decision about every item, where the script took it, and why.
+// What each server offers and what is published: the decision about each item, the script line behind it, and the reason.
 
 import { html, useMemo, useState } from '../preact.js';
 import { wordDiff } from '../diff.js';

@@ -1,4 +1,4 @@
-// The tools: all that servers offer and that the script makes, with what they cost, how they are used, and a form to try them.
+// The tools that servers offer or the script creates, with their token cost, their usage, and a form to try them.
 
 import { html, useMemo, useState } from '../preact.js';
 import { wordFilter } from '../filter.js';
@@ -127,13 +127,13 @@ function Tool({ row }) {
   return html`<${Panel} label="Tool" name=${row.key} title=${html`<${Text} value=${row.name} />`} onClose=${() => leave('tools')}>
     <p>${row.decisions.map((word) => html`<${Badge} word=${word}>${WORDS[word] ?? word}<//> `)}
       ${hints.map(([, word]) => html`<${Badge} word="plain">${word}<//> `)}
-      <a href=${address('surface', row.key)}>What became of it</a></p>
-    ${invisible > 0 && html`<p class="notice" role="note">${plural(invisible, 'part')} of this definition cannot be seen, but a model reads it. The marks show where.</p>`}
+      <a href=${address('surface', row.key)}>Show on the surface</a></p>
+    ${invisible > 0 && html`<p class="notice" role="note">This definition has ${plural(invisible, 'invisible part')} that a model can read. The marks show where.</p>`}
     ${row.description && html`<p class="description"><${Text} value=${row.description} limit=${20000} /></p>`}
     <${Facts} items=${[
       ['Title', typeof definition.title === 'string' ? definition.title : null],
       ['Server', row.server || 'the script'],
-      ['Name there', row.history.name === row.name ? null : row.history.name],
+      ['Original name', row.history.name === row.name ? null : row.history.name],
       ['Hidden', row.isPublished ? null : reasonOf(row.history)],
       ['Tokens', row.tokens === null ? null : count(row.tokens)],
     ]} />

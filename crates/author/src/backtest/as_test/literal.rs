@@ -7,7 +7,7 @@ use proxy_base::foreign_text::visible;
 /// A value that is longer is written over several lines.
 const MAX_LINE: usize = 110;
 
-/// A string literal. What nobody would see is written as an escape.
+/// A string literal. Invisible characters are written as escapes.
 pub(super) fn string(text: &str) -> String {
     let mut literal = String::from("\"");
     for letter in text.chars() {

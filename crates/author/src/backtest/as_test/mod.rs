@@ -15,8 +15,8 @@ use proxy_model::CallOutcome;
 
 use test_source::TestSource;
 
-/// A test function that makes the call and expects what it had as its outcome. The servers of the test offer as little as the
-/// script needs for that.
+/// A test function that makes the call and expects its recorded outcome. The test's servers offer only the items that
+/// the script needs for that.
 ///
 /// # Errors
 /// If the call has no outcome to expect, or the script is in no file.
@@ -27,12 +27,10 @@ pub async fn as_test(
 ) -> Result<String, Diagnostic> {
     let (call, source) = (&recorded.call, TestSource::of(script, show_secrets)?);
     if !call.ended || call.outcome == CallOutcome::Cancelled {
-        return Err(Diagnostic::error(
-            "this call has no outcome that a test could expect: it was cancelled or interrupted",
-        ));
+        return Err(Diagnostic::error("a test cannot reproduce this call: it was cancelled or interrupted"));
     }
     if call.more_server_calls > 0 {
-        return Err(Diagnostic::error("this call called more servers than a record holds"));
+        return Err(Diagnostic::error("this call made more server calls than a record holds"));
     }
     let mut notes = Vec::new();
     for catalog in selection::candidates(&recorded.catalog, call, !source.config.is_empty()) {

@@ -1,4 +1,4 @@
-//! What the servers of a test offer: at best only what the call uses.
+//! Selects the items that a test's servers offer: if possible, only what the call uses.
 
 use crate::backtest::recording::{CallLine, CatalogLine, OfferedServer};
 use proxy_json::{Object, Raw};

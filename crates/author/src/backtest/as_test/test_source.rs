@@ -6,7 +6,7 @@ use proxy_base::diagnostic::Diagnostic;
 use proxy_builtins::redacted_json;
 use proxy_engine::surface::ScriptSource;
 
-/// What the names of presets begin and end with, as scripts.
+/// The prefix and suffix of preset names in script paths.
 const PRESET: (&str, &str) = ("@proxy//", ".star");
 
 /// The arguments of `testing.session()` that say which script the test is about.
@@ -71,7 +71,7 @@ fn write_durations(value: &mut Value) {
     }
 }
 
-/// What is not set is null for a script, and missing in a config.
+/// An unset value is null for a script, and missing in a config.
 fn remove_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {

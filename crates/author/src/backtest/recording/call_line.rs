@@ -38,7 +38,7 @@ pub struct CallLine {
     pub client: ClientLine,
     /// `stdio`, `http` or `control`.
     pub source: String,
-    /// The number of the session, in the process that has recorded this.
+    /// The digest of the session, as a number.
     pub session: Option<u64>,
     /// The headers that scripts see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -74,7 +74,7 @@ pub struct UserLine {
     pub claims: Raw,
     pub anonymous: bool,
     pub local: bool,
-    /// Empty if no issuer said who it was.
+    /// Empty if the user was not authenticated by an issuer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub issuer: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,4 +1,5 @@
-//! What the servers offer, as a line of a recording. Nothing is flattened: `serde` would change numbers and raw values.
+//! The servers' items, as a line of a recording. Does not use `serde(flatten)`, which would change numbers and raw
+//! values.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -1,4 +1,4 @@
-//! Reads a recording. What was written before the file was cut off counts.
+//! Reads a recording. If the file was cut off, the complete lines count.
 
 use std::io::BufRead;
 
@@ -28,9 +28,9 @@ pub enum RecordingError {
     Empty,
     #[error("line 1 is not the start of a recording: {0}")]
     NoStart(String),
-    #[error("it has version {0} of the format, and this proxy reads version {VERSION}")]
+    #[error("it has format version {0}, but this proxy reads version {VERSION}")]
     Version(u32),
-    #[error("line {line} is not a line of a recording: {reason}")]
+    #[error("line {line} is not part of a recording: {reason}")]
     Line { line: usize, reason: String },
 }
 
@@ -65,7 +65,7 @@ impl RecordingFile {
                     let reason = "a second recording starts here".to_owned();
                     return Err(RecordingError::Line { line, reason });
                 }
-                // Whoever wrote it was ended in the middle of a line.
+                // The recording process was ended in the middle of a line.
                 Err(_) if !text.ends_with(b"\n") => file.cut_off = Some(line),
                 Err(error) => return Err(RecordingError::Line { line, reason: reason(&error) }),
             }
@@ -104,10 +104,10 @@ mod tests {
         for (text, expected) in [
             (String::new(), "it is empty"),
             ("{}\n".to_owned(), "line 1 is not the start of a recording"),
-            (START.replace("\"version\":1", "\"version\":7"), "it has version 7 of the format"),
+            (START.replace("\"version\":1", "\"version\":7"), "it has format version 7"),
             (START[..40].to_owned(), "line 1 is not the start of a recording: EOF"),
-            (format!("{START}\nhello\n{{\"dropped\":1}}\n"), "line 2 is not a line of a recording: expected value"),
-            (format!("{START}\n{START}\n"), "line 2 is not a line of a recording: a second recording starts here"),
+            (format!("{START}\nhello\n{{\"dropped\":1}}\n"), "line 2 is not part of a recording: expected value"),
+            (format!("{START}\n{START}\n"), "line 2 is not part of a recording: a second recording starts here"),
         ] {
             let error = read(&text).unwrap_err();
             assert!(error.starts_with(expected), "{error}");

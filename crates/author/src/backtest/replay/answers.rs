@@ -12,7 +12,7 @@ use proxy_mcp_client::CallError;
 use proxy_model::{CallOutcome, ItemKind};
 use proxy_wire::RpcError;
 
-/// What tells one call of a server from another: what is called, and the canonical text of its arguments.
+/// Identifies a server call: the called item and the canonical text of its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct AnswerKey {
     server: String,
@@ -47,7 +47,7 @@ struct AnswersOfCall {
     missing: Vec<String>,
 }
 
-/// What is left when a call is over.
+/// How a finished call differs from the recorded server calls.
 #[derive(Debug, Default)]
 pub(super) struct LeftAnswers {
     /// The first call of a server for which there was no answer.

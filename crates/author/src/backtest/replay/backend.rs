@@ -1,4 +1,4 @@
-//! A server of the recording. It is a [`Backend`] like any other, and knows the recorded answers only.
+//! A recorded server: a [`Backend`] that knows only the recorded results.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a backtest replaces around a handler: its clock is the recorded one, and its log goes nowhere.
+//! What a backtest replaces around a handler: the clock shows recorded time, and the log is discarded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! Runs recorded calls through a session script: the surface, `on_request`, the checks and the handlers are real, the servers,
-//! the users and the clock are those of the recording.
+//! Runs recorded calls through a session script. The surface, `on_request`, the checks and the handlers are real; the
+//! servers, users and clock come from the recording.
 
 mod answers;
 mod backend;

@@ -1,4 +1,4 @@
-//! Who made a recorded call, and with which params.
+//! The user, client and params of a recorded call.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use proxy_engine::calls::{ItemCall, RequestContext};
 use proxy_engine::surface::Surface;
 use proxy_json::{Object, Raw, RawRef};
 use proxy_mcp_client::Cancellation;
-use proxy_model::{Abilities, ClientProfile, Era, Owner};
+use proxy_model::{Abilities, ClientProfile, Era, Owner, Sid};
 use proxy_telemetry::CallRecording;
 use proxy_wire::{Revision, carried_meta, key};
 
@@ -27,7 +27,7 @@ pub(super) fn profile(call: &CallLine) -> ClientProfile {
 /// The context of the request. Questions are always returned to the caller: the answers are in the recording.
 pub(super) fn context(call: &CallLine, surface: &Arc<Surface>, recording: Arc<CallRecording>) -> RequestContext {
     let owner = match call.session {
-        Some(number) => Owner::Session(number),
+        Some(number) => Owner::Session(Sid::numbered(number)),
         None if call.user.local => Owner::Process,
         None => Owner::new_request(),
     };

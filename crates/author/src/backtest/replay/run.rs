@@ -176,7 +176,7 @@ impl BacktestRun {
         let requests = result.get("inputRequests").and_then(|requests| Object::of(requests).ok());
         let messages = requests.iter().flat_map(|requests| requests.iter()).filter_map(|(key, request)| {
             let request: serde_json::Value = serde_json::from_str(request.get()).ok()?;
-            // What is not for a person, such as a question for folders, goes by its method.
+            // Requests that are not for the user, such as `roots/list`, are identified by their method.
             let message = request["params"]["message"].as_str().or_else(|| request["method"].as_str())?;
             Some((key.to_string(), message.to_owned()))
         });
@@ -216,14 +216,14 @@ fn sent_answers(call: &CallLine, messages: &HashMap<String, String>) -> Vec<Answ
 /// Why a call cannot be compared.
 fn cannot_compare(call: &CallLine) -> Option<&'static str> {
     if call.more_server_calls > 0 {
-        return Some("it called more servers than a record holds");
+        return Some("it made more server calls than a record holds");
     }
     if call.refusal.as_ref().is_some_and(|refusal| refusal.reason == RefusalReason::Audit) {
         return Some("the audit log refused it");
     }
     match (call.ended, &call.outcome) {
         (true, CallOutcome::Cancelled) | (false, CallOutcome::Cancelled) => Some("it was cancelled"),
-        (false, _) => Some("it did not end within its request"),
+        (false, _) => Some("it was still running when its request ended"),
         _ => None,
     }
 }

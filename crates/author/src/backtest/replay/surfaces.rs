@@ -1,4 +1,4 @@
-//! The surfaces of the script, by catalog and requester. A script that does not ask for whom it runs has one per catalog.
+//! The script's surfaces, by catalog and requester. A script that does not read its user or client has one per catalog.
 
 use std::collections::HashMap;
 use std::sync::Arc;

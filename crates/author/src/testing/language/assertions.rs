@@ -62,7 +62,7 @@ pub(super) fn register_assertions(builder: &mut GlobalsBuilder) {
         expect(!value.to_bool(), || failed(message, format!("expected a falsy value, got {}", shown(value))))
     }
 
-    /// Fails unless `part` is a substring of the string, an item of the list, or a key of the dict.
+    /// Fails unless `value` contains `part`: as a substring, list item or dict key.
     fn contains<'v>(
         #[starlark(require = pos)] value: Value<'v>,
         #[starlark(require = pos)] part: Value<'v>,
@@ -76,8 +76,8 @@ pub(super) fn register_assertions(builder: &mut GlobalsBuilder) {
         Err(ScriptError::new(message).into())
     }
 
-    /// Calls the function without arguments. Fails unless it raises an error whose text contains `message`. Returns the
-    /// text of the error.
+    /// Calls the function without arguments. Fails unless it raises an error that contains `message`. Returns the error
+    /// text.
     ///
     /// ```python
     /// testing.raises(lambda: parse("x"), "not a number")

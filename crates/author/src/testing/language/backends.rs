@@ -163,10 +163,10 @@ fn fake_item<'v>(item: Value<'v>, world: &TestWorld, eval: &mut Evaluator<'v, '_
 
 #[starlark_module]
 pub(super) fn register_backends(builder: &mut GlobalsBuilder) {
-    /// A tool of a test server. `parameters` is its JSON Schema, `annotations` its hints. It replies with `returns`: a
-    /// value (a dict with `isError`, `structuredContent` or content blocks is used as the complete result), or a
-    /// function of the arguments. With `fails` it returns an error with that text. Arguments that do not match the
-    /// schema are rejected.
+    /// Creates a tool for a test server. `parameters` is its JSON Schema, `annotations` its hints. The tool replies
+    /// with `returns`: a value (a dict with `isError`, `structuredContent` or content blocks is used as the complete
+    /// result), or a function that takes the arguments. With `fails`, it returns an error with that text. Arguments
+    /// that do not match the schema are rejected.
     ///
     /// ```python
     /// testing.tool("read", annotations = {"readOnlyHint": True}, returns = lambda args: "file " + args["path"])
@@ -199,9 +199,9 @@ pub(super) fn register_backends(builder: &mut GlobalsBuilder) {
         test_item(ItemKind::Tool, members, returns.into_option().unwrap_or_else(Value::new_none), fails, eval)
     }
 
-    /// A resource of a test server, or a resource template if the URI contains `{...}`. It replies with `returns`: a
-    /// string, a dict with `contents`, or a function of `{"uri": ...}`. With `fails` it returns an error with that
-    /// text.
+    /// Creates a resource for a test server, or a resource template if the URI contains `{...}`. It replies with
+    /// `returns`: a string, a dict with `contents`, or a function that takes `{"uri": ...}`. With `fails`, it returns
+    /// an error with that text.
     fn resource<'v>(
         uri: &str,
         #[starlark(default = "")] name: &str,
@@ -224,9 +224,9 @@ pub(super) fn register_backends(builder: &mut GlobalsBuilder) {
         test_item(kind, members, returns.into_option().unwrap_or_else(Value::new_none), fails, eval)
     }
 
-    /// A prompt of a test server. `arguments` is a list of dicts with `name`, `description` and `required`. It replies
-    /// with `returns`: a string, a dict with `messages`, or a function of the arguments. With `fails` it returns an
-    /// error with that text.
+    /// Creates a prompt for a test server. `arguments` is a list of dicts with `name`, `description` and `required`.
+    /// The prompt replies with `returns`: a string, a dict with `messages`, or a function that takes the arguments.
+    /// With `fails`, it returns an error with that text.
     fn prompt<'v>(
         name: &str,
         #[starlark(default = NoneOr::None)] arguments: NoneOr<Value<'v>>,
@@ -243,8 +243,8 @@ pub(super) fn register_backends(builder: &mut GlobalsBuilder) {
         test_item(ItemKind::Prompt, members, returns.into_option().unwrap_or_else(Value::new_none), fails, eval)
     }
 
-    /// A test server, for `backends` of `testing.session`. With `error` the server is down: its `status` is `"failed"`,
-    /// and calls fail with this error.
+    /// Creates a test server for the `backends` argument of `testing.session`. With `error`, the server is down: its
+    /// `status` is `"failed"`, and calls fail with this error.
     fn backend<'v>(
         #[starlark(default = UnpackList::default())] tools: UnpackList<Value<'v>>,
         #[starlark(default = UnpackList::default())] resources: UnpackList<Value<'v>>,

@@ -32,5 +32,5 @@ fn register(builder: &mut GlobalsBuilder) {
 
 /// The value types that have methods, for the reference.
 pub fn types() -> [(&'static str, DocType); 2] {
-    [("test_session", session_value::documented()), ("stand_in", mocks::documented())]
+    [("test_session", session_value::documented()), ("mock", mocks::documented())]
 }

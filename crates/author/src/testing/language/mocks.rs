@@ -46,7 +46,7 @@ impl fmt::Display for MockValue {
 
 starlark::methods_static!(MOCK_METHODS = mock_members);
 
-#[starlark_value(type = "stand_in")]
+#[starlark_value(type = "mock")]
 impl<'v> StarlarkValue<'v> for MockValue {
     fn get_methods() -> Option<&'static Methods> {
         Some(MOCK_METHODS.methods())
@@ -103,8 +103,8 @@ fn mock_reply<'v>(
 
 #[starlark_module]
 pub(super) fn register_mocks(builder: &mut GlobalsBuilder) {
-    /// Advances the clock of the test. The clock does not move on its own: rate limits refill and stored values expire
-    /// only through `testing.advance()` and `sleep()`, which advances the clock instead of waiting.
+    /// Advances the test clock. The clock does not move on its own: rate limits refill and stored values expire only
+    /// through `testing.advance()` and `sleep()`, which advances the clock instead of waiting.
     fn advance(seconds: UnpackFloat, eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<NoneType> {
         let world = current_world(eval, "testing.advance()")?;
         let by = Duration::try_from_secs_f64(seconds.0)
@@ -115,12 +115,12 @@ pub(super) fn register_mocks(builder: &mut GlobalsBuilder) {
 
     /// Mocks the network for the rest of the test. `rules` maps requests (`"https://host/path"` or
     /// `"POST https://host/path"`, with `*` and `?` as wildcards) to replies. A reply is a dict with `status_code`
-    /// (200), `json`, `body` or `body_base64`, and `headers`; a string, the body; or a function of the request (a dict as in
-    /// `.requests()`) that returns one of these. A list of replies is used up in order. `{"error": TEXT}` makes the
-    /// request fail.
+    /// (default 200), `json`, `body` or `body_base64`, and `headers`; a string, the body; or a function that takes the
+    /// request (a dict as in `.requests()`) and returns either. A list of replies is used up in order.
+    /// `{"error": TEXT}` makes the request fail.
     ///
-    /// A request without a matching rule fails the test. The permission `allowed_hosts` of the extension applies as
-    /// usual. `.requests()` of the result returns the requests so far.
+    /// A request without a matching rule fails the test. The extension's `allowed_hosts` applies as usual. Call
+    /// `.requests()` on the result to list the requests so far.
     ///
     /// ```python
     /// net = testing.http({
@@ -135,14 +135,14 @@ pub(super) fn register_mocks(builder: &mut GlobalsBuilder) {
         mock(MockedEffect::Http, rules, eval)
     }
 
-    /// Mocks commands (of `exec.run()` and `command()`) for the rest of the test. `rules` maps commands with their
-    /// arguments, separated by spaces (`"git log *"`, with `*` and `?` as wildcards), to replies. A reply is a dict with
-    /// `stdout` or `stdout_base64`, `stderr`, `exit_code` (0) and `timed_out`; a string, the standard output; or a function
-    /// of the command (a dict as in `.requests()`) that returns one of these. A list of replies is used up in order.
-    /// `{"error": TEXT}` makes the command fail to start.
+    /// Mocks commands (from `exec.run()` and `command()`) for the rest of the test. `rules` maps commands with their
+    /// arguments, separated by spaces (`"git log *"`, with `*` and `?` as wildcards), to replies. A reply is a dict
+    /// with `stdout` or `stdout_base64`, `stderr`, `exit_code` (default 0) and `timed_out`; a string, the standard
+    /// output; or a function that takes the command (a dict as in `.requests()`) and returns either. A list of replies
+    /// is used up in order. `{"error": TEXT}` makes the command fail to start.
     ///
-    /// A command without a matching rule fails the test. The permission `allowed_exec` of the extension applies as
-    /// usual. `.requests()` of the result returns the commands so far.
+    /// A command without a matching rule fails the test. The extension's `allowed_exec` applies as usual. Call
+    /// `.requests()` on the result to list the commands so far.
     fn exec<'v>(
         #[starlark(require = pos)] rules: Value<'v>,
         eval: &mut Evaluator<'v, '_, '_>,

@@ -54,19 +54,20 @@ fn fake_backends<'v>(
 
 #[starlark_module]
 pub(super) fn register_session(builder: &mut GlobalsBuilder) {
-    /// Opens a session of a client with the proxy. Everything is real except the servers, the user and the clock. The
-    /// session script is `script`, a path relative to the test or to the folder of the config
-    /// (`"//scripts/policy.star"`), or the preset `preset`. `backends` is a dict of servers by name; `extensions` is a
-    /// list of extension files.
+    /// Opens a client session with the proxy. Everything is real except the servers, the user and the clock. The
+    /// session script is `script`, a path relative to the test or to the config's folder (`"//scripts/policy.star"`),
+    /// or the preset `preset`. `backends` is a dict from name to test server; `extensions` is a list of extension
+    /// files.
     ///
-    /// `user` is the authenticated user: a dict with `sub`, and optionally `email`, `name`, `groups`,
-    /// `claims`, `issuer` and `scopes`.
-    /// Without it the client is anonymous. `client` is a dict with `name`, `version`, `protocol_version` and
-    /// `capabilities`; by default the client supports elicitation. `headers` are the HTTP headers of every request.
-    /// `config` has the sections of a config file, and `params`. `answers` are the user's answers to elicitations, in
-    /// order: `{"action": "accept", "content": {...}}`, `{"action": "decline"}` or `{"action": "cancel"}`. The test
-    /// fails if an answer is missing or unused. `elicit_url()` gets its answers from the same list. `roots` are the folders
-    /// of the client, for `roots()` and `@roots`: paths relative to the test, URIs, or dicts with `uri` and `name`.
+    /// `user` is the authenticated user: a dict with `sub`, and optionally `email`, `name`, `groups`, `claims`,
+    /// `issuer` and `scopes`. Without `user`, the client is anonymous. `client` is a dict with `name`, `version`,
+    /// `protocol_version` and `capabilities`; by default the client supports elicitation. `headers` are the HTTP
+    /// headers sent with every request. `config` has the same sections as a config file, plus `params`.
+    ///
+    /// `answers` are the user's answers to elicitations, in order: `{"action": "accept", "content": {...}}`,
+    /// `{"action": "decline"}` or `{"action": "cancel"}`. The test fails if an answer is missing or unused.
+    /// `elicit_url()` takes its answers from the same list. `roots` are the client's folders, for `roots()` and
+    /// `@roots`: paths relative to the test, URIs, or dicts with `uri` and `name`.
     ///
     /// ```python
     /// s = testing.session(
@@ -109,7 +110,7 @@ pub(super) fn register_session(builder: &mut GlobalsBuilder) {
         Ok(SessionValue(Arc::new(spec.build(world)?)))
     }
 
-    /// Opens a session with one extension, with all its items published unchanged:
+    /// Opens a session with one extension and publishes all its items unchanged:
     /// `testing.extension("hello.star").call("greet", {})` validates arguments, applies defaults and formats the result
     /// as it does for a client.
     fn extension<'v>(path: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<SessionValue> {

@@ -76,34 +76,34 @@ fn request<'v>(
 /// A session under test.
 #[starlark_module]
 fn session_members(builder: &mut MethodsBuilder) {
-    /// The names of the tools that the client sees, in order.
+    /// Returns the names of the tools that the client sees, in order.
     fn tool_names<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let tools = this.0.list(ItemKind::Tool);
         let names: Vec<Json> = tools.as_array().into_iter().flatten().map(|tool| tool["name"].clone()).collect();
         alloc(&Json::Array(names), heap)
     }
 
-    /// The tools that the client sees: a list of dicts.
+    /// Returns the tools that the client sees: a list of dicts.
     fn tools<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&this.0.list(ItemKind::Tool), heap)
     }
 
-    /// The resources that the client sees: a list of dicts.
+    /// Returns the resources that the client sees: a list of dicts.
     fn resources<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&this.0.list(ItemKind::Resource), heap)
     }
 
-    /// The resource templates that the client sees: a list of dicts.
+    /// Returns the resource templates that the client sees: a list of dicts.
     fn resource_templates<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&this.0.list(ItemKind::ResourceTemplate), heap)
     }
 
-    /// The prompts that the client sees: a list of dicts.
+    /// Returns the prompts that the client sees: a list of dicts.
     fn prompts<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&this.0.list(ItemKind::Prompt), heap)
     }
 
-    /// The `instructions` that the client receives.
+    /// Returns the `instructions` that the client receives.
     fn instructions(this: &SessionValue) -> starlark::Result<String> {
         Ok(this.0.request.surface.instructions().to_owned())
     }
@@ -139,9 +139,9 @@ fn session_members(builder: &mut MethodsBuilder) {
         request(&this.0, ItemKind::Resource, uri, None, eval)
     }
 
-    /// Completes an argument as a client does, and returns a dict with `values`, `hasMore` and, if it is known, `total`. `name`
-    /// is a prompt or a resource template, `argument` the argument of the prompt or the variable of the template, `value` what
-    /// was typed, and `context` a dict of the arguments that are filled in already. Fails if the completion fails.
+    /// Completes an argument as a client does, and returns a dict with `values`, `hasMore` and, if it is known,
+    /// `total`. `name` is a prompt or a resource template, `argument` the prompt argument or template variable, `value`
+    /// the typed text, and `context` a dict with the arguments filled in so far. Fails if the completion fails.
     ///
     /// ```python
     /// testing.eq(s.complete("trip", "city", "Ber")["values"], ["Berlin", "Bern"])
@@ -159,7 +159,7 @@ fn session_members(builder: &mut MethodsBuilder) {
         alloc(&completion, eval.heap())
     }
 
-    /// Follows a resource that has `refresh`, as a client does that subscribes to it; `updates()` returns its changes.
+    /// Subscribes to a resource with `refresh`; `updates()` returns its changes.
     fn follow<'v>(
         this: &SessionValue,
         #[starlark(require = pos)] uri: &str,
@@ -169,14 +169,14 @@ fn session_members(builder: &mut MethodsBuilder) {
         Ok(NoneType)
     }
 
-    /// Follows a resource no longer.
+    /// Ends the subscription to a resource.
     fn unfollow(this: &SessionValue, #[starlark(require = pos)] uri: &str) -> starlark::Result<NoneType> {
         this.0.unfollow(uri)?;
         Ok(NoneType)
     }
 
-    /// Refreshes the followed resources whose interval has passed on the clock of the test, and returns the URIs of those that
-    /// have changed: what the client is notified of.
+    /// Refreshes the followed resources that are due on the test clock, and returns the URIs of the changed ones, which
+    /// the client is notified about.
     ///
     /// ```python
     /// s.follow("queue://length")
@@ -189,8 +189,8 @@ fn session_members(builder: &mut MethodsBuilder) {
         alloc(&json!(updated), eval.heap())
     }
 
-    /// Runs the script's `on_other_request` as before a completion, a subscription, a request about a task or a vendor method.
-    /// Fails with the text of the refusal if the script refuses. No server is reached.
+    /// Runs the script's `on_other_request` as before a completion, a subscription, a task request or a vendor method.
+    /// If the script refuses, fails with the refusal text. No server is contacted.
     ///
     /// ```python
     /// testing.raises(lambda: s.other_request("resources/subscribe", "file:///a", {"uri": "file:///a"}), "not you")
@@ -207,8 +207,8 @@ fn session_members(builder: &mut MethodsBuilder) {
         Ok(NoneType)
     }
 
-    /// The calls that a server received so far, in order: dicts with `tool` or `prompt` (the server's own name) and
-    /// `args`, or with `resource`, the URI.
+    /// Returns the calls that a server has received so far, in order: dicts with `tool` or `prompt` (the server's own
+    /// name) and `args`, or with `resource`, the URI.
     fn calls<'v>(
         this: &SessionValue,
         #[starlark(require = pos)] backend: &str,
@@ -217,18 +217,19 @@ fn session_members(builder: &mut MethodsBuilder) {
         alloc(&this.0.calls_of(backend)?, heap)
     }
 
-    /// The log messages that the client received by `notify()` and from servers so far: dicts with `level`, `data` and, from an
-    /// extension, `logger`.
+    /// Returns the log messages that the client has received so far, from `notify()` and from servers: dicts with
+    /// `level`, `data` and, from an extension, `logger`.
     fn notifications<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&Json::Array(this.0.user.notifications()), heap)
     }
 
-    /// The questions that the user was asked so far: dicts with `message` and `schema`, or with `message` and `url`.
-    fn questions<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    /// Returns the elicitations that the user has received so far: dicts with `message` and `schema`, or with `message`
+    /// and `url`.
+    fn elicitations<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&Json::Array(this.0.user.questions()), heap)
     }
 
-    /// The log of the script and its handlers so far: dicts with `level`, `message`, and the fields.
+    /// Returns what the script and its handlers have logged so far: dicts with `level`, `message`, and the fields.
     fn log<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&this.0.log.to_json(), heap)
     }

@@ -1,5 +1,6 @@
 //! Finds test files.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use proxy_base::diagnostic::Diagnostic;
@@ -23,7 +24,9 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Diagnostic> {
         }
     }
     found.sort();
-    found.dedup();
+    // One path may name a folder and another a folder in it, as `.` and `extensions` do.
+    let mut seen = HashSet::new();
+    found.retain(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
     Ok(found)
 }
 

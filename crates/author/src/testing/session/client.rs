@@ -58,7 +58,7 @@ impl ClientSpec {
         };
         let (revision, client, capabilities) = client(&self.client, self.roots.is_some())?;
         let owner = match principal.is_anonymous() {
-            true => Owner::new_session(),
+            true => Owner::new_connection(),
             false => Owner::Person(principal.who.clone()),
         };
         let mut abilities = Abilities::read(&capabilities);

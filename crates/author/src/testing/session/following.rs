@@ -1,5 +1,5 @@
-//! Followed resources of a session under test. The test's clock decides what is due, and nothing runs in the background: a
-//! resource is refreshed when the test asks for updates.
+//! Resource subscriptions in a session under test. The test's clock decides which resources are due, and nothing runs
+//! in the background: resources are refreshed when the test calls `updates()`.
 
 use std::sync::Arc;
 use std::time::Duration;

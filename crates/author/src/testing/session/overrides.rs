@@ -1,4 +1,4 @@
-//! What a session under test replaces: the clock, the log, and mocked effects.
+//! Replacements in a session under test: the clock, the log, and mocked effects.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -62,7 +62,7 @@ impl TestSession {
         let outcome = self.world.exchange.wait_for(eval, async move { calls.item(&request, call).await })?;
         if let Some(question) = self.user.take_unanswered() {
             return Err(ScriptError::new(format!("`{key}` asked {question:?}, but no answer is left"))
-                .hint("pass one answer per question: `testing.session(..., answers = [{\"action\": \"accept\"}])`")
+                .hint("pass one answer per elicitation: `testing.session(..., answers = [{\"action\": \"accept\"}])`")
                 .into());
         }
         outcome.map_err(|fault| self.script_error(kind, key, fault).into())
@@ -94,7 +94,7 @@ impl TestSession {
         match fault {
             CallError::Unknown => self.unknown_item(kind, key),
             CallError::Rejected(error) => ScriptError::new(error.message()),
-            CallError::Asks(_) => ScriptError::new("the call is waiting for an answer of the user"),
+            CallError::Asks(_) => ScriptError::new("the call is waiting for the user's answer"),
             error => ScriptError::new(error.to_string()),
         }
     }

@@ -1,4 +1,4 @@
-//! The [`Host`] of a test function and of handlers that it calls directly, without a session.
+//! The [`Host`] for test functions and for handlers that they call directly, without a session.
 
 use std::any::Any;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! The complete results that scripts receive for the replies of mocks.
+//! Completes mock replies to the results that scripts receive.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
-//! The client of a tested session and the user behind it. Answers elicitations with the `answers` of the test, in order,
-//! names its folders, and records the log messages that it receives.
+//! The client of a tested session and its user. Answers elicitations with the test's `answers` in order, returns its
+//! roots, and records the log messages that it receives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

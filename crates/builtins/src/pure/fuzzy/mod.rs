@@ -19,9 +19,9 @@ pub(crate) fn register_fuzzy(builder: &mut GlobalsBuilder) {
 /// Fuzzy search in lists, ignoring case.
 #[starlark_module]
 fn members(builder: &mut GlobalsBuilder) {
-    /// Returns the items that contain the letters of the query in order, best match first. Items are strings, or dicts
-    /// that are searched in one `key`, in several `keys`, or in all their string values:
-    /// `fuzzy.search("helo", ["hello", "world"])` is `["hello"]`.
+    /// Returns the items that contain the query's letters in order, best match first. Items are strings, or dicts to
+    /// search by one `key`, several `keys` or all their string values: `fuzzy.search("helo", ["hello", "world"])` is
+    /// `["hello"]`.
     fn search<'v>(
         query: &str,
         items: Value<'v>,
@@ -34,8 +34,8 @@ fn members(builder: &mut GlobalsBuilder) {
         Ok(heap.alloc(found.into_iter().map(|(_, item)| item).collect::<Vec<_>>()))
     }
 
-    /// Like `fuzzy.search()`, but returns a list of dicts with `item` and `score`. A score is an integer that is only
-    /// comparable with the other scores of the same search.
+    /// Like `fuzzy.search()`, but returns a list of dicts with `item` and `score`. A score is an integer, comparable
+    /// only within one search.
     fn search_with_scores<'v>(
         query: &str,
         items: Value<'v>,

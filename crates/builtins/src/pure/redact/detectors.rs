@@ -1,5 +1,5 @@
-//! The detectors of `redact()`, one per kind. Each takes time linear in the text: repetitions in patterns are bounded, and
-//! what needs unbounded ones is scanned by hand.
+//! The detectors of `redact()`, one per kind. Each runs in linear time: repetitions in patterns are bounded, and
+//! formats that would need unbounded repetitions are scanned by hand.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;

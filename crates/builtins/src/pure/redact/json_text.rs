@@ -1,8 +1,8 @@
-//! Redacts JSON as text: for people who look at what was sent. Numbers, keys and order stay as they were written.
+//! Redacts JSON as text, for display to people. Numbers, keys and order stay exactly as written.
 
 use super::detectors::{DETECTORS, replaced};
 
-/// Parts of the names of members whose values are secrets, whatever their shape.
+/// Parts of member names that mark a value as secret, regardless of its shape.
 const SECRET_NAMES: [&str; 10] = [
     "token",
     "secret",
@@ -81,7 +81,7 @@ fn end_of_string(text: &str) -> usize {
     text.len()
 }
 
-/// What a string literal stands for. One that is cut off, or has half a surrogate pair, stands for itself.
+/// Decodes a string literal. A literal that is cut off, or has half a surrogate pair, is returned as it is.
 fn content(literal: &str) -> String {
     serde_json::from_str(literal).unwrap_or_else(|_| literal.trim_matches('"').to_owned())
 }

@@ -26,11 +26,11 @@ pub use json_text::{redacted_json, redacted_text};
 
 #[starlark_module]
 pub fn register_redact(builder: &mut GlobalsBuilder) {
-    /// Returns a copy of a value in which every string has its email addresses, phone numbers, social security numbers,
-    /// credit card numbers, IP addresses and secrets replaced by `[email]`, `[phone]`, `[ssn]`, `[credit_card]`, `[ip]` and
-    /// `[secret]`. `kinds` limits the replacement to the named kinds. Keys, numbers, images, audio and other encoded bytes
-    /// are unchanged. Matches are found by their shape: this prevents accidental leaks, but does not prove that nothing
-    /// sensitive is left.
+    /// Returns a copy with email addresses, phone numbers, social security numbers, credit card numbers, IP addresses
+    /// and secrets in all strings replaced by `[email]`, `[phone]`, `[ssn]`, `[credit_card]`, `[ip]` and `[secret]`.
+    /// `kinds` selects what to replace: a list of `"email"`, `"phone"`, `"ssn"`, `"credit_card"`, `"ip"` and `"secret"`;
+    /// by default all of them. Keys, numbers, images, audio and other encoded bytes stay unchanged. Detection is by
+    /// pattern: it prevents accidental leaks but cannot guarantee that nothing sensitive is left.
     ///
     /// ```python
     /// def handler(args):

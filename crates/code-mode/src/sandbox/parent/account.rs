@@ -1,4 +1,4 @@
-//! Counts what a worker asks for, and refuses what no honest worker sends.
+//! Counts a worker's requests, and refuses messages that a correct worker never sends.
 
 use std::collections::HashSet;
 

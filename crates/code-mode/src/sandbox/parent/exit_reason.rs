@@ -1,4 +1,4 @@
-//! Why a worker ended without a result of its script, and what the model is told.
+//! Why a worker ended without a script result, and the error message for the model.
 
 use std::process::ExitStatus;
 
@@ -64,7 +64,7 @@ impl ExitReason {
             }
             ExitReason::Confused(what) => return format!("the script's worker process broke the protocol: {what}"),
             ExitReason::Unconfined => {
-                return "scripts are not run here: the system does not confine them as `codeMode.requireJail` requires"
+                return "scripts are disabled: this system cannot confine them as `codeMode.requireJail` demands"
                     .to_owned();
             }
             ExitReason::NotStarted(why) => return format!("cannot start a worker process for the script: {why}"),

@@ -1,4 +1,4 @@
-//! Makes the job for a worker from a script, its tools and the limits of `codeMode`.
+//! Creates a worker's job from a script, its tools and the `codeMode` limits.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What a worker says, checked. Nothing that a worker sends is trusted.
+//! Validates messages from a worker. Nothing that a worker sends is trusted.
 
 use tokio::io::AsyncRead;
 

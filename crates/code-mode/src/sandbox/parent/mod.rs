@@ -1,4 +1,4 @@
-//! The proxy's side of the sandbox: starts scripts, passes on what they ask for, and ends their workers.
+//! The proxy's side of the sandbox: starts scripts, forwards their requests, and ends their workers.
 
 mod account;
 mod exit_reason;

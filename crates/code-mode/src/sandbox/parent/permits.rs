@@ -29,7 +29,7 @@ impl ScriptPermits {
         ScriptPermits { total: Arc::new(Semaphore::new(MAX_SCRIPTS)), by_person: Mutex::default() }
     }
 
-    /// Waits for a permit. Scripts of nobody are the operator's own, and only the total limits them.
+    /// Waits for a permit. Scripts without a person are the operator's own, and only the total limit applies to them.
     pub(super) async fn acquire(&self, person: Option<&Owner>) -> Option<ScriptPermit> {
         let of_person = match person {
             Some(person) => Some(self.of(person).acquire_owned().await.ok()?),
@@ -78,11 +78,11 @@ mod tests {
     #[test]
     fn all_persons_share_the_total_and_a_person_without_scripts_is_forgotten() {
         let permits = ScriptPermits::new();
-        let owners: Vec<Owner> = (0..MAX_SCRIPTS).map(|_| Owner::new_session()).collect();
+        let owners: Vec<Owner> = (0..MAX_SCRIPTS).map(|_| Owner::new_connection()).collect();
         let acquired: Vec<_> =
             owners.iter().map(|owner| permits.acquire(Some(owner)).now_or_never().flatten()).collect();
         assert!(acquired.iter().all(Option::is_some));
-        assert!(permits.acquire(Some(&Owner::new_session())).now_or_never().is_none());
+        assert!(permits.acquire(Some(&Owner::new_connection())).now_or_never().is_none());
         drop(acquired);
         assert!(permits.acquire(Some(&owners[0])).now_or_never().is_some());
         assert_eq!(permits.by_person.lock().len(), 1);

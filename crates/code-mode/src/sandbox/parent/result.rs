@@ -22,7 +22,7 @@ pub(super) fn success(value: &RawRef, printed: String) -> Raw {
     proxy_json::raw(&json!({"content": content, "structuredContent": structured}))
 }
 
-/// The result of a script that has none: the reason, and what was printed before.
+/// The result of a script that failed: the reason, and the text printed before.
 pub(super) fn failure(mut reason: String, printed: &str) -> Raw {
     if !printed.is_empty() {
         let start = printed.ceil_char_boundary(printed.len().saturating_sub(MAX_SHOWN_OUTPUT));

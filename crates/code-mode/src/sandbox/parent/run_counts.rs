@@ -1,4 +1,4 @@
-//! How the scripts of code mode ended, counted.
+//! Counts how code-mode scripts ended.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -1,4 +1,4 @@
-//! What a script learns of the tools that it can call.
+//! What a script learns about the tools that it can call.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What proxy and worker must agree on: messages, their framing, exit codes and limits.
+//! The protocol between proxy and worker: messages, framing, exit codes and limits.
 
 mod exit_code;
 mod frame;

@@ -1,5 +1,5 @@
-//! The functions of a sandboxed script beside the pure built-ins: its tools, `call_tool`, `search_tools`, `parallel` and
-//! `print`.
+//! The functions of a sandboxed script besides the pure built-ins: its tools, `call_tool`, `search_tools`, `parallel`
+//! and `print`.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -65,8 +65,9 @@ impl<'v> StarlarkValue<'v> for ToolValue {
 
 impl ToolValue {
     fn members<'v>(&self, dict: Value<'v>, heap: Heap<'v>) -> starlark::Result<Map<String, Json>> {
-        let members = convert::to_object(dict, heap)
-            .map_err(|error| script_error(format!("the arguments of `{}` cannot become JSON: {error}", self.name)))?;
+        let members = convert::to_object(dict, heap).map_err(|error| {
+            script_error(format!("the arguments of `{}` cannot be converted to JSON: {error}", self.name))
+        })?;
         members.ok_or_else(|| self.not_named())
     }
 
@@ -129,14 +130,14 @@ pub(super) fn register(builder: &mut GlobalsBuilder) {
         let callables: Vec<Value<'v>> = callables.iterate(eval.heap())?.collect();
         if let Some(wrong) = callables.iter().find(|callable| callable.get_type() != "function") {
             return Err(ScriptError::new(format!("parallel() takes functions; one is a `{}`", wrong.get_type()))
-                .hint("write `lambda: tool(name = value)`, which is a function, and not `tool(name = value)`")
+                .hint("write `lambda: tool(name = value)`, which is a function, instead of `tool(name = value)`")
                 .into());
         }
         let results = BranchWorld::of(eval)?.parallel(callables, limit, eval)?;
         Ok(eval.heap().alloc(results))
     }
 
-    /// Prints a line, which is returned to the model beside the result.
+    /// Prints a line, which is returned to the model together with the result.
     fn print<'v>(
         #[starlark(args)] arguments: UnpackTuple<Value<'v>>,
         #[starlark(require = named, default = " ")] sep: &str,

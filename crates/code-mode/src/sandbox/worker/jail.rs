@@ -1,4 +1,4 @@
-//! How the zygote, and then each worker, gives up what it does not need, before it has seen a script.
+//! How the zygote, and then each worker, drops privileges before it has seen a script.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! Restrictions that Linux offers to a process that needs nothing but memory, its socket and its own end.
+//! Linux restrictions for a process that needs only memory, its socket and exit.
 
 use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, Scope};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

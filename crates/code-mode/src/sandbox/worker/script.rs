@@ -62,7 +62,7 @@ fn evaluate(job: &ScriptJob, globals: &Globals, parent: &Arc<ParentChannel>) -> 
     Module::with_temp_heap(|module| {
         let heap = module.heap();
         let data = convert::text_to_starlark(job.data.get(), heap)
-            .map_err(|error| Diagnostic::error(format!("`data` cannot become a Starlark value: {error}")))?;
+            .map_err(|error| Diagnostic::error(format!("`data` cannot be converted to Starlark: {error}")))?;
         module.set("data", data);
         for function in &job.functions {
             module.set(&function.identifier, heap.alloc(ToolValue { name: function.tool.clone() }));
@@ -76,8 +76,9 @@ fn evaluate(job: &ScriptJob, globals: &Globals, parent: &Arc<ParentChannel>) -> 
             .get(FUNCTION)
             .ok_or_else(|| Diagnostic::error(format!("the script must not redefine `{FUNCTION}`")))?;
         let returned = evaluator.eval_function(main, &[], &[]).map_err(failed)?;
-        let json = convert::to_json(returned, heap)
-            .map_err(|error| Diagnostic::error(format!("what the script returned cannot become JSON: {error}")))?;
+        let json = convert::to_json(returned, heap).map_err(|error| {
+            Diagnostic::error(format!("the script's return value cannot be converted to JSON: {error}"))
+        })?;
         Ok(proxy_json::raw(&json))
     })
 }

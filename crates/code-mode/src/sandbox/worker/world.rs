@@ -37,7 +37,7 @@ impl BranchWorld {
     }
 
     pub(super) fn of<'a>(eval: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a BranchWorld> {
-        Context::of(eval)?.world().ok_or_else(|| script_error("this function works in scripts of code mode only"))
+        Context::of(eval)?.world().ok_or_else(|| script_error("this function works in code-mode scripts only"))
     }
 
     /// Sends a request to the proxy and waits for the answer; other branches run meanwhile.

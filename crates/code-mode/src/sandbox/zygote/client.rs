@@ -40,7 +40,7 @@ struct ZygoteState {
     first_id: u32,
     /// Workers that were requested and not reported yet, oldest first.
     requested: BTreeMap<u32, RequestedWorker>,
-    /// Who waits for the exit status of a worker that is being killed.
+    /// Channels for the exit status of workers that are being killed, by worker.
     exits: HashMap<u32, oneshot::Sender<ExitStatus>>,
     /// Workers to kill for which the socket had no space. They are sent when the zygote, which is behind, has sent its
     /// next report.

@@ -10,11 +10,11 @@ use proxy_model::Secret;
 /// The most that two clocks may differ.
 const MAX_SKEW: Duration = Duration::from_secs(300);
 const DEFAULT_SKEW: Duration = Duration::from_secs(60);
-/// How long the answer of an introspection endpoint may count.
+/// How long the response of an introspection endpoint is cached.
 const DEFAULT_CACHE: Duration = Duration::from_secs(30);
 const MAX_CACHE: Duration = Duration::from_secs(60);
 
-/// Claims that differ from token to token. A person would be another one after each renewal.
+/// Claims that differ from token to token. With them, the same person would count as a new user after each renewal.
 const VOLATILE: [&str; 11] = ["exp", "iat", "nbf", "jti", "auth_time", "nonce", "at_hash", "uti", "aio", "rh", "sid"];
 
 /// A signature algorithm of tokens.
@@ -44,7 +44,7 @@ pub(super) const ALGORITHMS: [(&str, Algorithm); 9] = [
 ];
 
 impl Algorithm {
-    /// The algorithm that a token names; `None` for those whose key would be shared with others, and for unknown ones.
+    /// The algorithm that a token names; `None` for symmetric algorithms, whose key is shared, and for unknown ones.
     pub fn parse(name: &str) -> Option<Self> {
         ALGORITHMS.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm)
     }
@@ -56,11 +56,11 @@ impl Algorithm {
 
 #[derive(Clone, Debug)]
 pub struct IssuerConfig {
-    /// Exactly as the claim `iss` has it.
+    /// The exact value of the claim `iss`.
     pub issuer: String,
     /// Accepted values of `aud` beside the URL of the proxy.
     pub audiences: Vec<String>,
-    /// `None` if the metadata of the issuer say where its keys are.
+    /// `None` to use the URL in the issuer's metadata.
     pub jwks_url: Option<String>,
     pub algorithms: Vec<Algorithm>,
     /// Put before every `sub`, so that users of different issuers have different names.
@@ -73,7 +73,7 @@ pub struct IssuerConfig {
     /// Accepted values of `client_id` or `azp`; all if empty.
     pub clients: Vec<String>,
     pub clock_skew: Duration,
-    /// How to ask about tokens that only the issuer can read.
+    /// How to validate opaque tokens.
     pub introspection: Option<Introspection>,
     /// Its location in the config file.
     pub place: Option<Location>,
@@ -84,11 +84,11 @@ pub struct Introspection {
     pub url: String,
     pub client_id: String,
     pub client_secret: Secret,
-    /// How long an answer counts.
+    /// How long a response is cached.
     pub cache: Duration,
-    /// Whether an answer without `aud` is refused.
+    /// Whether a response without `aud` is refused.
     pub require_audience: bool,
-    /// How this issuer's opaque tokens begin. No other issuer is asked about them.
+    /// The prefix of this issuer's opaque tokens. No other issuer is asked about tokens with this prefix.
     pub prefix: Option<String>,
 }
 
@@ -115,7 +115,7 @@ impl IssuerConfig {
 /// Its location does not count: a reload that moves an issuer changes nothing.
 impl PartialEq for IssuerConfig {
     fn eq(&self, other: &Self) -> bool {
-        // Destructured, so that the compiler reports a field that is missing here.
+        // Destructured so that the compiler reports a field that is missing here.
         let IssuerConfig {
             issuer,
             audiences,
@@ -188,9 +188,9 @@ pub(super) fn read_issuer(reader: &ValueReader) -> Option<IssuerConfig> {
 fn read_jwks_url(reader: &ValueReader) -> Option<String> {
     let text = reader.word()?;
     match url::Url::parse(&text) {
-        Ok(url) if url.fragment().is_some() => reader.fail("must not have a `#`"),
+        Ok(url) if url.fragment().is_some() => reader.fail("must not contain `#`"),
         Ok(url) if url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url)) => Some(text),
-        Ok(_) => reader.fail("must begin with `https://`: whoever can change the keys can make tokens"),
+        Ok(_) => reader.fail("must begin with `https://`: anyone who can change the keys can forge tokens"),
         Err(_) => reader.fail("expected a URL such as `https://host/keys`"),
     }
 }
@@ -205,9 +205,8 @@ fn read_algorithms(reader: &ValueReader) -> Option<Vec<Algorithm>> {
             return Some(algorithm);
         }
         if name.eq_ignore_ascii_case("none") || name.starts_with("HS") {
-            return item.fail(&format!(
-                "`{name}` is not an algorithm of an issuer: whoever can check such a token can make one"
-            ));
+            return item
+                .fail(&format!("`{name}` is not allowed: anyone who can verify such a token can also forge one"));
         }
         // What only records the keys sends a URL.
         let names = ALGORITHMS.map(|(name, _)| format!("`{name}`")).join(", ");
@@ -218,20 +217,24 @@ fn read_algorithms(reader: &ValueReader) -> Option<Vec<Algorithm>> {
 fn read_prefix(reader: &ValueReader) -> Option<String> {
     let prefix = reader.string()?;
     let is_plain = !prefix.contains(|letter: char| letter.is_whitespace() || letter.is_control());
-    if is_plain { Some(prefix) } else { reader.fail("must have no spaces") }
+    if is_plain { Some(prefix) } else { reader.fail("must not contain spaces") }
 }
 
 fn read_claim(reader: &ValueReader) -> Option<String> {
     let name = reader.word()?;
     if VOLATILE.contains(&name.as_str()) {
-        return reader.fail(&format!("`{name}` differs from token to token; scripts cannot have it"));
+        return reader.fail(&format!("`{name}` differs from token to token, so scripts cannot use it"));
     }
     Some(name)
 }
 
 fn read_skew(reader: &ValueReader) -> Option<Duration> {
     let skew = reader.duration()?;
-    if skew <= MAX_SKEW { Some(skew) } else { reader.fail("must be at most `5m`: expired tokens count for that long") }
+    if skew <= MAX_SKEW {
+        Some(skew)
+    } else {
+        reader.fail("must be at most `5m`: expired tokens stay valid for that long")
+    }
 }
 
 fn read_introspection(reader: &ValueReader) -> Option<Introspection> {
@@ -246,7 +249,7 @@ fn read_introspection(reader: &ValueReader) -> Option<Introspection> {
         if time <= MAX_CACHE {
             Some(time)
         } else {
-            cache.fail("must be at most `60s`: a revoked token counts that long")
+            cache.fail("must be at most `60s`: revoked tokens stay valid for that long")
         }
     });
     let require_audience = fields.read("requireAudience", ValueReader::boolean).unwrap_or(true);
@@ -256,8 +259,7 @@ fn read_introspection(reader: &ValueReader) -> Option<Introspection> {
         return reader.fail("missing key `url`");
     }
     if client_id.is_none() || secret.is_none() {
-        return reader
-            .fail("missing key `clientId` or `clientSecret`: the issuer answers only to clients that it knows");
+        return reader.fail("missing key `clientId` or `clientSecret`: the issuer answers only registered clients");
     }
     Some(Introspection {
         url: read?,

@@ -1,4 +1,4 @@
-//! `auth`: who may use the proxy over HTTP. Static tokens, the issuers whose tokens are accepted, and what a use needs.
+//! `auth`: who may use the proxy over HTTP. Static tokens, the issuers whose tokens are accepted, and required scopes.
 
 mod issuer;
 mod realms;
@@ -23,14 +23,14 @@ pub struct Authentication {
     pub issuers: Vec<IssuerConfig>,
     /// The scopes that every token of an issuer must have.
     pub required_scopes: Vec<String>,
-    /// The scopes that the use of an item needs beyond that.
+    /// The additional scopes that items require.
     pub scopes: Arc<ScopeRules>,
     /// Whether requests without a token are anonymous.
     pub allow_anonymous: bool,
 }
 
 impl Authentication {
-    /// Whether anybody is asked who they are.
+    /// Whether no authentication is configured.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty() && self.issuers.is_empty()
     }
@@ -69,7 +69,8 @@ pub(crate) fn read_auth(reader: &ValueReader) -> Option<Authentication> {
     Some(auth)
 }
 
-/// An error if tokens would be checked against a URL that nobody has named.
+/// An error if `auth.issuers` is set but the expected audience is unknown: there is no `serve.publicUrl`, and the proxy does
+/// not listen on loopback.
 pub(crate) fn missing_public_url(auth: &Authentication, serve: &Serve) -> Option<Diagnostic> {
     let issuer = auth.issuers.first()?;
     if serve.public_url.is_some() || is_loopback(&serve.http) {

@@ -1,5 +1,5 @@
-//! The realms of users: the static tokens, and each issuer. Scripts see the names of users of all realms, so no user of one
-//! may have the name of a user of another.
+//! User realms: the static tokens are one, and each issuer is one. Scripts identify users by name only, so users of different
+//! realms must not have the same name.
 
 use super::{Authentication, IssuerConfig};
 use proxy_base::diagnostic::{Diagnostic, Location};
@@ -9,7 +9,7 @@ pub(super) fn problems(auth: &Authentication) -> Vec<Diagnostic> {
     for (index, issuer) in auth.issuers.iter().enumerate() {
         let earlier = &auth.issuers[..index];
         if let Some(other) = earlier.iter().find(|other| other.issuer == issuer.issuer) {
-            let text = format!("the issuer `{}` is here twice, also at {}", issuer.issuer, line(other.place.as_ref()));
+            let text = format!("duplicate issuer `{}`, also at {}", issuer.issuer, line(other.place.as_ref()));
             found.push(at(issuer, Diagnostic::error(text).hint("remove one of them")));
             continue;
         }
@@ -18,18 +18,18 @@ pub(super) fn problems(auth: &Authentication) -> Vec<Diagnostic> {
     found
 }
 
-/// Why users of an issuer could have the name of a user of another realm.
+/// An error if users of an issuer could have the same name as a user of another realm.
 fn name_clash(auth: &Authentication, issuer: &IssuerConfig, earlier: &[IssuerConfig]) -> Option<Diagnostic> {
-    let hint = "set `prefix` of each issuer, such as `corp:`; none may be the beginning of another";
+    let hint = "set a `prefix` for each issuer, such as `corp:`; no prefix may begin with another";
     let url = &issuer.issuer;
     if let Some(token) = auth.tokens.first() {
         let line = line(token.place.as_ref());
         if issuer.prefix.is_empty() {
-            let text = format!("users of `{url}` could have the name of a user of `auth.tokens` ({line})");
+            let text = format!("a user of `{url}` could have the same name as a user of `auth.tokens` ({line})");
             return Some(at(issuer, Diagnostic::error(text).hint(hint)));
         }
         if let Some(token) = auth.tokens.iter().find(|token| token.sub.starts_with(&issuer.prefix)) {
-            let text = format!("`sub: {}` of a token begins with the prefix of `{url}`", token.sub);
+            let text = format!("the token's `sub: {}` begins with the prefix of `{url}`", token.sub);
             let mut problem = Diagnostic::error(text).hint("choose another prefix, or another name for this user");
             problem.place = token.place.clone();
             return Some(problem);
@@ -39,7 +39,7 @@ fn name_clash(auth: &Authentication, issuer: &IssuerConfig, earlier: &[IssuerCon
         |other: &&IssuerConfig| other.prefix.starts_with(&issuer.prefix) || issuer.prefix.starts_with(&other.prefix);
     let other = earlier.iter().find(begins)?;
     let text = format!(
-        "users of `{url}` could have the name of a user of `{}` ({})",
+        "a user of `{url}` could have the same name as a user of `{}` ({})",
         other.issuer,
         line(other.place.as_ref())
     );

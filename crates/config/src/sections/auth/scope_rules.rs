@@ -1,4 +1,4 @@
-//! `auth.scopes`: the scopes that the use of an item needs.
+//! `auth.scopes`: the scopes that items require.
 
 use crate::sections::oauth_values::read_scope;
 use crate::syntax::reader::ValueReader;
@@ -19,7 +19,7 @@ pub(super) fn read_rule(reader: &ValueReader) -> Option<ScopeRule> {
         return reader.fail("has several of `tools`, `prompts` and `resources`: write a rule for each");
     }
     if scopes.is_none_or(|scopes| scopes.is_empty()) {
-        return reader.fail("missing key `scopes`: the scopes that the use of these items needs");
+        return reader.fail("missing key `scopes` (the scopes that these items require)");
     }
     Some(ScopeRule { kind, pattern: pattern?, scopes: read? })
 }

@@ -23,7 +23,7 @@ pub struct Token {
     pub groups: Vec<String>,
     /// Additional information about the user for scripts.
     pub claims: Map<String, Value>,
-    /// What a client with this token may do, where `auth.scopes` demands something.
+    /// The token's scopes, checked against `auth.scopes`.
     pub scopes: Vec<String>,
     /// Its location in the config file.
     pub place: Option<Location>,

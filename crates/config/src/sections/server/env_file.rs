@@ -81,7 +81,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| error.to_string())?;
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > MAX_BYTES { Err("it has more than 1 MiB".to_owned()) } else { Ok(bytes) }
+    if bytes.len() as u64 > MAX_BYTES { Err("it is larger than 1 MiB".to_owned()) } else { Ok(bytes) }
 }
 
 /// The files of variables that a config names, also if the config has errors.

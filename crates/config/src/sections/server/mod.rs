@@ -31,7 +31,7 @@ pub(crate) use transport::read_header;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerConfig {
     pub transport: TransportConfig,
-    /// How the proxy logs in; `None` if the config does not say, and then the server is asked.
+    /// How the proxy logs in; `None` to detect it from the server's response.
     pub auth: Option<AuthConfig>,
     pub disabled: bool,
     /// The variables of the proxy's own environment that its process gets in addition to the base environment.
@@ -57,15 +57,15 @@ pub struct ServerConfig {
     pub grace: Duration,
     /// Vendor methods that are forwarded to this server.
     pub methods: Vec<MethodPattern>,
-    /// Whether every session, or every authenticated user, has a connection of its own.
+    /// Whether every session, or every authenticated user, has its own connection.
     pub session_scoped: bool,
     /// Maximum number of these connections per user.
     pub max_per_user: usize,
-    /// Whether all clients use one connection, which declares what any of them may be asked.
+    /// Whether all clients share one connection, which declares all capabilities (`capabilities: shared`).
     pub shares_capabilities: bool,
-    /// Timeout for a person's answer to a question of the server.
+    /// Timeout for the user's answer to the server's elicitation.
     pub input_timeout: Duration,
-    /// From which level the log has entries about this server; `None` for that of the whole log.
+    /// The log level for this server; `None` to use the general level.
     pub log: Option<LevelFilter>,
     /// Its location in the config file; `None` for a server from the command line.
     pub place: Option<Location>,
@@ -76,8 +76,8 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// A digest of the variables of its process, or of the headers and of what the config says about the account: with
-    /// others it may list something else.
+    /// A digest of the settings that can change what the server lists: its environment variables, or its headers and the
+    /// account settings.
     pub fn environment_digest(&self) -> String {
         let values = match &self.transport {
             TransportConfig::Stdio { env, .. } => env,
@@ -89,14 +89,14 @@ impl ServerConfig {
         proxy_json::hex(&Sha256::digest(format!("{values:?}{account}")))
     }
 
-    /// A digest of all settings of the server: with others it may start.
+    /// A digest of all settings of the server. If it changes, a server that failed to start may start.
     pub fn entry_digest(&self) -> String {
-        // The values of secrets, which the debug form leaves out, are in the other digest.
+        // The debug form omits secrets; `environment_digest` covers them.
         let settings = format!("{:?}", self.without_places());
         proxy_json::hex(&Sha256::digest(format!("{settings}{}", self.environment_digest())))
     }
 
-    /// Whether everybody has a connection of their own, with a token of their own.
+    /// Whether every caller has their own connection and token (`tokenExchange`).
     pub fn is_per_person(&self) -> bool {
         matches!(self.auth, Some(AuthConfig::TokenExchange(_)))
     }
@@ -131,8 +131,8 @@ impl ServerConfig {
         }
     }
 
-    /// Whether all settings of the server are equal, so that a reload can keep it running. Ignores its location in the file
-    /// and what is logged.
+    /// Whether a reload can keep the server running because all settings are equal. Ignores the location in the file and the
+    /// log level.
     pub fn is_same_as(&self, other: &ServerConfig) -> bool {
         self.without_places() == other.without_places()
     }

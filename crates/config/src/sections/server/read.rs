@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(methods, ["vendor/search", "vendor/*"]);
         let found = errors("mcpServers: {a: {command: x, methods: [tools/call, 'x*']}}");
         assert!(found[0].contains("belongs to the protocol itself"), "{found:?}");
-        assert!(found[1].contains("behind a `/`"), "{found:?}");
+        assert!(found[1].contains("after a `/`"), "{found:?}");
     }
 
     #[test]

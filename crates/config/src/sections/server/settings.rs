@@ -69,12 +69,12 @@ pub(crate) fn read_inherited(reader: &ValueReader) -> Option<Vec<glob::Pattern>>
     })
 }
 
-/// Nobody is connected to a server with `tokenExchange` before somebody calls.
+/// `required` has no effect with `tokenExchange`, because there is no connection before the first call.
 fn read_required(fields: &mut Fields, server: &mut ServerConfig) {
     let Some(reader) = fields.get("required") else { return };
     server.required = reader.boolean().unwrap_or_default();
     if server.required && server.is_per_person() {
-        let problem = "has no effect with `tokenExchange`: each caller has a connection of their own";
+        let problem = "has no effect with `tokenExchange`: each caller has their own connection";
         reader.report(reader.problem(problem).at(reader.place()));
     }
 }
@@ -87,7 +87,7 @@ fn read_inherit_env(fields: &mut Fields, server: &mut ServerConfig, of: Settings
     }
 }
 
-/// Without `scope: session` nobody has a connection of their own, and the key would do nothing.
+/// Without `scope: session` there are no connections per user, so the key would have no effect.
 fn read_max_per_user(fields: &mut Fields, server: &mut ServerConfig, of: SettingsOf) {
     let Some(reader) = fields.get("maxPerUser") else { return };
     server.max_per_user = reader.count().unwrap_or(server.max_per_user);
@@ -102,7 +102,9 @@ fn read_sharing(fields: &mut Fields, server: &mut ServerConfig) {
     let capabilities = fields.get("capabilities");
     let shared = capabilities.as_ref().and_then(|reader| reader.choice(&[("client", false), ("shared", true)]));
     if let (Some(true), Some(true), Some(reader)) = (scope, shared, &capabilities) {
-        reader.report(reader.problem("`shared` conflicts with `scope: session`: there each client has a connection"));
+        reader.report(
+            reader.problem("`shared` conflicts with `scope: session`, where each client has its own connection"),
+        );
     }
     // What the entry says replaces a default that contradicts it.
     server.session_scoped = scope.unwrap_or(server.session_scoped && shared != Some(true));

@@ -22,9 +22,9 @@ pub(crate) struct ReadContext<'a> {
     document: &'a ConfigDocument,
     environment: &'a VariableLookup<'a>,
     found: RefCell<Vec<Diagnostic>>,
-    /// Variables that are not set. A server's entry may take those of its own, and fail with them.
+    /// Variables that are not set. A server entry takes its own, so that only this server fails.
     unset: RefCell<Vec<Diagnostic>>,
-    /// If set, nothing is read, and what is asked for is recorded.
+    /// If set, nothing is read; the requested keys are recorded.
     recording: Option<Recording>,
 }
 
@@ -41,12 +41,12 @@ impl<'a> ReadContext<'a> {
         ReadContext { document, environment, found: RefCell::default(), unset: RefCell::default(), recording: None }
     }
 
-    /// A context that records what is asked for.
+    /// A context that records the requested keys.
     pub(crate) fn recording(document: &'a ConfigDocument, environment: &'a VariableLookup<'a>) -> Self {
         ReadContext { recording: Some(Recording::default()), ..ReadContext::new(document, environment) }
     }
 
-    /// What was asked for, by path, in order.
+    /// The requested keys by path, in order.
     pub(crate) fn recorded(self) -> Vec<(String, Shape)> {
         self.recording.map(Recording::into_inner).unwrap_or_default()
     }
@@ -136,7 +136,7 @@ impl<'a> ValueReader<'a> {
             // An empty file, or one with comments only.
             Value::Null if self.path.is_empty() => Some(&[]),
             Value::String(text) if lacks_space(text) => {
-                let problem = self.problem("expected a map of keys and values, found a text");
+                let problem = self.problem("expected a map of keys and values, found a string");
                 self.report(problem.hint("write a space behind the `:` of a key: `key: value`"));
                 None
             }
@@ -166,7 +166,7 @@ impl<'a> ValueReader<'a> {
         self.context.report(diagnostic);
     }
 
-    /// Reads something, and returns the variables beside it that it needs and that are not set. They are no errors then.
+    /// Runs a reader, and returns its value with the unset variables that it needs. These are then not reported as errors.
     pub(crate) fn taking_unset<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<Diagnostic>) {
         let before = self.context.unset.borrow().len();
         let reported = self.context.found.borrow().len();

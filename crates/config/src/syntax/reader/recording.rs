@@ -1,5 +1,5 @@
-//! Records what the readers of a config ask for instead of reading one. The keys and types of the config are those that its
-//! code requests, so a schema made of the record cannot differ from what is checked.
+//! Records which keys and types the config readers request, instead of reading a config. A JSON Schema generated from this
+//! record cannot differ from what the readers check.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use super::ValueReader;
 /// What a reader expects of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Nobody said yet.
+    /// Not known yet.
     Unknown,
     String,
     /// A string, a number or a Boolean, taken as text.

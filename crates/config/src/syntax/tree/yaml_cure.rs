@@ -34,7 +34,7 @@ pub(super) fn explained(text: &str, info: &str, span: Span) -> SyntaxError {
         } else {
             "quote the whole value once; inside double quotes write `\\\"` for a quote"
         };
-        return SyntaxError::new("invalid YAML: text behind a quoted value", span).hint(hint);
+        return SyntaxError::new("invalid YAML: text after a quoted value", span).hint(hint);
     }
     if let Some(open) = Open::before(text, span.end) {
         return open.error(text, info, span);
@@ -44,18 +44,18 @@ pub(super) fn explained(text: &str, info: &str, span: Span) -> SyntaxError {
         return nested_value(text, info, span, &line);
     }
     if let Some(character @ (',' | ']' | '}')) = at.chars().next() {
-        return plain(&format!(
-            "nothing opens before this `{character}`: remove it, or quote the value that contains it"
-        ));
+        return plain(&format!("this `{character}` closes nothing: remove it, or quote the value that contains it"));
     }
     if info.contains("did not find expected key") || info.contains("invalid indentation") {
-        return plain("the indentation of this line fits none of the lines above: keys of one map start in one column");
+        return plain(
+            "the indentation matches none of the lines above: the keys of a map must start in the same column",
+        );
     }
     if info.contains("block sequence entries are not allowed") {
         return plain("put each `- item` on a line of its own below the key, or write `key: [item, item]`");
     }
     if info.contains("block scalar") {
-        return plain("`|` and `>` start a text of several lines: quote the value if it is none");
+        return plain("`|` and `>` start a multi-line text: quote the value if it is meant literally");
     }
     SyntaxError::new(format!("invalid YAML: {info}"), span)
 }
@@ -71,9 +71,10 @@ fn nested_value(text: &str, info: &str, span: Span, line: &Line<'_>) -> SyntaxEr
     match above {
         Some(above) if !above.code().contains(':') => {
             SyntaxError::new("invalid YAML: a key without `:`", above.code_span())
-                .hint("write a `:` behind the key, or quote the text if it is a value")
+                .hint("write a `:` after the key, or quote the text if it is a value")
         }
-        _ => error(span).hint("the line above already has a value: indent both lines alike, or remove that value"),
+        _ => error(span)
+            .hint("the line above already has a value: give both lines the same indentation, or remove that value"),
     }
 }
 
@@ -140,7 +141,7 @@ impl Open {
         let same_line = !text[self.offset..span.start].contains('\n');
         if same_line && !text[span.start..].trim().is_empty() && text[span.start..].starts_with(|c: char| c != '\n') {
             return SyntaxError::new(format!("invalid YAML: {info}"), span).hint(format!(
-                "between `{open}` and `{close}`, separate values by `,` and quote those with special characters"
+                "between `{open}` and `{close}`, separate values with `,` and quote values with special characters"
             ));
         }
         SyntaxError::new(format!("invalid YAML: `{open}` is not closed"), here)
@@ -221,19 +222,19 @@ mod tests {
             ("a: {b: c\n", "{", "`{` is not closed", "closing `}`"),
             ("a: {B: ${B}}\n", "{", "did not find expected", "quote a value that contains braces"),
             ("a: [*.star]\n", "*", "unknown anchor", "`*` starts an alias"),
-            ("a: 'it's'\n", "s", "behind a quoted value", "inside single quotes write `''`"),
-            ("a: \"b\" c\n", "c", "behind a quoted value", "inside double quotes"),
+            ("a: 'it's'\n", "s", "after a quoted value", "inside single quotes write `''`"),
+            ("a: \"b\" c\n", "c", "after a quoted value", "inside double quotes"),
             ("a: \"C:\\Users\"\n", "\"", "hexadecimal", "use single quotes"),
             ("a: b: c\n", ":", "mapping values", "`: ` must be quoted"),
-            ("servers # mine\n\n  a:\n", "servers", "a key without `:`", "write a `:` behind the key"),
+            ("servers # mine\n\n  a:\n", "servers", "a key without `:`", "write a `:` after the key"),
             ("a: b\n  c: d\n", ":", "mapping values", "the line above already has a value"),
-            ("a:\n    b: c\n   d: e\n", "d", "did not find expected key", "fits none of the lines above"),
-            ("a:\n  b: c\n  d\n    e: f\n", "d", "a key without `:`", "write a `:` behind the key"),
+            ("a:\n    b: c\n   d: e\n", "d", "did not find expected key", "matches none of the lines above"),
+            ("a:\n  b: c\n  d\n    e: f\n", "d", "a key without `:`", "write a `:` after the key"),
             ("a:\n  b: c\n\td: e\n", "\t", "a tab in the indentation", "indent with spaces"),
-            ("a:\n  b: c\n}\n", "}", "", "nothing opens before this `}`"),
+            ("a:\n  b: c\n}\n", "}", "", "this `}` closes nothing"),
             ("a: - b\n", "-", "block sequence", "on a line of its own"),
-            ("a: |x\n", "|", "block scalar", "quote the value if it is none"),
-            ("a: ] b\n", "]", "node content", "nothing opens before this `]`"),
+            ("a: |x\n", "|", "block scalar", "quote the value if it is meant literally"),
+            ("a: ] b\n", "]", "node content", "this `]` closes nothing"),
             ("a: !x y\n", "y", "tags", "quote the value"),
             ("a: {{x}}\n", "{", "a key must be a string", "quote the value"),
         ] {

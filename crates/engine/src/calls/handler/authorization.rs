@@ -1,9 +1,9 @@
-//! The policies as a handler meets them: what of an index the caller may find and call.
+//! Policies in handlers: which tools of a search index the caller may find and call.
 
 use std::sync::Arc;
 
 use super::host::RequestHost;
-use crate::calls::permit::{AccessRefusal, Asking};
+use crate::calls::permit::{AccessCheck, AccessRefusal};
 use proxy_identity::cedar::{AccessCaller, AccessItem, Listed, Policies, PolicyAction};
 use proxy_json::raw;
 use proxy_model::ItemKind;
@@ -11,7 +11,7 @@ use proxy_script::{Authorization, ToolFacts, ToolRefusal};
 
 pub(in crate::calls) struct HostAuthorization {
     host: Arc<RequestHost>,
-    /// What lists were made by when the handler began. Uses are asked of the newest policies.
+    /// The policies for lists, as of the handler's start. Calls are checked against the newest policies.
     policies: Arc<Policies>,
 }
 
@@ -43,7 +43,7 @@ impl Authorization for HostAuthorization {
     }
 
     fn note_hidden(&self, tool: ToolFacts<'_>) {
-        self.host.asking().note_hidden(&self.policies, item(tool));
+        self.host.access_check().note_hidden(&self.policies, item(tool));
     }
 
     fn remembered(&self, index: usize) -> Option<Arc<[bool]>> {
@@ -59,11 +59,11 @@ impl Authorization for HostAuthorization {
 
 /// Whether the caller may use a tool that is not published itself.
 pub(super) fn admit(
-    asking: Asking<'_>,
+    check: AccessCheck<'_>,
     tool: ToolFacts<'_>,
     arguments: &serde_json::Value,
 ) -> Result<Option<u64>, ToolRefusal> {
-    let asked = asking.admit(ItemKind::Tool, item(tool), |_| false, |_| Ok(Some(raw(arguments))));
+    let asked = check.admit(ItemKind::Tool, item(tool), |_| false, |_| Ok(Some(raw(arguments))));
     asked.map(|permit| permit.number()).map_err(|refusal| match refusal {
         AccessRefusal::Unknown => ToolRefusal::Unknown,
         AccessRefusal::Refused(text) => ToolRefusal::Refused(text),

@@ -17,7 +17,7 @@ use super::progress::{CallProgress, RequestProgress};
 use super::request_state::RequestState;
 use crate::calls::asking;
 use crate::calls::dispatch::Dispatcher;
-use crate::calls::permit::{self, Asking, Permit};
+use crate::calls::permit::{self, AccessCheck, Permit};
 use crate::calls::test_overrides::TestOverrides;
 use crate::surface::Surface;
 use proxy_json::{Object, Raw, RawRef, quote};
@@ -31,8 +31,8 @@ use proxy_store::Store;
 use proxy_telemetry::CallRecording;
 use proxy_telemetry::audit::AuditEntry;
 
-/// What a handler gets in place of the result of a call that policies deny.
-const NOT_PERMITTED: &str = "the policies do not permit a call that this needs";
+/// The error result that a handler receives for a call that policies deny.
+const NOT_PERMITTED: &str = "the policies do not permit a call that this request requires";
 
 /// The effects that handlers of one request can use.
 #[derive(Clone)]
@@ -63,7 +63,7 @@ pub(in crate::calls) struct RequestHost {
     pub(in crate::calls) recording: Option<Arc<CallRecording>>,
     /// The surface of the request. `None` if there is none, as at a prompt.
     pub(in crate::calls) surface: Option<Arc<Surface>>,
-    /// What the run depends on, if somebody wants to know.
+    /// Records what the run depends on, if needed.
     pub(in crate::calls) observer: Option<Arc<RunObserver>>,
 }
 
@@ -157,12 +157,12 @@ impl RequestHost {
     fn dispatch_permit(&self, target: &ItemRef, params: &RawRef, via: Option<&str>) -> Result<Permit, CallError> {
         let via = via.unwrap_or(&self.request.name);
         // The caller may not even know of the item, so the answer does not name it.
-        permit::ask_dispatch(self.asking(), self.surface.as_deref(), target, params, via)
+        permit::ask_dispatch(self.access_check(), self.surface.as_deref(), target, params, via)
             .map_err(|_| CallError::Failed { message: NOT_PERMITTED.to_owned(), data: None })
     }
 
-    pub(in crate::calls) fn asking(&self) -> Asking<'_> {
-        Asking {
+    pub(in crate::calls) fn access_check(&self) -> AccessCheck<'_> {
+        AccessCheck {
             scope_rules: &self.request.scope_rules,
             policies: self.dispatcher.policies(),
             principal: &self.request.principal,
@@ -288,7 +288,7 @@ impl RequestScope for RequestHost {
     }
 
     fn admit(&self, tool: ToolFacts<'_>, arguments: &Value) -> Result<Option<u64>, ToolRefusal> {
-        authorization::admit(self.asking(), tool, arguments)
+        authorization::admit(self.access_check(), tool, arguments)
     }
 
     fn note(&self, fact: NotedFact) {
@@ -337,7 +337,7 @@ fn params(target: &ItemRef, arguments: &RawRef) -> Result<Raw, String> {
         }
         ItemKind::Resource | ItemKind::ResourceTemplate => {
             let object = Object::of(arguments).map_err(|error| error.to_string())?;
-            let uri = object.string("uri").ok_or("a resource is read with {\"uri\": ...}")?;
+            let uri = object.string("uri").ok_or("pass {\"uri\": ...} to read a resource")?;
             // A plain resource has one URI, whatever name the script publishes it under.
             let uri = if target.kind == ItemKind::Resource { target.name.to_string() } else { uri };
             format!("{{\"uri\":{}}}", quote(&uri))

@@ -1,4 +1,4 @@
-//! The run of a script for one request: what it is given, what it may reach, and what becomes of its result.
+//! Runs a script's handler for one request: its input, the effects it can use, and the conversion of its result.
 
 pub(super) mod authorization;
 pub(super) mod host;

@@ -1,4 +1,4 @@
-//! What a run of a handler depends on, as far as it decides whom its result is for and when it changes.
+//! Tracks what a handler run depends on: whether its result is personal, and which files it loaded.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,5 @@
-//! The peer of a backend call that a handler makes. It passes questions on to the handler's client, and progress and log
-//! messages as far as the handler wants them.
+//! The peer of a backend call that a handler makes. Forwards server requests to the handler's client, and progress and log
+//! messages if the handler relays them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -71,9 +71,9 @@ pub(in crate::calls) struct CallProgress {
 }
 
 impl CallProgress {
-    /// Passes progress on. The values of the only call so far are passed on as they are. As soon as a second call has
-    /// begun, the values of one call are not those of the request: then every report adds one to the last value, and no
-    /// total is known. A handler that reports its own progress knows best: from then on, nothing of servers is passed on.
+    /// Relays progress. While there is only one call, its values are relayed unchanged. Once a second call has begun, the
+    /// values of one call no longer describe the request: every report then adds one to the last value, and there is no
+    /// total. Once the handler reports its own progress, server progress is no longer relayed.
     pub(in crate::calls) fn relay(&self, peer: &dyn Peer, params: &RawRef) {
         let (true, Some(value)) = (self.is_relayed, value(params)) else { return };
         // Held while sending, so that the reports of concurrent calls leave in the order of their values.

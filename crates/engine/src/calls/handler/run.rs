@@ -23,7 +23,7 @@ use proxy_wire::RpcError;
 
 /// The error of a handler that ran again after a question and did not repeat all recorded effects.
 const DIVERGED: &str =
-    "the call was stopped: after the question, the handler did not repeat the calls it had made before";
+    "the call was stopped: after the elicitation, the handler did not repeat the calls it had made before";
 
 /// One run of a handler: checks the arguments, calls the function and shapes its result. All of this runs on a worker,
 /// not on the async runtime. The run holds the surface, which owns the handler's code.

@@ -40,7 +40,7 @@ pub fn clash(first: &ExtensionBackend, second: &ExtensionBackend) -> Diagnostic 
         first.source_name(),
         second.source_name()
     ))
-    .note(format!("the extension in `{}` was loaded first and stays", first.source_name()))
+    .note(format!("the extension in `{}` was loaded first and is used", first.source_name()))
     .hint("give one of them another `name` in Extension()")
 }
 

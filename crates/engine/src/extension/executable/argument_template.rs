@@ -1,4 +1,4 @@
-//! One argument of a command: text in which `{name}` stands for an argument of the call.
+//! One argument of a command: text with `{name}` placeholders for arguments of the call.
 
 use serde_json::{Map, Value as Json};
 

@@ -1,4 +1,4 @@
-//! Ties a `command()` to the item that it handles, when the extension describes itself.
+//! Binds a `command()` to the item that it handles, while the extension is being loaded.
 
 use serde_json::{Map, Value as Json};
 use starlark::values::list::ListRef;
@@ -58,7 +58,7 @@ fn check_placeholder(name: &str, data: &ItemData) -> Result<(), ScriptError> {
         ScriptError::new(format!("the {} `{}` has no argument `{name}`", data.kind.noun(), data.definition.key()));
     Err(match nearest(name, known.iter().map(String::as_str)) {
         Some(near) => error.hint(format!("did you mean `{{{near}}}`?")),
-        None => error.hint(format!("`{{{name}}}` in command() stands for the argument of that name")),
+        None => error.hint(format!("`{{{name}}}` in command() is replaced by the argument `{name}`")),
     })
 }
 
@@ -67,7 +67,7 @@ fn argument_names(arguments: Option<Json>) -> Vec<String> {
     arguments.iter().filter_map(|argument| argument["name"].as_str()).map(str::to_owned).collect()
 }
 
-/// A warning for each command that could not be run now. It is no error, because the file may come later.
+/// A warning for each command that cannot be run now. Not an error, because the file may be created later.
 pub(in crate::extension) fn warnings(described: &OwnedFrozenValue, runtime: &ExtensionRuntime) -> Vec<LogLine> {
     let mut warnings = Vec::new();
     // `map` gives access to the frozen value without unsafe code.

@@ -16,19 +16,21 @@ use crate::extension::modules::{pairs, seconds};
 
 #[starlark_module]
 pub(in crate::extension) fn register_command(builder: &mut GlobalsBuilder) {
-    /// A handler that runs an executable, for a tool, resource, template or prompt. `argv` begins with a file in the
-    /// extension's folder (`./hello.sh`) or a program in the `PATH`, which `allowed_exec` must list under the same name.
+    /// Returns a handler that runs an executable, for a tool, resource, template or prompt. `argv` begins with a file
+    /// in the extension's folder (`./hello.sh`) or a program in the `PATH`. `allowed_exec` must list it under the same
+    /// name.
     ///
-    /// The executable gets the arguments as one JSON object on its standard input. With `stdin = "none"`, each `{name}` in
-    /// `argv` is replaced by that argument. Its value is always a part of one argument of the executable; there is no shell.
-    /// A value that begins with `-` is refused unless `argv` has the element `"--"` before it.
+    /// The executable receives the arguments as one JSON object on standard input. With `stdin = "none"`, each `{name}`
+    /// in `argv` is replaced by that argument instead. There is no shell, so a value never splits into several
+    /// arguments. A value that begins with `-` is refused unless `"--"` comes before it in `argv`.
     ///
-    /// JSON on standard output is the return value, and any other output is text. A non-zero exit code is an error result
-    /// with the end of standard error. Lines such as `{"progress": 1, "total": 3, "message": "..."}` on descriptor 3 are
-    /// progress for the client. `timeout` is the number of seconds without progress after which the executable is killed.
+    /// Standard output is the return value: decoded if it is JSON, otherwise as text. A non-zero exit code returns an
+    /// error result with the last lines from standard error. To report progress, write lines like
+    /// `{"progress": 1, "total": 3, "message": "..."}` to file descriptor 3. The executable is killed after `timeout`
+    /// seconds without progress.
     ///
-    /// The executable runs in the extension's folder with a minimal environment (`PATH`, `HOME` and the like) plus `env`. It
-    /// may print 8 MiB.
+    /// The executable runs in the extension's folder with a minimal environment (`PATH`, `HOME` and the like) plus
+    /// `env`. Its output is limited to 8 MiB.
     ///
     /// ```python
     /// Tool(

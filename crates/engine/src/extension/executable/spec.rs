@@ -46,7 +46,7 @@ impl ExecutableSpec {
         timeout: f64,
     ) -> Result<Self, ScriptError> {
         let Some((command, args)) = argv.split_first().filter(|(command, _)| !command.is_empty()) else {
-            return Err(ScriptError::new("command() takes a list that begins with the executable")
+            return Err(ScriptError::new("command() takes a list whose first element is the executable")
                 .hint("as in `command([\"./hello.sh\"])`"));
         };
         let template = match input {

@@ -20,9 +20,9 @@ use proxy_script::{Context, Host, NotedFact};
 /// The maximum size of a file in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
-/// Data files of the extension, in its folder or in a folder that `allowed_paths` names (`@roots`: the folders of the client). Paths
-/// are relative to the extension's folder. Paths that lead out of these folders are refused, also through links. A file that is read at the top
-/// level is part of the extension: when the file changes, the extension is reloaded.
+/// Reads data files from the extension's folder or from folders listed in `allowed_paths` (`@roots`: the client's
+/// folders). Paths are relative to the extension's folder. Paths outside these folders are refused, even through
+/// symbolic links. If a file is read at the top level, a change to it reloads the extension.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
     /// Reads a JSON file: `items = data.load_json("items.json")`.
@@ -61,7 +61,7 @@ fn read_bytes(runtime: &ExtensionRuntime, host: Option<&Host>, folder: &Folder, 
     let opened = folder.open(path)?;
     let unreadable = |error: io::Error| format!("`{path}` cannot be read: {error}");
     let metadata = opened.metadata().map_err(unreadable)?;
-    // Reading a pipe would wait for somebody who writes, and reading a device may never end.
+    // Reading a pipe would block until somebody writes, and reading a device may never end.
     if !metadata.is_file() {
         return Err(format!("`{path}` is not a file"));
     }

@@ -9,12 +9,12 @@ use starlark::values::Value;
 use super::perform_now;
 use crate::extension::runtime::ExtensionRuntime;
 
-/// Environment variables of the proxy, for keys and addresses that do not belong in a file. All variables are readable
-/// unless the extension declares `allowed_env`. Also works at the top level.
+/// Reads the proxy's environment variables, for keys and addresses that do not belong in a file. All variables are
+/// readable unless the extension declares `allowed_env`. Also works at the top level.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// The value of a variable, or `default` if it is not set. Reading a variable that is not in a declared `allowed_env` is an
-    /// error.
+    /// Returns a variable's value, or `default` if it is not set. If the extension declares `allowed_env`, reading any
+    /// other variable is an error.
     ///
     /// ```python
     /// region = env.get("REGION", "eu-west-1")

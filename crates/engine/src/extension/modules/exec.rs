@@ -18,17 +18,19 @@ use crate::extension::runtime::ExtensionRuntime;
 use proxy_host_io::command::Command;
 use proxy_host_io::{Folder, command};
 
-/// Runs commands of this machine: only those that `allowed_exec` of the extension lists, under exactly these names. Commands
-/// run without a shell, so arguments are passed unchanged.
+/// Runs local commands. The extension's `allowed_exec` must list each command under exactly the same name. Commands run
+/// without a shell, so arguments are passed unchanged.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// Runs a command and waits until it exits. Returns a dict with `stdout`, `stderr`, `exit_code`, `success`, `timed_out` and
-    /// `truncated`. With `binary`, it has `stdout_base64` in place of `stdout`, for output that is not text.
+    /// Runs a command and waits until it exits. Returns a dict with `stdout`, `stderr`, `exit_code`, `success`,
+    /// `timed_out` and `truncated`. With `binary`, for output that is not text, it has `stdout_base64` instead of
+    /// `stdout`.
     ///
-    /// The command gets a minimal environment (`PATH`, `HOME` and the like) plus `env`. `cwd` is relative to the extension's
-    /// folder; with `@roots` in `allowed_paths` it must be inside of the folders that the extension may use. After `timeout`
-    /// seconds, or when the call is cancelled, the command is killed with everything it has started, daemons included. When a
-    /// command exits by itself, the rest of its process group is killed. The first MiB of each stream is kept.
+    /// The command gets a minimal environment (`PATH`, `HOME` and the like) plus `env`. `cwd` is relative to the
+    /// extension's folder; with `@roots` in `allowed_paths` it must be inside a folder that the extension may use.
+    /// After `timeout` seconds (default 30), or when the call is cancelled, the command is killed along with all its
+    /// descendants, daemons included. When a command exits by itself, the rest of its process group is killed. The
+    /// first MiB from each stream is kept.
     ///
     /// ```python
     /// status = exec.run("git", ["status", "--short"], timeout = 5)

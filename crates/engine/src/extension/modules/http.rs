@@ -15,16 +15,18 @@ use proxy_host_io::http;
 use proxy_host_io::http::{OutboundRequest, RequestBody};
 use proxy_script::{convert, script_error};
 
-/// HTTP requests. Public hosts are allowed. Loopback, private and link-local addresses are allowed only if `allowed_hosts` of
-/// the extension lists the host; this holds for resolved names and for redirects too. If `allowed_hosts` is declared, only
-/// those hosts are allowed. Headers and credentials are not forwarded when a redirect leads to another host.
+/// Sends HTTP requests. Public hosts are allowed. Loopback, private and link-local addresses are allowed only if the
+/// extension's `allowed_hosts` lists the host; this applies to resolved names and redirects, too. If `allowed_hosts` is
+/// declared, only its hosts are allowed. Headers and credentials are not forwarded when a redirect leads to another
+/// host.
 ///
-/// The response is a dict with `url`, `status_code`, `status` (the same), `success` (2xx), `headers` (lower-case names),
-/// `body` and, if the body is JSON, `json`. If the body is not UTF-8 text, `body_base64` has its bytes. A response with an error status is not an error; a request without a response is.
+/// The response is a dict with `url`, `status_code`, `status` (the same), `success` (2xx), `headers` (lower-case
+/// names), `body` and, if the body is JSON, `json`. If the body is not UTF-8 text, `body_base64` has its bytes. A
+/// response with an error status does not raise an error; a request without a response does.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// Sends a GET request. `params` are added to the query of the URL, `auth` is `(user, password)`, and `timeout` is the time
-    /// for the whole request in seconds.
+    /// Sends a GET request. `params` are added to the URL query, `auth` is `(user, password)`, and `timeout` limits the
+    /// whole request, in seconds (default 30).
     ///
     /// ```python
     /// response = http.get("https://api.example.com/items", params = {"q": "x"}, headers = {"Accept": "application/json"})
@@ -41,7 +43,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
         send("http.get", HttpArguments { url, params, headers, auth, timeout, ..HttpArguments::default() }, eval)
     }
 
-    /// Sends a HEAD request, whose response has no body. Parameters as of `get`.
+    /// Sends a HEAD request; the response has no body. Parameters as for `get`.
     fn head<'v>(
         url: &str,
         #[starlark(default = NoneOr::None)] params: NoneOr<Value<'v>>,
@@ -53,7 +55,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
         send("http.head", HttpArguments { url, params, headers, auth, timeout, ..HttpArguments::default() }, eval)
     }
 
-    /// Sends an OPTIONS request. Parameters as of `get`.
+    /// Sends an OPTIONS request. Parameters as for `get`.
     fn options<'v>(
         url: &str,
         #[starlark(default = NoneOr::None)] params: NoneOr<Value<'v>>,
@@ -65,7 +67,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
         send("http.options", HttpArguments { url, params, headers, auth, timeout, ..HttpArguments::default() }, eval)
     }
 
-    /// Sends a DELETE request. Parameters as of `get`; a body can be passed by name as for `post`.
+    /// Sends a DELETE request. Parameters as for `get`; a body can be passed by name as for `post`.
     fn delete<'v>(
         url: &str,
         #[starlark(default = NoneOr::None)] params: NoneOr<Value<'v>>,
@@ -80,8 +82,8 @@ pub fn members(builder: &mut GlobalsBuilder) {
         send("http.delete", HttpArguments { url, params, headers, auth, body, json_body, form_body, timeout }, eval)
     }
 
-    /// Sends a POST request with one body: a string in `body`, a value in `json_body`, or a dict in `form_body`. Other parameters
-    /// as of `get`.
+    /// Sends a POST request with one body: a string in `body`, a value in `json_body`, or a dict in `form_body`. Other
+    /// parameters as for `get`.
     ///
     /// ```python
     /// created = http.post("https://api.example.com/items", json_body = {"name": "tea"}, timeout = 5)
@@ -102,7 +104,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
         send("http.post", HttpArguments { url, params, headers, auth, body, json_body, form_body, timeout }, eval)
     }
 
-    /// Sends a PUT request. Parameters as of `post`.
+    /// Sends a PUT request. Parameters as for `post`.
     fn put<'v>(
         url: &str,
         #[starlark(default = NoneOr::None)] params: NoneOr<Value<'v>>,
@@ -117,7 +119,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
         send("http.put", HttpArguments { url, params, headers, auth, body, json_body, form_body, timeout }, eval)
     }
 
-    /// Sends a PATCH request. Parameters as of `post`.
+    /// Sends a PATCH request. Parameters as for `post`.
     fn patch<'v>(
         url: &str,
         #[starlark(default = NoneOr::None)] params: NoneOr<Value<'v>>,

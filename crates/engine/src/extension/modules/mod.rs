@@ -1,4 +1,4 @@
-//! The modules that only extensions have, one per file. Each is a thin layer over `host-io`.
+//! The modules available only to extensions, one per file. Each is a thin layer over `host-io`.
 
 mod data;
 mod env;

@@ -9,13 +9,15 @@ use starlark::values::none::NoneOr;
 use super::{perform, statement};
 use proxy_host_io::{Statement, Wants, postgres};
 
-/// PostgreSQL. `connection` is `postgresql://user:password@host:5432/database`, best read with `env.get()`. Connections are
-/// pooled. `params` is a list for `$1`, `$2`; each value is converted to the type of its parameter.
+/// Queries PostgreSQL databases. `connection` is `postgresql://user:password@host:5432/database`, best read with
+/// `env.get()`. Connections are pooled. `params` is a list for `$1`, `$2`; each value is converted to its parameter's
+/// type.
 ///
-/// Numbers (`numeric` too) become numbers, dates and times ISO 8601 strings, `json` values, arrays lists, `uuid` and enums
-/// strings, `bytea` `{"base64": "..."}`, and NULL None. A database without a public address is reached only if `allowed_hosts`
-/// names its host (`localhost` for a Unix socket). `sslmode` in the connection string selects TLS and the check of the
-/// certificate, up to `verify-full`; `sslrootcert` names a file of root certificates in the extension's folder.
+/// Numbers (`numeric` too) become numbers, dates and times ISO 8601 strings, `json` values, arrays lists, `uuid` and
+/// enums strings, `bytea` `{"base64": "..."}`, and NULL None. A database without a public address is accessible only if
+/// `allowed_hosts` lists its host (`localhost` for a Unix socket). `sslmode` in the connection string selects TLS and
+/// certificate verification, up to `verify-full`; `sslrootcert` names a root certificate file in the extension's
+/// folder.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
     /// Runs a statement and returns its rows as a list of dicts: `postgres.query(connection, "SELECT * FROM users WHERE id = $1", [7])`.
@@ -38,7 +40,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
         run("postgres.execute", statement(connection, sql, params, Wants::Count, eval)?, eval)
     }
 
-    /// The tables of a schema: a list of dicts with `tablename` and `name` (the same).
+    /// Lists a schema's tables: a list of dicts with `tablename` and `name` (the same).
     fn list_tables<'v>(
         connection: &str,
         #[starlark(default = "public")] schema: &str,
@@ -47,8 +49,9 @@ pub fn members(builder: &mut GlobalsBuilder) {
         run("postgres.list_tables", postgres::list_tables(connection, schema), eval)
     }
 
-    /// The columns of a table: a list of dicts with `column_name`, `data_type`, `is_nullable` ("YES" or "NO"),
-    /// `column_default`, `character_maximum_length`, and the first two also as `name` and `type`, as in `sqlite`.
+    /// Returns a table's columns: a list of dicts with `column_name`, `data_type`, `is_nullable` ("YES" or "NO"),
+    /// `column_default` and `character_maximum_length`. The first two are also available as `name` and `type`, as in
+    /// `sqlite`.
     fn describe_table<'v>(
         connection: &str,
         table: &str,

@@ -10,12 +10,12 @@ use super::{perform, statement};
 use crate::extension::client_folders::folder_for;
 use proxy_host_io::{Statement, Wants, sqlite};
 
-/// SQLite databases in the extension's folder, or in a folder that `allowed_paths` names. `params` is a list for `?`, or a dict
-/// for `:name`. Bytes are `{"base64": "..."}` in both directions. ATTACH and load_extension() are refused. `:memory:` is an
-/// empty database for one statement.
+/// Queries SQLite databases in the extension's folder or in folders listed in `allowed_paths`. `params` is a list for
+/// `?`, or a dict for `:name`. Bytes are `{"base64": "..."}` in both directions. ATTACH and load_extension() are
+/// refused. `:memory:` is an empty database for one statement.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// Runs a statement that only reads, and returns its rows as a list of dicts. A statement that writes is an error.
+    /// Runs a read-only statement and returns its rows as a list of dicts. A statement that writes is an error.
     ///
     /// ```python
     /// sqlite.execute("shop.db", "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, total REAL)")
@@ -41,12 +41,12 @@ pub fn members(builder: &mut GlobalsBuilder) {
         run("sqlite.execute", statement(path, sql, params, Wants::Count, eval)?, eval)
     }
 
-    /// The tables: a list of dicts with `name`.
+    /// Lists the tables: a list of dicts with `name`.
     fn list_tables<'v>(path: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         run("sqlite.list_tables", sqlite::list_tables(path), eval)
     }
 
-    /// The columns of a table: a list of dicts with `cid`, `name`, `type`, `notnull`, `dflt_value` and `pk`.
+    /// Returns a table's columns: a list of dicts with `cid`, `name`, `type`, `notnull`, `dflt_value` and `pk`.
     fn describe_table<'v>(path: &str, table: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         run("sqlite.describe_table", sqlite::describe_table(path, table), eval)
     }

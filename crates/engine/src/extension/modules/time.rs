@@ -17,10 +17,10 @@ pub(super) fn members(builder: &mut GlobalsBuilder) {
     register_sleep(builder);
 }
 
-/// The members that every script has, and `sleep`.
+/// The functions available to every script, plus `sleep`.
 #[starlark_module]
 fn register_sleep(builder: &mut GlobalsBuilder) {
-    /// Waits this many seconds, at most until the deadline of the call. Only while a call is handled.
+    /// Waits this many seconds, but not beyond the call's deadline. Only while a call is handled.
     fn sleep(seconds: UnpackFloat, eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<NoneType> {
         let duration = self::seconds("seconds", seconds)?;
         perform("time.sleep", &duration, eval, |_| async move {

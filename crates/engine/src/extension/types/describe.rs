@@ -20,10 +20,11 @@ use proxy_script::script_error;
 
 #[starlark_module]
 pub fn register_extension(builder: &mut GlobalsBuilder) {
-    /// The return value of `describe_extension()`: the items and permissions of the extension. Commands, private addresses and
-    /// files outside of the extension's folder are forbidden unless `allowed_exec` (commands), `allowed_hosts` and
-    /// `allowed_paths` (folders; `"@roots"` stands for those that the client opens) list them. Environment variables and public hosts are allowed unless `allowed_env` and
-    /// `allowed_hosts` are given; then only those that they list are allowed.
+    /// Describes the extension's items and permissions; `describe_extension()` returns it.
+    ///
+    /// Commands, private addresses and files outside the extension's folder are forbidden unless `allowed_exec`,
+    /// `allowed_hosts` and `allowed_paths` list them (`"@roots"` in `allowed_paths` means the client's folders). All
+    /// environment variables and public hosts are allowed, unless `allowed_env` and `allowed_hosts` restrict them.
     ///
     /// ```python
     /// def add(params):

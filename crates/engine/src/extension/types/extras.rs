@@ -1,4 +1,4 @@
-//! What MCP has for every kind of item: icons and `_meta`. And the user interface of a tool, which `_meta` links.
+//! Options for every kind of item: icons and `_meta`. And the user interface of a tool, which `_meta` refers to.
 
 use serde_json::{Map, Value as Json};
 use starlark::values::none::NoneOr;

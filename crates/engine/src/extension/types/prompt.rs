@@ -19,13 +19,13 @@ use proxy_script::{convert, script_error};
 
 #[starlark_module]
 pub fn register_prompts(builder: &mut GlobalsBuilder) {
-    /// A prompt. `handler` takes one dict, the arguments (all of them strings), and returns a string or an MCP result
-    /// `{"messages": [...]}`. `arguments` holds PromptArgument(...), dicts with `name`, `description` and `required`, or names.
-    /// `icons` and `meta` are as for a Tool.
+    /// Defines a prompt. `handler` takes the arguments as one dict (all values are strings) and returns a string or an
+    /// MCP result `{"messages": [...]}`. `arguments` is a list of `PromptArgument(...)` values, dicts with `name`,
+    /// `description` and `required`, or plain names. `icons` and `meta` are as for `Tool`.
     ///
-    /// `complete` has a function for each argument that it completes: `function(value, context)` takes what was typed and a
-    /// dict of the arguments that are filled in already, and returns a list of texts. Clients get the first 100 and the total
-    /// number. A function has 2 seconds, and nobody can be asked in it.
+    /// `complete` maps argument names to completion functions. `function(value, context)` takes the typed text and a
+    /// dict with the arguments filled in so far, and returns a list of strings. Clients receive the first 100 and the
+    /// total number. A completion function may run for 2 seconds and cannot use elicitation.
     ///
     /// ```python
     /// cities = ["Bern", "Berlin", "Bonn"]
@@ -79,7 +79,7 @@ pub fn register_prompts(builder: &mut GlobalsBuilder) {
         Ok(Item { data: heap.alloc(data), handler, complete })
     }
 
-    /// One argument of a prompt.
+    /// Defines a prompt argument.
     fn PromptArgument(
         name: &str,
         #[starlark(default = "")] description: &str,

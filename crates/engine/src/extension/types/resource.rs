@@ -21,13 +21,15 @@ use proxy_script::{ScriptError, script_error};
 
 #[starlark_module]
 pub fn register_resources(builder: &mut GlobalsBuilder) {
-    /// A resource. `handler` takes a dict with `uri`, and returns a string or an MCP result `{"contents": [...]}`. `icons` and
-    /// `meta` are as for a Tool. The user interface of a tool has `mime_type = "text/html;profile=mcp-app"`.
+    /// Defines a resource. `handler` takes a dict with `uri` and returns a string or an MCP result
+    /// `{"contents": [...]}`. `icons` and `meta` are as for `Tool`. A tool's user interface has
+    /// `mime_type = "text/html;profile=mcp-app"`.
     ///
-    /// With `refresh`, a number of seconds, clients can follow the resource: while one does, the handler runs at most that
-    /// often, and clients are told when its result has changed. Files that it reads with `data` are watched, and a change of
-    /// them is noticed at once. A refresh belongs to no request, so nobody can be asked in it. It runs once for all clients; if
-    /// the handler calls `current_user()` or `client()` or uses `state`, once for each owner.
+    /// With `refresh`, an interval in seconds, clients can subscribe to the resource. While a client is subscribed, the
+    /// handler runs at most once per interval, and a changed result is announced to the subscribers. Files that the
+    /// handler reads with `data` are watched, so their changes are noticed at once. A refresh is not part of a request
+    /// and cannot use elicitation. It runs once for all clients, or once per owner if the handler calls
+    /// `current_user()` or `client()` or uses `state`.
     fn Resource<'v>(
         uri: &str,
         name: &str,
@@ -48,9 +50,9 @@ pub fn register_resources(builder: &mut GlobalsBuilder) {
         described.item(ItemKind::Resource, handler, (icons, meta), NoneOr::None, eval)
     }
 
-    /// A resource for each URI that matches a template such as `notes://{day}`. `handler` takes a dict with `uri` and the
-    /// variables, and returns the same as the handler of a Resource. `complete` has a function for each variable that it
-    /// completes, as that of a Prompt.
+    /// Defines a resource for each URI that matches a template like `notes://{day}`. `handler` takes a dict with `uri`
+    /// and the variables, and returns the same as a `Resource` handler. `complete` maps variable names to completion
+    /// functions, as for `Prompt`.
     fn ResourceTemplate<'v>(
         uri_template: &str,
         name: &str,

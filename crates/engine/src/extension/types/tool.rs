@@ -21,13 +21,13 @@ use proxy_script::{convert, script_error};
 
 #[starlark_module]
 pub fn register_tool(builder: &mut GlobalsBuilder) {
-    /// A tool. `handler` takes one dict, the arguments. Describe them with `parameters`, or with a JSON Schema in
-    /// `input_schema`. Arguments are checked and defaults filled in before the handler runs. Its return value is checked against
-    /// `output_schema`. `annotations` are the hints of MCP: `{"readOnlyHint": True}`.
+    /// Defines a tool. `handler` takes the arguments as one dict. Describe them with `parameters`, or with a JSON
+    /// Schema in `input_schema`. The proxy checks the arguments and fills in defaults before the handler runs, and
+    /// checks its return value against `output_schema`. `annotations` are MCP hints: `{"readOnlyHint": True}`.
     ///
-    /// `icons` is a list of dicts with `src` and optionally `mimeType`, `sizes` and `theme`. `meta` is the `_meta` dict.
-    /// `timeout` is the number of seconds that one call may take; `progress()` starts it anew, and the time that a person takes
-    /// to answer a question does not count. `ui` is the URI of the tool's user interface (MCP Apps): a Resource of the same
+    /// `icons` is a list of dicts with `src` and optionally `mimeType`, `sizes` and `theme`. `meta` is the `_meta`
+    /// dict. `timeout` limits each call, in seconds; `progress()` restarts it, and time spent waiting for an
+    /// elicitation does not count. `ui` is the URI of the tool's user interface (MCP Apps): a `Resource` in the same
     /// extension with `mime_type = "text/html;profile=mcp-app"`.
     fn Tool<'v>(
         name: &str,
@@ -81,8 +81,8 @@ pub fn register_tool(builder: &mut GlobalsBuilder) {
         Ok(Item { data: heap.alloc(data), handler, complete: Value::new_none() })
     }
 
-    /// One parameter of a tool. `param_type` is string, integer (int), number (float), boolean (bool), array or object. A
-    /// `default` that is a string is converted to this type. `items` is the type or the schema of the items of an array.
+    /// Defines a tool parameter. `param_type` is string, integer (int), number (float), boolean (bool), array or
+    /// object. A string `default` is converted to this type. For an array, `items` is the item type or schema.
     fn ToolParameter<'v>(
         name: &str,
         param_type: &str,

@@ -1,5 +1,5 @@
-//! Watches the files that followed resources are made of. There is one watcher for all of them, and none if there are no
-//! such files.
+//! Watches the files that followed resources depend on, with one watcher for all of them; with none if there are no such
+//! files.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -14,7 +14,7 @@ use proxy_base::watch::{FileStamp, WatchedPaths, Watcher};
 #[derive(Default)]
 pub(super) struct FileWatch {
     state: Mutex<WatchState>,
-    /// Other files are to be watched.
+    /// The set of files to watch has changed.
     replaced: Notify,
 }
 
@@ -68,7 +68,7 @@ impl FileWatch {
         Some(paths)
     }
 
-    /// Has the resources refreshed whose files are other versions than those that were loaded.
+    /// Requests a refresh of the resources whose files have changed since they were loaded.
     fn outdate_changed(&self) {
         let state = self.state.lock();
         for (group, files) in state.groups.values() {

@@ -64,9 +64,9 @@ pub(super) struct ResourceFollower {
     pub(super) listener: UpdateListener,
     /// The last refresh that was for this follower; `None` before the first.
     pub(super) seen: Option<Seen>,
-    /// Whoever waits for the first result.
+    /// Wakes the subscription that waits for the first result.
     pub(super) waits: Option<oneshot::Sender<()>>,
-    /// Whether the first result is told as a change: nobody knows what the client has read meanwhile.
+    /// Whether the first result is reported as a change, because it is unknown what the client has read meanwhile.
     pub(super) tells_first: bool,
 }
 
@@ -124,7 +124,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proxy_model::{Abilities, ClientProfile, Era};
+    use proxy_model::{Abilities, ClientProfile, Era, Sid};
 
     fn follower() -> ResourceFollower {
         let profile = ClientProfile { era: Era::Session, abilities: Abilities::default() };
@@ -170,7 +170,8 @@ mod tests {
     fn a_personal_result_is_for_its_owner_and_its_run_alone() {
         let shared = seen(Some(1));
         assert!(shared.is_for(0, &Owner::Process) && !shared.is_for(1, &Owner::Process));
-        let personal = Seen { owner: Some(Owner::Session(1)), ..shared };
-        assert!(personal.is_for(0, &Owner::Session(1)) && !personal.is_for(0, &Owner::Session(2)));
+        let [one, other] = [1, 2].map(|number| Owner::Session(Sid::numbered(number)));
+        let personal = Seen { owner: Some(one.clone()), ..shared };
+        assert!(personal.is_for(0, &one) && !personal.is_for(0, &other));
     }
 }

@@ -136,14 +136,14 @@ impl FollowerGroup {
         true
     }
 
-    /// The follower cannot have a result now: it waits for the first one no longer.
+    /// The follower cannot have a result now, so it no longer waits for the first one.
     pub(super) fn settle(&self, id: u64) {
         if let Some(follower) = self.state.lock().followers.get_mut(&id) {
             follower.settle();
         }
     }
 
-    /// The subscription of a follower was confirmed before there was a result: the first one is told as a change.
+    /// The subscription was confirmed before there was a result, so the first result is reported as a change.
     pub(super) fn tell_first_result(&self, id: u64) {
         if let Some(follower) = self.state.lock().followers.get_mut(&id)
             && follower.seen.is_none()
@@ -152,7 +152,7 @@ impl FollowerGroup {
         }
     }
 
-    /// Notes the outcome of a refresh, and tells those for whom it is news.
+    /// Notes the outcome of a refresh, and notifies the followers for whom it is a change.
     pub(super) fn note(&self, ids: impl Iterator<Item = u64>, seen: &Seen) {
         let told: Vec<(UpdateListener, Arc<str>)> = {
             let mut state = self.state.lock();

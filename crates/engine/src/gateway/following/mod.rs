@@ -1,5 +1,6 @@
-//! Resources of scripts and extensions that clients follow. While somebody follows one, its handler runs at most every
-//! `refresh` seconds, once for all followers, and those are told whose result has changed. Nothing runs when nobody follows.
+//! Script and extension resources that clients are subscribed to. While a resource has followers, its handler runs at most
+//! every `refresh` seconds, once for all followers, and the followers whose result has changed are notified. Without
+//! followers, nothing runs.
 
 mod files;
 mod follower;
@@ -22,8 +23,8 @@ use proxy_mcp_client::Subscription;
 use follower::FollowedKey;
 pub use follower::{CurrentSurface, NewFollower};
 
-/// How long a subscription waits for the first result. Later changes are told by comparison with it; a follower that did not
-/// wait for it is told of the first result.
+/// How long a subscription waits for the first result, with which later results are compared. If the first result arrives
+/// later, the follower is notified of it.
 const FIRST_RESULT_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Refreshes the resources that clients follow.
@@ -63,7 +64,7 @@ impl ResourceRefresher {
     fn remove(&self, key: &FollowedKey, id: u64) {
         let mut groups = self.groups.lock();
         let is_last = groups.get(key).is_some_and(|group| group.remove(id));
-        // Dropped without the lock: what it drops may be other subscriptions.
+        // Dropped outside the lock, because dropping it may drop other subscriptions.
         let ended = if is_last { groups.remove(key) } else { None };
         if let Some(ended) = &ended {
             ended.stop();

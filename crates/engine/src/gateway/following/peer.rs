@@ -1,5 +1,5 @@
-//! The client that a refresh runs for. It decides which connections to servers are used; it cannot be told or asked anything,
-//! because no request of it runs.
+//! The client that a refresh runs for. It decides which server connections are used. It cannot receive messages or be asked
+//! for input, because it has no running request.
 
 use std::sync::Arc;
 

@@ -68,7 +68,8 @@ pub(super) async fn run(gateway: &Arc<Gateway>, group: &Arc<FollowerGroup>) {
 }
 
 impl Round<'_> {
-    /// The followers by the handler that makes their resource. Those to whom the resource is not published now are left out.
+    /// The followers, grouped by the handler that produces their resource. Followers to whom the resource is not
+    /// published now are left out.
     async fn audiences(&self, is_whole: bool) -> Vec<Audience> {
         let mut audiences: IndexMap<u64, Audience> = IndexMap::new();
         for member in self.group.members(is_whole) {
@@ -104,7 +105,7 @@ impl Round<'_> {
                 return false;
             }
         }
-        // Whoever may not read the resource is not who it is read for.
+        // The handler must run for a follower who may read the resource.
         while let Some(first) = followers.first() {
             let Some(seen) = self.refresh_for(first, target, began).await else {
                 self.group.settle(followers.remove(0).member.id);

@@ -64,7 +64,7 @@ impl Prepared {
 pub(crate) fn store(config: &Config) -> Result<Store, Diagnostic> {
     match &config.store {
         StoreAddress::Memory => Ok(Store::memory()),
-        StoreAddress::Redis(address) => Store::redis(address.reveal())
+        StoreAddress::Redis(address) => Store::redis_keeping(address.reveal(), config.serve.session_lifetime)
             .map_err(|error| Diagnostic::error(format!("`store.url`: {error}")).hint("`redis://HOST:PORT`")),
     }
 }

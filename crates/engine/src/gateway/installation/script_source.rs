@@ -40,10 +40,10 @@ pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Re
     })
 }
 
-/// The most users for whom a script that fails is tried.
+/// The maximum number of users for whom a failing script is tried.
 const MAX_FIRST_USERS: usize = 16;
 
-/// For whom the script is tried first: the users who have tokens, because nobody else is let in.
+/// The users for whom the script is tried first: those with tokens, because nobody else is admitted.
 fn first_users(config: &Config) -> Vec<Principal> {
     let mut users: Vec<Principal> = Vec::new();
     for user in config.auth.tokens.iter().map(Token::principal) {

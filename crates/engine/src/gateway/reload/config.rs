@@ -41,14 +41,14 @@ impl Reloader {
         if !self.config.auth.is_empty() && config.auth.is_empty() {
             return vec![
                 Diagnostic::error(
-                    "`auth` names no token and no issuer now, which would disable authentication over HTTP",
+                    "`auth` no longer names any token or issuer, which would disable authentication over HTTP",
                 )
                 .hint("keep at least one of them, or restart the proxy to serve without authentication"),
             ];
         }
         if self.config.cedar.is_some() && config.cedar.is_none() {
             return vec![
-                Diagnostic::error("`cedar` is gone now, which would let everybody use everything")
+                Diagnostic::error("`cedar` was removed, which would let everybody use everything")
                     .hint("keep the section, or restart the proxy to serve without policies"),
             ];
         }
@@ -69,13 +69,19 @@ impl Reloader {
     }
 
     fn install(&mut self, config: Config, prepared: Prepared) {
+        let waiting = self.at_start.fixed_differences(&config);
         for key in self.config.fixed_differences(&config) {
-            tracing::warn!("`{key}` was changed in {}: takes effect at the next start", self.config_name());
+            if waiting.contains(&key) {
+                tracing::warn!("`{key}` was changed in {}: takes effect at the next start", self.config_name());
+            } else {
+                tracing::info!("`{key}` in {} is again as at the start", self.config_name());
+            }
         }
         report::new_problems(&self.gateway.installed.local(), &prepared.local);
         let before = report::tools(&self.gateway);
         let (changes, edition) = self.gateway.installed.apply(&config, prepared);
         self.gateway.reload_status.lock().config_errors.clear();
+        (self.on_install)(&config);
         self.config = config;
         let what = self.config_name();
         report::when_built(&self.gateway, what, describe(&changes), before, move |now| now.edition == edition);

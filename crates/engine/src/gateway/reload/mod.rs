@@ -18,22 +18,34 @@ use proxy_config::{Config, ConfigTexts};
 /// Reads the config again, with the command-line options of the start.
 pub type Reread = Arc<dyn Fn() -> Result<Config, Vec<Diagnostic>> + Send + Sync>;
 
+/// Learns of a config when it takes effect.
+pub(super) type OnInstall = Box<dyn Fn(&Config) + Send + Sync>;
+
 struct Reloader {
     gateway: Arc<Gateway>,
     reread: Reread,
+    on_install: OnInstall,
     /// The config in force.
     config: Config,
+    /// The config at the start, which is in force for the keys that only a restart changes.
+    at_start: Config,
     /// The texts of the config when they were last read.
     last_texts: ConfigTexts,
 }
 
 impl Gateway {
     /// Follows the files of `config`, which must be the config in force, until the proxy stops.
-    pub fn follow_files(self: Arc<Self>, config: Config, reread: Reread) -> impl Future<Output = ()> + Send {
+    pub fn follow_files(
+        self: Arc<Self>,
+        config: Config,
+        reread: Reread,
+        on_install: OnInstall,
+    ) -> impl Future<Output = ()> + Send {
         // Read the text now and not at the first poll, so that a change in between is noticed.
         let last_texts = config::texts(&config);
         report::new_problems(&LocalTools::default(), &self.installed.local());
-        let mut reloader = Reloader { gateway: Arc::clone(&self), reread, config, last_texts };
+        let mut reloader =
+            Reloader { gateway: Arc::clone(&self), reread, on_install, at_start: config.clone(), config, last_texts };
         async move {
             tokio::select! {
                 () = reloader.run() => {}

@@ -33,7 +33,7 @@ impl Reloader {
         });
         match read.await {
             Some(Ok(Some(policies))) => {
-                tracing::info!("reloaded the policies: there are {}", policies.len());
+                tracing::info!("reloaded the policies: {} in total", policies.len());
                 self.gateway.reload_status.lock().policy_errors.clear();
                 current.set(Some(Arc::new(policies)));
             }

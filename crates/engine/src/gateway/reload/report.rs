@@ -48,6 +48,6 @@ fn compared(before: usize, now: usize) -> String {
     match now.cmp(&before) {
         std::cmp::Ordering::Greater => format!("{now} {noun}, {} more than before", now - before),
         std::cmp::Ordering::Less => format!("{now} {noun}, {} fewer than before", before - now),
-        std::cmp::Ordering::Equal => format!("{now} {noun}, as many as before"),
+        std::cmp::Ordering::Equal => format!("{now} {noun}, as before"),
     }
 }

@@ -1,7 +1,7 @@
-//! The surface of each client. If the script does not ask whom it runs for, there are no policies, and no server shows
-//! everybody something else, all clients that see
-//! the same of the servers share one surface; otherwise each [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one
-//! or the policies change; until then the old one serves. Those that are too many are dropped, and built again for the next request.
+//! The surface of each client. All clients with the same server lists share one surface, unless the script reads the
+//! user or client, policies are configured, or a server lists items per person; then each [`SurfaceKey`] has its own.
+//! Surfaces in use are rebuilt whenever the shared surface or the policies change; the old one serves until then. Excess
+//! surfaces are evicted and rebuilt on demand.
 
 mod people;
 mod room;
@@ -46,21 +46,21 @@ pub(super) struct Surfaces {
 /// What distinguishes the surfaces of two clients.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct SlotKey {
-    /// What the client sees of the servers; `None` if it is what the shared surface was built from.
+    /// The server lists for this client; `None` if they are the ones that the shared surface was built from.
     variant: Option<SnapshotVariant>,
-    /// Whom the surface is made for; `None` if it is the same for everybody.
+    /// The user and client that the surface is built for; `None` if it is the same for everybody.
     person: Option<SurfaceCacheKey>,
-    /// Who sees something else of some servers, by a token that they have shown.
+    /// The person whose token gives access to per-person servers.
     own: Option<PersonKey>,
-    /// Decides what the person sees of servers that everybody sees differently; `None` if there are none.
+    /// The profile that selects the lists of per-person servers; `None` if there are no such servers.
     profile: Option<ClientProfile>,
 }
 
-/// How much of a client distinguishes its surface from those of others.
+/// The part of a surface key that can make surfaces differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyedBy {
     Nothing,
-    /// The user: the policies know nothing else.
+    /// The user, because the policies read nothing else.
     User,
     UserAndClient,
 }
@@ -69,7 +69,7 @@ impl KeyedBy {
     fn of(shared: &Surface, policies: Option<&Policies>, people: &People) -> Self {
         match policies {
             _ if shared.personal().is_some() => KeyedBy::UserAndClient,
-            // What the script asks while it looks at items that only some people have is not known before.
+            // Whether the script reads the user or client while it handles per-person items cannot be known in advance.
             _ if people.see_differently() => KeyedBy::UserAndClient,
             None => KeyedBy::Nothing,
             Some(policies) if policies.reads_client() => KeyedBy::UserAndClient,
@@ -83,14 +83,14 @@ impl KeyedBy {
 pub struct SurfaceHandle {
     key: SurfaceKey,
     profile: ClientProfile,
-    /// Whether the principal has shown a token of an issuer, so that they have connections of their own.
+    /// Whether the principal has presented a token from an issuer, and therefore has per-person connections.
     has_shown_token: bool,
     /// These connections. They stay open for as long as the handle exists.
     own_servers: Mutex<Vec<Arc<dyn PersonBackend>>>,
     slot: Mutex<Option<HeldSlot>>,
 }
 
-/// The slot that a client used last. It is looked up again when the client sees something else of the servers.
+/// The slot that a client used last. It is looked up again when the client's server lists change.
 #[derive(Debug)]
 struct HeldSlot {
     variant: Option<SnapshotVariant>,
@@ -104,14 +104,14 @@ impl SurfaceHandle {
         SurfaceHandle { key, profile, has_shown_token: false, own_servers: Mutex::default(), slot: Mutex::default() }
     }
 
-    /// The handle of somebody who has shown a token of an issuer. Nobody else sees what servers list for this person, not even an
-    /// operator who acts under the person's name.
+    /// The handle of a client that has presented a token from an issuer. Nobody else sees this person's per-person
+    /// lists, not even an operator who impersonates the person.
     #[must_use]
     pub fn with_token_shown(self) -> Self {
         SurfaceHandle { has_shown_token: true, ..self }
     }
 
-    /// Whose connections are used at servers where everybody has their own.
+    /// The person whose connections to per-person servers are used.
     fn person_key(&self) -> Option<PersonKey> {
         PersonKey::of(&self.key.principal).filter(|_| self.has_shown_token)
     }
@@ -225,7 +225,7 @@ impl Surfaces {
         self.build_all(&slots, &base, policies.as_ref()).await;
     }
 
-    /// Rebuilds the surfaces of people who see something else of a server than before.
+    /// Rebuilds the surfaces of people whose per-person lists have changed.
     async fn rebuild_of_people(&self) {
         let Some(base) = self.current.borrow().surface.clone() else { return };
         let slots: Vec<_> = self.slots.lock().values().cloned().collect();

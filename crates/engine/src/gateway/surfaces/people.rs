@@ -1,4 +1,4 @@
-//! What each person sees of the servers that everybody has a connection of their own to.
+//! Each person's views of the servers with a separate connection for each person (per-person servers).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use proxy_model::{BackendView, ClientProfile, PersonKey};
 /// All people and their connections.
 pub(in crate::gateway) struct People {
     members: Arc<ArcSwap<BackendMembers>>,
-    /// Notified when what one person sees of a server changes.
+    /// Notified when one person's view of a server changes.
     pub(super) changes: Arc<Notify>,
     /// How long the first lists of a person wait for servers.
     first_list: Duration,
@@ -32,12 +32,12 @@ impl People {
         People { members: Arc::clone(members), changes: Arc::clone(changes), first_list }
     }
 
-    /// Whether there is a server that everybody sees differently.
+    /// Whether there is a per-person server.
     pub(in crate::gateway) fn see_differently(&self) -> bool {
         self.members.load().has_per_person
     }
 
-    /// What a person sees now of these servers. Empty for callers whom no issuer has vouched for.
+    /// A person's current views of these servers. Empty for callers without a token from an issuer.
     pub(super) fn views(&self, person: Option<&PersonKey>) -> Vec<Arc<BackendView>> {
         let Some(person) = person else { return Vec::new() };
         let members = self.members.load();
@@ -61,8 +61,8 @@ pub(super) fn seen_by(view: &Arc<BackendView>, profile: ClientProfile) -> Arc<Ba
 }
 
 impl Gateway {
-    /// Opens the connections of the person behind a handle, which holds them from then on. Waits until it is known what they
-    /// list, at most as long as the first run of the script waits.
+    /// Opens the connections of the person behind a handle, which keeps them open. Waits for their lists, at most as
+    /// long as the first run of the script waits.
     pub(in crate::gateway) async fn meet(&self, handle: &SurfaceHandle) {
         let Some(person) = handle.person_key() else { return };
         let servers = self.people.open(&person);
@@ -71,7 +71,7 @@ impl Gateway {
         let met = servers.iter().map(|server| async {
             server.settled(FIRST_RUN_TIMEOUT.min(self.people.first_list)).await;
             if server.is_settled() {
-                // Goes on if nobody waits for it.
+                // Continues in the background after the timeout.
                 let _ = tokio::time::timeout(FIRST_RUN_TIMEOUT, server.retry_refused()).await;
                 server.prepare(handle.profile(), &owner).await;
             }
@@ -79,23 +79,23 @@ impl Gateway {
         join_all(met).await;
     }
 
-    /// Whether there is a server that everybody sees differently.
+    /// Whether there is a per-person server.
     pub fn people_see_differently(&self) -> bool {
         self.people.see_differently()
     }
 
-    /// Whether no server that the person behind a handle has met is awaited any more.
+    /// Whether all per-person servers that were opened for this handle have answered or failed.
     pub fn has_first_lists_of(&self, handle: &SurfaceHandle) -> bool {
         !self.people.see_differently() || handle.held().iter().all(|server| server.is_settled())
     }
 
-    /// Whether there is nobody behind a handle for whom a server would list something else.
+    /// Whether no per-person lists exist for this handle, so that there is nothing to wait for.
     pub fn knows_first_lists_of(&self, handle: &SurfaceHandle) -> bool {
         !self.people.see_differently() || handle.person_key().is_none()
     }
 
-    /// Waits until it is known what the servers list for the person behind a handle, at most for `serve.firstList` after the
-    /// person came first.
+    /// Waits for the per-person lists of the person behind a handle, at most `serve.firstList` after the person's first
+    /// request.
     pub async fn first_lists_of(&self, handle: &SurfaceHandle) {
         if !self.people.see_differently() {
             return;

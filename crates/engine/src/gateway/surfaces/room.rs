@@ -1,4 +1,5 @@
-//! How many surfaces are kept in memory. Clients choose their names, and a script that reads them makes a surface for each.
+//! Limits the surfaces in memory. Clients choose their own names, and a script that reads `client()` needs a surface for
+//! each name.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The surface of all clients with equal keys. It may be dropped to save memory, and is built again when it is needed;
-//! what its lists were is remembered.
+//! The surface of all clients with equal keys. It may be evicted to save memory and is rebuilt on demand; the digests of
+//! its lists are kept.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,9 +22,9 @@ pub(super) type Built = Result<Arc<Surface>, Arc<BuildError>>;
 pub(super) struct SurfaceSlot {
     pub(super) key: SurfaceKey,
     variant: Option<SnapshotVariant>,
-    /// Who sees something else of some servers, and by clients of which profile.
+    /// The person and the client profile, for the lists of per-person servers.
     own: Option<(PersonKey, ClientProfile)>,
-    /// Whose share of the memory it takes. `None` if the script does not ask whom it runs for.
+    /// The person whose memory share the surface counts toward. `None` if the script does not read the user or client.
     pub(super) person: Option<Owner>,
     state: Mutex<SlotState>,
     /// Held during a run: a second request waits and takes the surface that the first one built.
@@ -42,7 +42,7 @@ struct SlotState {
     base: Option<Arc<Surface>>,
     /// The policies that it was derived with.
     policies: Option<u64>,
-    /// What the person saw of the servers that everybody sees differently.
+    /// The person's views of per-person servers at the last build.
     own_views: Vec<Arc<BackendView>>,
     last_used: Instant,
 }
@@ -62,17 +62,17 @@ impl SurfaceSlot {
         SurfaceSlot { key, variant, own: None, person, state, building }
     }
 
-    /// The slot of a person who may see something else of some servers.
+    /// Adds the person and profile for the lists of per-person servers.
     pub(super) fn of_person(self, person: Option<&PersonKey>, profile: ClientProfile) -> Self {
         SurfaceSlot { own: person.map(|person| (person.clone(), profile)), ..self }
     }
 
-    /// What the person sees now of servers that everybody sees differently.
+    /// The person's current views of per-person servers.
     fn own_views(&self, people: &People) -> Vec<Arc<BackendView>> {
         people.views(self.own.as_ref().map(|(person, _)| person))
     }
 
-    /// Whether the surface was built from what the person sees now.
+    /// Whether the surface was built from the person's current views.
     pub(super) fn shows(&self, people: &People) -> bool {
         is_same(&self.own_views(people), &self.state.lock().own_views)
     }

@@ -23,7 +23,7 @@ impl Gateway {
         let log = AuditLog::start(settings, redacted_json).map_err(|error| {
             let path = settings.file.display();
             Diagnostic::error(format!("cannot write the audit log `{path}`: {error}"))
-                .hint("make the file writable, or set `audit.required: false` to make calls without it")
+                .hint("make the file writable, or set `audit.required: false` to allow calls without an audit log")
         })?;
         if reopens_on_hangup {
             tokio::spawn(reopen_on_hangup(Arc::clone(&log)));

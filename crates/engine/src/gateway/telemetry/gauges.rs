@@ -1,4 +1,4 @@
-//! What is measured of a running proxy at one moment, beside what is counted.
+//! The gauges of a running proxy: values at one moment, as opposed to counters.
 
 use std::sync::Arc;
 

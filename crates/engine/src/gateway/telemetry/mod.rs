@@ -1,4 +1,4 @@
-//! What the gateway tells about itself: its gauges, and the audit log and the traces that its config asks for.
+//! The gateway's telemetry: gauges, and the audit log and traces if the config enables them.
 
 mod audit;
 mod gauges;

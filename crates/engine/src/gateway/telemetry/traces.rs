@@ -13,13 +13,13 @@ impl Gateway {
     pub fn start_traces(&self, config: &TelemetrySettings) -> Result<(), Diagnostic> {
         let Some(settings) = TraceSettings::new(config, &self.installed.options.variables)? else {
             if config.otlp.is_some() {
-                tracing::info!("there are no traces: `telemetry.otlp` has no endpoint, or OTEL_SDK_DISABLED is true");
+                tracing::info!("tracing is off: `telemetry.otlp` has no endpoint, or `OTEL_SDK_DISABLED` is true");
             }
             return Ok(());
         };
         let tracer = Tracer::start(&settings, &self.installed.environment.pool).map_err(|error| {
             Diagnostic::error(format!("cannot send traces: {error}"))
-                .hint("check `telemetry.otlp` and the variables OTEL_*")
+                .hint("check `telemetry.otlp` and the `OTEL_*` environment variables")
         })?;
         self.calls().dispatcher.telemetry().set_tracer(tracer);
         Ok(())

@@ -1,4 +1,4 @@
-//! In which members a published definition differs from that of the server, and where the script changed them.
+//! The members in which a published definition differs from the server's, and where the script changed them.
 
 use super::MemberEdit;
 use crate::surface::PublishedItem;

@@ -1,5 +1,5 @@
-//! What became of each item that a server offers or that the script made, where the script decided it, and why. Plain data
-//! for `proxy check`, `proxy explain` and the control socket.
+//! For each item that a server offers or the script creates: whether it is published, which script line decided this, and
+//! why. Plain data for `proxy check`, `proxy explain` and the control socket.
 
 mod edits;
 mod trace;

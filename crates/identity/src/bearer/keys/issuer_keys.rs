@@ -1,8 +1,9 @@
-//! The keys of one issuer, kept up to date. While the issuer does not answer, the keys that are known serve on.
+//! The keys of one issuer, kept up to date. While the issuer does not respond, the known keys stay in use.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use parking_lot::Mutex;
 
 use super::key_fetch::{self, FetchedKeys};
@@ -14,11 +15,11 @@ use proxy_wire::http::Fetcher;
 
 /// The least time between two fetches that tokens cause: anybody can send a token with a key that nobody has.
 const MIN_INTERVAL: Duration = Duration::from_secs(30);
-/// How long keys count without a word of the issuer about it, and the least and the most that it can say.
+/// How long keys are valid if the issuer does not say, and the limits for what it can say.
 const DEFAULT_AGE: Duration = Duration::from_secs(3600);
 const MIN_AGE: Duration = Duration::from_secs(300);
 const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
-/// How long keys serve on after they should have been fetched again.
+/// How long keys stay in use after they should have been fetched again.
 const GRACE: Duration = Duration::from_secs(24 * 3600);
 /// The first and the longest wait after a failure, without any keys and with old ones.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
@@ -31,6 +32,8 @@ pub(in crate::bearer) struct IssuerKeys {
     url: Option<String>,
     fetcher: Arc<Fetcher>,
     state: Mutex<KeyState>,
+    /// The fetches that tokens cause.
+    caused: DefaultDirectRateLimiter,
     /// Held during a fetch: who waits for it takes what it brought.
     fetching: tokio::sync::Mutex<()>,
 }
@@ -45,8 +48,6 @@ struct KeyState {
     fetched: Option<Instant>,
     /// The end of the last fetch.
     attempted: Option<Instant>,
-    /// The last fetch that a token has caused.
-    caused: Option<Instant>,
     age: Duration,
     failures: u32,
     error: Option<String>,
@@ -68,6 +69,7 @@ impl IssuerKeys {
             url: url.map(str::to_owned),
             fetcher: Arc::clone(fetcher),
             state: Mutex::default(),
+            caused: RateLimiter::direct(Quota::with_period(MIN_INTERVAL).expect("it is not zero")),
             fetching: tokio::sync::Mutex::default(),
         });
         tokio::spawn(refresh(Arc::downgrade(&keys)));
@@ -97,15 +99,10 @@ impl IssuerKeys {
 
     async fn refetch(&self, asked: Instant) {
         let _fetching = self.fetching.lock().await;
-        {
-            let mut state = self.state.lock();
-            let is_answered = state.attempted.is_some_and(|last| last >= asked);
-            if is_answered || state.caused.is_some_and(|last| last.elapsed() < MIN_INTERVAL) {
-                return;
-            }
-            state.caused = Some(Instant::now());
+        let is_answered = self.state.lock().attempted.is_some_and(|last| last >= asked);
+        if !is_answered && self.caused.check().is_ok() {
+            self.fetch().await;
         }
-        self.fetch().await;
     }
 
     /// Fetches the keys. The caller holds `fetching`.
@@ -130,7 +127,7 @@ impl IssuerKeys {
                 state.failures = state.failures.saturating_add(1);
                 if state.error.as_ref() != Some(&reason) {
                     let rest = match state.current() {
-                        Some(_) => "the keys that are known serve on",
+                        Some(_) => "the known keys stay in use",
                         None => "requests with its tokens get 503 until it answers",
                     };
                     tracing::warn!("issuer `{}`: {reason}; {rest}", self.issuer);

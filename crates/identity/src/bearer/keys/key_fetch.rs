@@ -45,12 +45,12 @@ pub(in crate::bearer) async fn fetch(
     if response.status().as_u16() != 200 {
         return Err(format!("cannot fetch its keys: HTTP {}", response.status().as_u16()));
     }
-    let document: Value = serde_json::from_slice(response.body()).map_err(|_| "its keys are no JSON".to_owned())?;
-    let keys = KeySet::parse(&document).ok_or("what should be its keys is no JWK set")?;
+    let document: Value = serde_json::from_slice(response.body()).map_err(|_| "its keys are not JSON".to_owned())?;
+    let keys = KeySet::parse(&document).ok_or("its keys are not a JWK set")?;
     // An issuer that lists no key at all has withdrawn them: no token counts any more.
     let is_withdrawn = document["keys"].as_array().is_some_and(Vec::is_empty);
     if keys.len() == 0 && !is_withdrawn {
-        return Err("none of its keys can check a token".to_owned());
+        return Err("none of its keys can verify a token".to_owned());
     }
     let digest = Sha256::digest(response.body()).into();
     Ok(FetchedKeys { keys, digest, max_age: max_age(response.headers()) })
@@ -79,19 +79,19 @@ async fn keys_url(fetcher: &Fetcher, reach: Reach, issuer: &str, named: &Url) ->
         let (Some(own), Some(keys)) = (text("issuer"), text("jwks_uri")) else { continue };
         if !is_same_issuer(own, issuer) {
             // Another place may have the right ones.
-            failure.get_or_insert(format!("its metadata are those of another issuer, {}", quoted(own)));
+            failure.get_or_insert(format!("its metadata belongs to another issuer, {}", quoted(own)));
             continue;
         }
         if own != issuer {
             tracing::warn!(
-                "`auth.issuers`: {} calls itself {}, and its tokens do: write it like that",
+                "`auth.issuers`: the metadata and tokens of {} name it {}: use that name",
                 quoted(issuer),
                 quoted(own)
             );
         }
-        return Url::parse(keys).map_err(|_| "its metadata name an invalid URL for its keys".to_owned());
+        return Url::parse(keys).map_err(|_| "its metadata has an invalid URL for its keys".to_owned());
     }
-    Err(failure.unwrap_or_else(|| "it has no metadata that name its keys; set `jwksUrl`".to_owned()))
+    Err(failure.unwrap_or_else(|| "it has no metadata that says where its keys are; set `jwksUrl`".to_owned()))
 }
 
 async fn get(fetcher: &Fetcher, reach: Reach, url: &Url) -> Result<Response<Vec<u8>>, String> {

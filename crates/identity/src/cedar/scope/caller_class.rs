@@ -1,5 +1,5 @@
-//! Callers whom no policy tells apart. Most policies know of a caller only which users and groups they name it is, or is in:
-//! thousands of users are then a handful of classes, and what was decided for one holds for all of its class.
+//! Groups callers that no policy distinguishes. Most policies only test whether the caller is a named user or in a named
+//! group: thousands of users then form a handful of classes, and a decision for one caller holds for its whole class.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What policies have decided about lists, for all callers of a class.
+//! Caches policy decisions about lists, for all callers of a class.
 
 use std::collections::HashMap;
 

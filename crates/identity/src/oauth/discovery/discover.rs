@@ -57,7 +57,7 @@ impl Discovery<'_> {
                 resource.issuers.iter().find(named).map(|issuer| vec![issuer.clone()]).ok_or_else(|| {
                     let names: Vec<String> = resource.issuers.iter().map(|issuer| quoted(issuer)).collect();
                     LogInError::Metadata(format!(
-                        "its metadata name {}, this client is registered with `{configured}` (`auth.issuer`)",
+                        "its metadata names {}, but this client is registered with `{configured}` (`auth.issuer`)",
                         names.join(", ")
                     ))
                 })
@@ -76,7 +76,7 @@ impl Discovery<'_> {
             match self.document(&url).await? {
                 Document::Found(document) => {
                     let found = ResourceMetadata::parse(&document, self.server)?;
-                    let nothing = "what the server names as its metadata are none".to_owned();
+                    let nothing = "the metadata URL that the server names has no metadata".to_owned();
                     return found.map(Some).ok_or(LogInError::Metadata(nothing));
                 }
                 Document::Absent => {}
@@ -121,7 +121,7 @@ impl Discovery<'_> {
         let issuer = quoted(issuer);
         Err(match failure {
             Some(reason) => LogInError::Unreachable(format!("cannot read the metadata of {issuer}: {reason}")),
-            None => LogInError::Metadata(format!("{issuer} has no metadata of an authorization server")),
+            None => LogInError::Metadata(format!("{issuer} has no authorization server metadata")),
         })
     }
 
@@ -129,7 +129,7 @@ impl Discovery<'_> {
     fn of_issuer(&self, issuer: &str, found: AuthorizationServer) -> Result<AuthorizationServer, LogInError> {
         if !is_same_issuer(&found.issuer, issuer) {
             return Err(LogInError::Metadata(format!(
-                "the metadata of {} are those of another issuer, {}",
+                "the metadata of {} belongs to another issuer, {}",
                 quoted(issuer),
                 quoted(&found.issuer)
             )));

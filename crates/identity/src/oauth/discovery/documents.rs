@@ -17,11 +17,11 @@ pub(super) enum Document {
 impl Document {
     pub(super) async fn fetch(fetcher: &Fetcher, reach: Reach, url: &Url) -> Result<Self, LogInError> {
         let request = Request::get(url.as_str()).header(ACCEPT, "application/json").body(Vec::new());
-        let request = request.map_err(|_| LogInError::Metadata("the metadata have an invalid URL".to_owned()))?;
+        let request = request.map_err(|_| LogInError::Metadata("the metadata URL is invalid".to_owned()))?;
         let response = match fetcher.fetch(reach, request).await {
             Ok(response) => response,
             Err(FetchError::Refused(reason)) => {
-                return Err(LogInError::Metadata(format!("metadata are not fetched: {reason}")));
+                return Err(LogInError::Metadata(format!("the metadata is not fetched: {reason}")));
             }
             Err(FetchError::Failed(reason)) => return Ok(Document::Failed(reason)),
         };

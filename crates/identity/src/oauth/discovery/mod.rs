@@ -1,4 +1,4 @@
-//! What a server asks for, which authorization server it trusts, and what that one says about itself.
+//! Discovery: what a server asks for, which authorization server it trusts, and that server's metadata.
 //!
 //! rmcp has a resolver too. It does not tell the `resource` that it found, which every later request has to repeat byte
 //! for byte; it asks at places that must not be asked (the root document of an issuer with a path, the server itself); it

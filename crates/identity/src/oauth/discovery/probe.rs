@@ -34,7 +34,7 @@ impl Credentials for Probe {
     fn refused(&self, refusal: AuthorizationRefusal) -> BoxFuture<'_, Remedy> {
         let challenge = Challenge::find(&refusal.challenges);
         let remedy = match (refusal.status, &challenge) {
-            (401, _) | (403, Some(_)) => Remedy::LogIn(LoginNeeded("it asks for a log-in".to_owned())),
+            (401, _) | (403, Some(_)) => Remedy::LogIn(LoginNeeded("it needs authorization".to_owned())),
             _ => Remedy::None,
         };
         if remedy != Remedy::None {

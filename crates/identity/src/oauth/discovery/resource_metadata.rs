@@ -35,11 +35,11 @@ impl ResourceMetadata {
             return Ok(None);
         }
         let Some(resource) = resource.and_then(Value::as_str) else {
-            return Err(LogInError::Metadata("the metadata of the server have no `resource`".to_owned()));
+            return Err(LogInError::Metadata("the server metadata has no `resource`".to_owned()));
         };
         if !Url::parse(resource).is_ok_and(|resource| is_above(&resource, server)) {
             return Err(LogInError::Metadata(format!(
-                "the metadata are those of another resource, {}, not of the server",
+                "the metadata belongs to another resource, {}, not to the server",
                 quoted(resource)
             )));
         }

@@ -127,7 +127,7 @@ async fn an_older_server_has_its_authorization_server_at_its_origin() {
     assert_eq!(found.resource, None);
     let nothing = Fake::start().await;
     let error = discover(&nothing, None, None).await.unwrap_err();
-    assert!(error.to_string().contains("no metadata"), "no endpoint is guessed: {error}");
+    assert!(error.to_string().contains("no authorization server metadata"), "no endpoint is guessed: {error}");
 }
 
 #[tokio::test]

@@ -1,8 +1,7 @@
-//! Conversations with an authorization server. rmcp makes the requests and reads the responses; what it would send or show
-//! otherwise than it should is changed on the way.
+//! Requests to an authorization server, and how its responses are read.
 
 mod oauth_exchange;
-mod rewrite;
+mod token_response;
 
 pub(super) use oauth_exchange::{ExchangeError, OAuthExchange};
-pub(super) use rewrite::Rewrite;
+pub(super) use token_response::normalized;

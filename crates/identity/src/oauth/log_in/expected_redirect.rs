@@ -1,5 +1,5 @@
-//! The redirect that ends the visit at an authorization server. Whoever can open a URL in the person's browser can make one
-//! up, so everything about it is checked.
+//! Checks the redirect from the authorization server. Anyone who can open a URL in the user's browser can forge a redirect,
+//! so everything about it is checked.
 
 use subtle::ConstantTimeEq;
 use url::Url;
@@ -33,20 +33,20 @@ impl ExpectedRedirect<'_> {
         };
         let state = parameter("state")?.ok_or_else(|| refuse("it has no `state`"))?;
         if !bool::from(state.as_bytes().ct_eq(self.state.as_bytes())) {
-            return Err(refuse("its `state` is not that of this log-in"));
+            return Err(refuse("its `state` is not that of this authorization"));
         }
         // Before anything else is believed, also an error (RFC 9207, 2.4): its text could be another server's.
         match parameter("iss")? {
             Some(issuer) if issuer != self.issuer => {
                 let (found, expected) = (quoted(&issuer), quoted(self.issuer));
                 return Err(LogInError::Refused(format!(
-                    "the log-in was refused: the redirect has `iss` {found}, and the log-in began at {expected}"
+                    "the authorization was refused: the redirect has `iss` {found}, but it began at {expected}"
                 )));
             }
             None if self.names_itself => {
                 let expected = quoted(self.issuer);
                 return Err(LogInError::Refused(format!(
-                    "the log-in was refused: the redirect has no `iss`, and {expected} promises one"
+                    "the authorization was refused: the redirect has no `iss`, but {expected} promises one"
                 )));
             }
             _ => {}
@@ -55,7 +55,10 @@ impl ExpectedRedirect<'_> {
             let description =
                 parameter("error_description")?.map_or_else(String::new, |text| format!(" ({})", quoted(&text)));
             let issuer = quoted(self.issuer);
-            return Err(LogInError::Refused(format!("{issuer} refused the log-in: {}{description}", quoted(&error))));
+            return Err(LogInError::Refused(format!(
+                "{issuer} refused the authorization: {}{description}",
+                quoted(&error)
+            )));
         }
         parameter("code")?.filter(|code| !code.is_empty()).map(Secret::new).ok_or_else(|| refuse("it has no `code`"))
     }
@@ -105,7 +108,7 @@ mod tests {
     #[test]
     fn an_error_is_shown_if_it_comes_from_the_right_server() {
         let shown = refusal(false, "state=s1&error=access_denied&error_description=no%1b%5B2J");
-        assert_eq!(shown, r"`https://as` refused the log-in: `access_denied` (`no\u{1b}[2J`)");
+        assert_eq!(shown, r"`https://as` refused the authorization: `access_denied` (`no\u{1b}[2J`)");
         let other = refusal(false, "state=s1&error=access_denied&error_description=call+555&iss=https://evil");
         assert!(!other.contains("555") && other.contains("has `iss`"), "{other}");
         let forged = refusal(false, "state=guess&error=access_denied&error_description=call+555");

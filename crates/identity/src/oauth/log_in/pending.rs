@@ -4,14 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::transport::auth::AuthorizationManager;
+use oauth2::basic::BasicClient;
+use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope};
 use tokio::time::Instant;
 use url::Url;
 
 use super::expected_redirect::ExpectedRedirect;
 use super::scope_selection::ScopeSelection;
 use crate::oauth::discovery::{Challenge, Discovered, Discovery};
-use crate::oauth::exchange::{OAuthExchange, Rewrite};
+use crate::oauth::exchange::OAuthExchange;
 use crate::oauth::person::PersonLogIn;
 use crate::oauth::registration::ClientChoice;
 use crate::oauth::storage::{LogInRecord, Tokens};
@@ -20,7 +21,7 @@ use crate::oauth::terms::Registration;
 use crate::oauth::unix_time::{now, time_of};
 use crate::oauth::{LogInError, LogInReport, scopes};
 use proxy_base::foreign_text::quoted;
-use proxy_wire::http::is_same_issuer;
+use proxy_wire::http::{Reach, is_same_issuer};
 
 /// How long a person has for the visit at the authorization server.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -42,10 +43,10 @@ pub struct LogInRequest {
 pub struct PendingLogIn {
     log_in: Arc<PersonLogIn>,
     subject: Subject,
+    reach: Reach,
     authorization_url: String,
-    state: String,
-    manager: AuthorizationManager,
-    exchange: Arc<OAuthExchange>,
+    state: CsrfToken,
+    verifier: PkceCodeVerifier,
     registration: Registration,
     requested: Vec<String>,
     /// The record that is saved, without tokens.
@@ -112,17 +113,16 @@ impl PendingLogIn {
             log_in.save(registered).await?;
         }
         let registration = chosen.registration;
-        let rewrite = Rewrite { resource: record.resource.clone(), ..Rewrite::default() };
-        let exchange = OAuthExchange::new(&log_in.fetcher, reach, rewrite);
-        let manager = exchange.manager(&subject.url, &record.authorization_server, &registration).await?;
-        let (authorization_url, state) = authorization_url(&manager, &exchange, &requested).await?;
+        let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
+        let (authorization_url, state) = authorization_url(&record, &registration, challenge, &requested)
+            .map_err(|error| LogInError::Metadata(format!("the authorization server cannot be used: {error}")))?;
         Ok(PendingLogIn {
             log_in,
             subject,
-            authorization_url,
+            reach,
+            authorization_url: authorization_url.into(),
             state,
-            manager,
-            exchange,
+            verifier,
             registration,
             requested,
             record,
@@ -144,16 +144,18 @@ impl PendingLogIn {
     /// [`LogInError::Callback`] another redirect may be tried.
     pub async fn finish(&mut self, callback: &str) -> Result<LogInReport, LogInError> {
         if self.used {
-            return Err(LogInError::Refused("this log-in has had its redirect already".to_owned()));
+            return Err(LogInError::Refused("this authorization has already received its redirect".to_owned()));
         }
         if self.created.elapsed() > LIFETIME {
             let minutes = LIFETIME.as_secs() / 60;
-            return Err(LogInError::Refused(format!("the log-in took longer than {minutes} minutes: begin again")));
+            return Err(LogInError::Refused(format!(
+                "the authorization took longer than {minutes} minutes: start again"
+            )));
         }
         let server = &self.record.authorization_server;
         let expected = ExpectedRedirect {
             redirect_uri: &self.registration.redirect_uri,
-            state: &self.state,
+            state: self.state.secret(),
             issuer: &server.issuer,
             names_itself: server.names_itself,
         };
@@ -165,14 +167,14 @@ impl PendingLogIn {
                 other?
             }
         };
-        self.exchange.rewrite(|rewrite| {
-            rewrite.secrets =
-                [Some(code.clone()), self.registration.client_secret.clone()].into_iter().flatten().collect();
-            rewrite.code = Some(code);
-        });
-        let exchanged =
-            self.manager.exchange_code_for_token_with_issuer("stand-in", &self.state, Some(&server.issuer)).await;
-        let grant = self.exchange.granted(&server.issuer, exchanged)?;
+        let fields = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code.reveal()),
+            ("code_verifier", self.verifier.secret()),
+            ("redirect_uri", &self.registration.redirect_uri),
+        ];
+        let exchange = OAuthExchange { fetcher: &self.log_in.fetcher, reach: self.reach, server };
+        let grant = exchange.token_for(&self.registration, self.record.resource.as_deref(), fields).await?;
         let granted_scopes = grant.scopes.clone().unwrap_or_else(|| self.requested.clone());
         let tokens = Tokens {
             log_in: uuid::Uuid::new_v4().simple().to_string(),
@@ -239,8 +241,8 @@ fn check_step_ups(subject: &Subject, last: Option<&LogInRecord>) -> Result<(), L
         return Ok(());
     }
     Err(LogInError::StepUp(format!(
-        "server `{}` keeps asking for {} although {} log-ins have asked for it: the account may lack the permission \
-         (`proxy logout {}` starts over)",
+        "server `{}` keeps asking for {} although {} authorizations have asked for it: the account may lack the \
+         permission (`proxy logout {}` starts over)",
         subject.name,
         scopes::shown(&last.wanted_scopes),
         last.step_ups,
@@ -248,18 +250,22 @@ fn check_step_ups(subject: &Subject, last: Option<&LogInRecord>) -> Result<(), L
     )))
 }
 
-/// The URL that rmcp makes, with the right `resource`, and its `state`.
-async fn authorization_url(
-    manager: &AuthorizationManager,
-    exchange: &OAuthExchange,
+/// Where the person is sent, and the `state` that must come back.
+fn authorization_url(
+    record: &LogInRecord,
+    client: &Registration,
+    challenge: PkceCodeChallenge,
     scopes: &[String],
-) -> Result<(String, String), LogInError> {
-    let unusable = |error: String| LogInError::Metadata(format!("the authorization server cannot be used: {error}"));
-    let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-    let url = manager.get_authorization_url(&scopes).await.map_err(|error| unusable(error.to_string()))?;
-    let mut url = Url::parse(&url).map_err(|error| unusable(error.to_string()))?;
-    exchange.rewrite(|rewrite| rewrite.authorization_url(&mut url));
-    let state = url.query_pairs().filter(|(name, _)| name == "state").last().map(|(_, value)| value.into_owned());
-    let state = state.filter(|state| !state.is_empty()).ok_or_else(|| unusable("its URL has no `state`".to_owned()))?;
-    Ok((url.into(), state))
+) -> Result<(Url, CsrfToken), url::ParseError> {
+    let endpoint = record.authorization_server.authorization_endpoint.clone().unwrap_or_default();
+    let redirect_uri = RedirectUrl::new(client.redirect_uri.clone())?;
+    let client = BasicClient::new(ClientId::new(client.client_id.clone()))
+        .set_auth_uri(AuthUrl::new(endpoint)?)
+        .set_redirect_uri(redirect_uri);
+    let mut request = client.authorize_url(CsrfToken::new_random).set_pkce_challenge(challenge);
+    request = request.add_scopes(scopes.iter().cloned().map(Scope::new));
+    if let Some(resource) = &record.resource {
+        request = request.add_extra_param("resource", resource);
+    }
+    Ok(request.url())
 }

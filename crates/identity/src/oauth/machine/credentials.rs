@@ -1,4 +1,4 @@
-//! What a transport shows where the proxy logs in as itself.
+//! The credentials of a server to which the proxy logs in as itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -145,7 +145,8 @@ impl MachineCredentials {
             Means::ClientCredentials(config) => client_credentials::fetch(config, request).await?,
             Means::Enterprise(config) => enterprise::fetch(config, request).await?,
         };
-        let unusable = || NoToken::Refused("the authorization server gave a token that cannot be sent".to_owned());
+        let unusable =
+            || NoToken::Refused("the authorization server issued a token that cannot be sent in a header".to_owned());
         FetchedToken::new(&grant).map(Arc::new).ok_or_else(unusable)
     }
 
@@ -189,7 +190,7 @@ impl MachineCredentials {
         is_repeated: bool,
     ) -> Remedy {
         if is_repeated && shown.is_some() && *self.replacement.lock() == shown.cloned() {
-            return Remedy::LogIn(self.needed("the server refuses the token that the authorization server gave"));
+            return Remedy::LogIn(self.needed("the server refuses the token that the authorization server issued"));
         }
         match self.fetch(shown, Some(challenge)).await {
             Ok(()) => {

@@ -1,5 +1,5 @@
-//! The identity provider of a company vouches for the user: an ID token becomes an assertion for the authorization server of
-//! the MCP server (ID-JAG), and that becomes an access token.
+//! Enterprise-managed authorization: the company's identity provider exchanges an ID token for an assertion (ID-JAG), which
+//! the MCP server's authorization server exchanges for an access token.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,15 +7,16 @@ use oauth2::ClientSecret;
 use rmcp::transport::auth::enterprise::{
     EmaAuthorizationServer, EmaClientAuthentication, EmaError, EmaExchangeRequest, EmaExchangeStage,
 };
+use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 use serde_json::Value;
 use url::Url;
 
 use super::token::{NoToken, TokenRequest};
-use crate::oauth::exchange::{OAuthExchange, Rewrite};
+use crate::oauth::exchange::normalized;
 use crate::oauth::terms::{AuthMethod, Grant};
 use proxy_config::{EnterpriseConfig, IdToken, RegisteredClient};
 use proxy_model::Secret;
-use proxy_wire::http::Reach;
+use proxy_wire::http::{Fetcher, Reach};
 
 pub(crate) async fn fetch(config: &EnterpriseConfig, request: TokenRequest<'_>) -> Result<Grant, NoToken> {
     let id_token = read_id_token(&config.id_token).await?;
@@ -34,12 +35,11 @@ pub(crate) async fn fetch(config: &EnterpriseConfig, request: TokenRequest<'_>) 
         Ok(url) => Reach::of(&url).await,
         Err(_) => request.reach,
     };
-    let rewrite = || Rewrite { resource: Some(resource.clone()), ..Rewrite::default() };
-    let at_idp = OAuthExchange::new(request.fetcher, idp_reach, rewrite());
-    let at_server = OAuthExchange::new(request.fetcher, request.reach, rewrite());
+    let at_idp = HttpClient { fetcher: request.fetcher, reach: idp_reach };
+    let at_server = HttpClient { fetcher: request.fetcher, reach: request.reach };
     let exchange = EmaExchangeRequest::new_with_id_token(idp, resource_server, &resource, id_token.reveal())
         .with_scopes(request.scopes);
-    let token = exchange.exchange(&*at_idp, &*at_server).await.map_err(problem)?;
+    let token = exchange.exchange(&at_idp, &at_server).await.map_err(problem)?;
     let mut scopes: Vec<String> = token.scopes.into_iter().collect();
     scopes.sort();
     Ok(Grant {
@@ -48,6 +48,25 @@ pub(crate) async fn fetch(config: &EnterpriseConfig, request: TokenRequest<'_>) 
         expires_in: token.expires_in,
         scopes: Some(scopes),
     })
+}
+
+/// Sends what rmcp asks for.
+struct HttpClient<'a> {
+    fetcher: &'a Fetcher,
+    reach: Reach,
+}
+
+impl OAuthHttpClient for HttpClient<'_> {
+    /// Its redirect policy is not needed: what is posted follows none.
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move {
+            let mut response = self.fetcher.fetch(self.reach, request.request).await?;
+            if let Ok(document) = serde_json::from_slice(response.body()) {
+                *response.body_mut() = normalized(&document).to_string().into_bytes();
+            }
+            Ok(response)
+        })
+    }
 }
 
 async fn read_id_token(token: &IdToken) -> Result<Secret, NoToken> {
@@ -86,9 +105,9 @@ fn problem(error: EmaError) -> NoToken {
         _ => "the authorization server",
     };
     match error {
-        EmaError::RequestFailed(stage) => NoToken::Later(format!("no answer of {}", place(stage))),
+        EmaError::RequestFailed(stage) => NoToken::Later(format!("no response from {}", place(stage))),
         EmaError::OAuthRejected { stage, status, .. } if status >= 500 => {
-            NoToken::Later(format!("{} answers with HTTP {status}", place(stage)))
+            NoToken::Later(format!("{} answered with HTTP {status}", place(stage)))
         }
         EmaError::OAuthRejected { stage, code, .. } => NoToken::Refused(format!("{} says `{code}`", place(stage))),
         EmaError::InvalidGrant(EmaExchangeStage::IdentityProvider) => {
@@ -99,7 +118,7 @@ fn problem(error: EmaError) -> NoToken {
             NoToken::Refused(format!("{} says `insufficient_user_authentication`", place(stage)))
         }
         EmaError::InvalidResponse { stage, message } => {
-            NoToken::Refused(format!("the answer of {} cannot be used: {message}", place(stage)))
+            NoToken::Refused(format!("{} sent an invalid response: {message}", place(stage)))
         }
         EmaError::InvalidRequest(message) => NoToken::Refused(message.to_owned()),
         _ => NoToken::Refused("the exchange of the ID token failed".to_owned()),

@@ -1,4 +1,4 @@
-//! What a transport shows of the log-in of a person.
+//! The credentials of a server to which a person has logged in.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -57,14 +57,14 @@ impl PersonCredentials {
     }
 
     fn ended(&self, reason: &str) -> LoginNeeded {
-        LoginNeeded(format!("the log-in has ended ({reason}): run {}", self.subject.command()))
+        LoginNeeded(format!("the authorization has ended ({reason}): run {}", self.subject.command()))
     }
 
     fn needed(&self, challenge: Option<&Challenge>) -> Remedy {
         let scopes = challenge.map_or(&[][..], |challenge| &challenge.scopes);
         let scopes =
             if scopes.is_empty() { String::new() } else { format!(" with the scopes {}", scopes::shown(scopes)) };
-        Remedy::LogIn(LoginNeeded(format!("it asks for a log-in{scopes}: run {}", self.subject.command())))
+        Remedy::LogIn(LoginNeeded(format!("it needs authorization{scopes}: run {}", self.subject.command())))
     }
 
     async fn remedy(&self, refusal: AuthorizationRefusal) -> Remedy {
@@ -117,7 +117,7 @@ impl PersonCredentials {
                 Remedy::Retry
             }
             Renewal::Refused(reason) => Remedy::LogIn(self.ended(&reason)),
-            Renewal::Failed(reason) => Remedy::Later(format!("the log-in cannot be renewed now: {reason}")),
+            Renewal::Failed(reason) => Remedy::Later(format!("the authorization cannot be renewed now: {reason}")),
         }
     }
 
@@ -129,7 +129,7 @@ impl PersonCredentials {
             }
         });
         if let Err(error) = noted.await {
-            tracing::warn!(server = %self.subject.name, "the end of a log-in could not be noted: {error}");
+            tracing::warn!(server = %self.subject.name, "cannot record that an authorization has ended: {error}");
         }
     }
 
@@ -140,7 +140,7 @@ impl PersonCredentials {
         }
         let noted = self.log_in.change(|record| scopes::add(&mut record.wanted_scopes, &challenge.scopes)).await;
         if let Err(error) = noted {
-            tracing::warn!(server = %self.subject.name, "the scopes that it asks for could not be noted: {error}");
+            tracing::warn!(server = %self.subject.name, "cannot record the scopes that the server asks for: {error}");
         }
         let what = match challenge.scopes.as_slice() {
             [] => "more permissions".to_owned(),

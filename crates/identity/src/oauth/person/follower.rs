@@ -1,4 +1,4 @@
-//! Takes up what other processes store: a person logs in with `proxy login` while the proxy runs.
+//! Notices log-ins that other processes store, such as `proxy login` while the proxy runs.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ async fn take_up(log_ins: &PersonLogIns) {
     let all: Vec<Arc<PersonLogIn>> = log_ins.lock().values().cloned().collect();
     for log_in in all {
         if let Err(error) = log_in.take_up().await {
-            tracing::debug!("a log-in cannot be read: {error}");
+            tracing::debug!("an authorization cannot be read: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The log-in of a person, in use: what transports show of it, its renewal, what other processes do about it, and its end.
+//! A person's log-in in use: the credentials for transports, renewal, changes made by other processes, and log-out.
 
 mod credentials;
 mod follower;

@@ -171,7 +171,7 @@ impl PersonLogIn {
                 return changed.await;
             }
             if let Err(error) = self.load().await {
-                tracing::debug!("a log-in cannot be read: {error}");
+                tracing::debug!("an authorization cannot be read: {error}");
             }
             self.other_than_known().await;
         }

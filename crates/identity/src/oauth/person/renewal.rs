@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt, Shared};
-use rmcp::transport::auth::{CredentialStore, InMemoryCredentialStore, OAuthTokenResponse, StoredCredentials};
-use serde_json::json;
 use url::Url;
 
 use super::person_log_in::PersonLogIn;
-use crate::oauth::exchange::{ExchangeError, OAuthExchange, Rewrite};
+use crate::oauth::ClientKind;
+use crate::oauth::exchange::{ExchangeError, OAuthExchange};
 use crate::oauth::storage::{LogInRecord, RecordLock};
 use crate::oauth::subject::reach;
 use crate::oauth::terms::Grant;
-use crate::oauth::{ClientKind, LogInError};
 
 /// The outcome of a renewal.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,8 +99,8 @@ impl PersonLogIn {
         if let Err(error) = self.replace(lock, renewed).await {
             let url = url_shown(&record.server_url);
             tracing::error!(
-                "the renewed log-in at {url} could not be saved and is lost when the proxy stops; then somebody has to log \
-                 in again: {error}"
+                "the renewed authorization at {url} could not be saved and is lost when the proxy stops; then \
+                 somebody has to log in again: {error}"
             );
         }
         Renewal::Renewed
@@ -116,40 +114,27 @@ impl PersonLogIn {
             kept.registration = kept.registration.filter(|client| client.kind != ClientKind::Registered);
         }
         if let Err(error) = self.replace(lock, kept).await {
-            tracing::warn!("the end of a log-in could not be saved: {error}");
+            tracing::warn!("cannot save that an authorization has ended: {error}");
         }
         Renewal::Refused(text)
     }
 
     async fn refresh(&self, record: &LogInRecord) -> Result<Grant, ExchangeError> {
-        let failed = |error: LogInError| ExchangeError::Failed(error.to_string());
         let (Some(tokens), Some(client)) = (&record.tokens, &record.registration) else {
-            return Err(refused("the log-in has ended"));
+            return Err(refused("the authorization has ended"));
         };
         let Some(refresh_token) = &tokens.refresh_token else {
-            return Err(refused("the log-in has expired and cannot be renewed"));
+            return Err(refused("the authorization has expired and cannot be renewed"));
         };
-        let issuer = &record.authorization_server.issuer;
         if client.is_expired() {
-            return Err(refused("the registration of the proxy has expired"));
+            return Err(refused("the proxy's registration has expired"));
         }
         let url = Url::parse(&record.server_url).map_err(|error| ExchangeError::Failed(error.to_string()))?;
-        let secrets = [Some(refresh_token.clone()), client.client_secret.clone()].into_iter().flatten().collect();
-        let rewrite = Rewrite { resource: record.resource.clone(), secrets, ..Rewrite::default() };
-        let exchange = OAuthExchange::new(&self.fetcher, reach(&url, self.issuer.as_deref()).await, rewrite);
-        let mut manager =
-            exchange.manager(&record.server_url, &record.authorization_server, client).await.map_err(failed)?;
-        let held = json!({
-            "access_token": tokens.access_token.reveal(), "token_type": "bearer", "refresh_token": refresh_token.reveal(),
-        });
-        let held: OAuthTokenResponse =
-            serde_json::from_value(held).map_err(|_| ExchangeError::Failed("unusable tokens".to_owned()))?;
-        // It asks for the scopes that it is told. Without any the answer has those that were granted (RFC 6749, 6).
-        let held = StoredCredentials::new(client.client_id.clone(), Some(held), Vec::new(), None);
-        let store = InMemoryCredentialStore::new();
-        store.save(held).await.map_err(|error| ExchangeError::Failed(error.to_string()))?;
-        manager.set_credential_store(store);
-        exchange.granted(issuer, manager.refresh_token().await)
+        let reach = reach(&url, self.issuer.as_deref()).await;
+        let exchange = OAuthExchange { fetcher: &self.fetcher, reach, server: &record.authorization_server };
+        // Without a scope, the answer has those that were granted (RFC 6749, 6).
+        let fields = vec![("grant_type", "refresh_token"), ("refresh_token", refresh_token.reveal())];
+        exchange.token_for(client, record.resource.as_deref(), fields).await
     }
 }
 

@@ -1,10 +1,8 @@
 //! The client that logs in: the one of the config, the URL of a document, the one that is registered, or a new one.
 
-use std::sync::Arc;
+use serde_json::{Value, json};
 
-use serde_json::Value;
-
-use crate::oauth::exchange::{OAuthExchange, Rewrite};
+use crate::oauth::exchange::OAuthExchange;
 use crate::oauth::storage::LogInRecord;
 use crate::oauth::subject::Subject;
 use crate::oauth::terms::{AuthMethod, AuthorizationServer, Registration};
@@ -32,20 +30,25 @@ pub(crate) struct ClientChoice<'a> {
 }
 
 impl ClientChoice<'_> {
-    pub(crate) async fn choose(&self, fetcher: &Arc<Fetcher>, reach: Reach) -> Result<ChosenClient, LogInError> {
+    pub(crate) async fn choose(&self, fetcher: &Fetcher, reach: Reach) -> Result<ChosenClient, LogInError> {
         if let Some(known) = self.known() {
             return Ok(ChosenClient { registration: known, new: false });
         }
-        if self.server.registration_endpoint.is_none() || !self.subject.config.register {
-            let why = if self.subject.config.register { "cannot" } else { "must not (`auth.register: false`)" };
-            return Err(LogInError::Registration(format!(
-                "the proxy {why} register itself at {}: register a client there by hand, and set `issuer` and `clientId` \
-                 in `mcpServers.{}.auth`",
-                quoted(&self.server.issuer),
-                self.subject.name
-            )));
+        match &self.server.registration_endpoint {
+            Some(endpoint) if self.subject.config.register => {
+                let registration = self.register(fetcher, reach, endpoint).await?;
+                Ok(ChosenClient { registration, new: true })
+            }
+            _ => {
+                let why = if self.subject.config.register { "cannot" } else { "must not (`auth.register: false`)" };
+                Err(LogInError::Registration(format!(
+                    "the proxy {why} register itself at {}: register a client there by hand, and set `issuer` and \
+                     `clientId` in `mcpServers.{}.auth`",
+                    quoted(&self.server.issuer),
+                    self.subject.name
+                )))
+            }
         }
-        self.register(fetcher, reach).await.map(|registration| ChosenClient { registration, new: true })
     }
 
     /// The client that needs no registration.
@@ -68,25 +71,32 @@ impl ClientChoice<'_> {
         usable.then(|| registration.clone())
     }
 
-    async fn register(&self, fetcher: &Arc<Fetcher>, reach: Reach) -> Result<Registration, LogInError> {
+    async fn register(&self, fetcher: &Fetcher, reach: Reach, endpoint: &str) -> Result<Registration, LogInError> {
         let method = self.server.registration_method();
-        let exchange = OAuthExchange::new(fetcher, reach, Rewrite { method: Some(method), ..Rewrite::default() });
-        let mut manager = exchange.bare_manager(&self.subject.url, self.server, method).await?;
-        let scopes: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
-        let issuer = &self.server.issuer;
-        // Its error holds the body of the response.
-        let registered = manager.register_client(CLIENT_NAME, self.redirect_uri, &scopes).await.map_err(|_| {
+        let mut client = json!({
+            "client_name": CLIENT_NAME,
+            "redirect_uris": [self.redirect_uri],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": method.as_str(),
+            "application_type": "native",
+        });
+        if !self.scopes.is_empty() {
+            client["scope"] = json!(self.scopes.join(" "));
+        }
+        let exchange = OAuthExchange { fetcher, reach, server: self.server };
+        let answer = exchange.register(endpoint, &client).await.map_err(|error| {
             LogInError::Registration(format!(
-                "the registration of the proxy failed: {}; a client that was registered by hand is named by `issuer` and \
-                 `clientId` in `mcpServers.{}.auth`",
-                exchange.problem(issuer).text(),
+                "the proxy could not register itself: {}; register a client by hand, and set `issuer` and `clientId` in \
+                 `mcpServers.{}.auth`",
+                error.text(),
                 self.subject.name
             ))
         })?;
-        // It does not tell these.
-        let answer = exchange.document().unwrap_or_default();
-        let said = answer.get("token_endpoint_auth_method").and_then(Value::as_str).and_then(AuthMethod::parse);
-        let client_secret = registered.client_secret.map(Secret::new);
+        let text = |name: &str| answer.get(name).and_then(Value::as_str);
+        let said = text("token_endpoint_auth_method").and_then(AuthMethod::parse);
+        // An empty one means that there is none.
+        let client_secret = text("client_secret").filter(|secret| !secret.is_empty()).map(Secret::new);
         let method = match (&client_secret, said) {
             (None, _) => AuthMethod::None,
             (Some(_), Some(said)) => said,
@@ -97,7 +107,7 @@ impl ClientChoice<'_> {
         let client_secret = client_secret.filter(|_| method != AuthMethod::None);
         Ok(Registration {
             kind: ClientKind::Registered,
-            client_id: registered.client_id,
+            client_id: text("client_id").unwrap_or_default().to_owned(),
             client_secret,
             method,
             redirect_uri: self.redirect_uri.to_owned(),

@@ -50,7 +50,7 @@ impl RecordFiles {
         let data = file.metadata().map_err(|error| problem("read", &path, &error))?;
         if data.mode() & 0o077 != 0 {
             return Err(LogInError::Storage(format!(
-                "other users can access the log-in in `{path}`: run `chmod 600 {path}`",
+                "other users can access the authorization in `{path}`: run `chmod 600 {path}`",
                 path = path.display()
             )));
         }
@@ -91,7 +91,7 @@ impl RecordFiles {
             Ok(file) => file,
             Err(error) => {
                 // Without a writable folder nothing can be saved either, which is said there.
-                tracing::debug!(%error, "a log-in is used without its lock");
+                tracing::debug!(%error, "an authorization is used without its lock");
                 return Ok(RecordLock::Unlocked);
             }
         };
@@ -113,7 +113,7 @@ impl RecordFiles {
         let writable = || access(&self.folder, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from);
         self.make_folder().and_then(|()| writable()).map_err(|error| {
             LogInError::Storage(format!(
-                "log-ins cannot be kept in `{}`: {error}: make it writable, or set `XDG_STATE_HOME` to another folder",
+                "authorizations cannot be kept in `{}`: {error}: make it writable, or set `XDG_STATE_HOME` to another folder",
                 self.folder.display()
             ))
         })
@@ -140,7 +140,7 @@ impl RecordFiles {
 }
 
 fn problem(verb: &str, path: &Path, error: &io::Error) -> LogInError {
-    LogInError::Storage(format!("cannot {verb} the log-in in `{}`: {error}", path.display()))
+    LogInError::Storage(format!("cannot {verb} the authorization in `{}`: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -67,9 +67,9 @@ impl CredentialStorage {
                 Err(problem) => StoragePlace::Nowhere(problem),
             },
             (StoreAddress::Memory, Some(folder)) => StoragePlace::Files(RecordFiles::new(folder.join("credentials"))),
-            (StoreAddress::Memory, None) => {
-                StoragePlace::Nowhere("log-ins cannot be kept: neither `XDG_STATE_HOME` nor `HOME` is set".to_owned())
-            }
+            (StoreAddress::Memory, None) => StoragePlace::Nowhere(
+                "authorizations cannot be kept: neither `XDG_STATE_HOME` nor `HOME` is set".to_owned(),
+            ),
         };
         CredentialStorage { place }
     }
@@ -117,7 +117,7 @@ impl CredentialStorage {
         let Some(bytes) = bytes else { return Ok(None) };
         parse(&bytes).map(Some).map_err(|problem| match &self.place {
             StoragePlace::Files(files) => LogInError::Storage(format!("`{}` {problem}", files.path(key).display())),
-            _ => LogInError::Storage(format!("the record of a log-in {problem}")),
+            _ => LogInError::Storage(format!("an authorization record {problem}")),
         })
     }
 
@@ -184,8 +184,8 @@ fn form(bytes: &[u8]) -> Option<u32> {
 }
 
 fn parse(bytes: &[u8]) -> Result<LogInRecord, &'static str> {
-    if form(bytes).ok_or("is not the record of a log-in: delete it")? > FORM {
+    if form(bytes).ok_or("is invalid: delete it")? > FORM {
         return Err("was written by a newer version of the proxy");
     }
-    serde_json::from_slice(bytes).map_err(|_| "is not the record of a log-in: delete it")
+    serde_json::from_slice(bytes).map_err(|_| "is invalid: delete it")
 }

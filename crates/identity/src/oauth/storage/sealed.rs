@@ -56,8 +56,8 @@ impl SealedRecords {
     pub(crate) fn open(address: &Secret, keys: &[Secret]) -> Result<Self, String> {
         if keys.is_empty() {
             return Err(
-                "log-ins cannot be kept: with `store` in Redis they are sealed with `serve.stateKeys`, which the \
-                        config does not have (generate one with `openssl rand -base64 32`)"
+                "authorizations cannot be stored: a `store` in Redis requires `serve.stateKeys`, which encrypts them \
+                        (generate a key with `openssl rand -base64 32`)"
                     .to_owned(),
             );
         }
@@ -86,8 +86,8 @@ impl SealedRecords {
         let opened = self.sealer.open_bytes(Purpose::Credential, &key.0, sealed);
         if opened.is_none() && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                "a log-in in the store was sealed with a key that is no longer in `serve.stateKeys`: put the key back, or \
-                 log in again"
+                "an authorization in the store was encrypted with a key that is no longer in `serve.stateKeys`: put the key \
+                 back, or log in again"
             );
         }
         opened
@@ -123,7 +123,9 @@ impl SealedRecords {
                 return Ok(lock);
             }
             if Instant::now() > give_up {
-                return Err(LogInError::Storage("another proxy holds the lock of this log-in in the store".to_owned()));
+                return Err(LogInError::Storage(
+                    "another proxy holds the lock of this authorization in the store".to_owned(),
+                ));
             }
             tokio::time::sleep(LOCK_INTERVAL).await;
         }

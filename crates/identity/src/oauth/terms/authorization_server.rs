@@ -1,9 +1,7 @@
 //! What an authorization server says about itself (RFC 8414, OpenID Connect Discovery).
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use rmcp::transport::auth::AuthorizationMetadata;
+use serde_json::Value;
 
 use crate::oauth::terms::{AuthMethod, texts};
 
@@ -77,24 +75,6 @@ impl AuthorizationServer {
             _ => AuthMethod::None,
         }
     }
-
-    /// For rmcp, which derives decisions from it that are made already: the method is the one to use, there are no
-    /// `scopes_supported` (it would add `offline_access` to renewals that never had it), and S256 was checked.
-    pub(crate) fn for_rmcp(&self, method: AuthMethod) -> Option<AuthorizationMetadata> {
-        let mut metadata = json!({
-            "issuer": self.issuer,
-            // It wants one even where nobody is sent there.
-            "authorization_endpoint": self.authorization_endpoint.as_ref().unwrap_or(&self.token_endpoint),
-            "token_endpoint": self.token_endpoint,
-            "code_challenge_methods_supported": ["S256"],
-            "authorization_response_iss_parameter_supported": self.names_itself,
-            "token_endpoint_auth_methods_supported": [method.as_str()],
-        });
-        if let Some(endpoint) = &self.registration_endpoint {
-            metadata["registration_endpoint"] = json!(endpoint);
-        }
-        serde_json::from_value(metadata).ok()
-    }
 }
 
 /// Basic, unless a server knows nothing but the form.
@@ -105,6 +85,8 @@ fn secret_method(names: &[String]) -> AuthMethod {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn server(methods: &[&str]) -> AuthorizationServer {
@@ -133,13 +115,6 @@ mod tests {
         let said = |name: &str| AuthorizationServer { revocation_methods: Some(vec![name.into()]), ..silent.clone() };
         assert_eq!(said("client_secret_post").revocation_methods(AuthMethod::Basic), [AuthMethod::Post]);
         assert_eq!(said("client_secret_basic").revocation_methods(AuthMethod::Basic), [AuthMethod::Basic]);
-    }
-
-    #[test]
-    fn rmcp_is_not_told_what_would_make_it_add_scopes() {
-        let metadata = server(&[]).for_rmcp(AuthMethod::Post).unwrap();
-        assert_eq!(metadata.scopes_supported, None);
-        assert_eq!(metadata.additional_fields["token_endpoint_auth_methods_supported"], json!(["client_secret_post"]));
     }
 
     #[test]

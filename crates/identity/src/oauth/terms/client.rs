@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::client_form::ClientAuth;
 use crate::oauth::ClientKind;
 use crate::oauth::terms::secret_fields::optional_secret;
 use crate::oauth::unix_time::now;
@@ -24,6 +25,10 @@ impl Registration {
     pub(crate) fn is_expired(&self) -> bool {
         self.secret_expires_at.is_some_and(|end| end <= now())
     }
+
+    pub(crate) fn auth(&self, method: AuthMethod) -> ClientAuth<'_> {
+        method.auth(&self.client_id, self.client_secret.as_ref())
+    }
 }
 
 /// How a client authenticates at the token endpoint.
@@ -43,6 +48,15 @@ impl AuthMethod {
             AuthMethod::None => "none",
             AuthMethod::Basic => "client_secret_basic",
             AuthMethod::Post => "client_secret_post",
+        }
+    }
+
+    /// How a client authenticates by this method. Without a secret it only says who it is.
+    pub(crate) fn auth<'a>(self, id: &'a str, secret: Option<&'a Secret>) -> ClientAuth<'a> {
+        match (secret, self) {
+            (Some(secret), AuthMethod::Basic) => ClientAuth::Basic { id, secret },
+            (Some(secret), AuthMethod::Post) => ClientAuth::Post { id, secret },
+            _ => ClientAuth::Public { id },
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a token endpoint gives.
+//! The tokens that a token endpoint issues.
 
 use std::time::Duration;
 

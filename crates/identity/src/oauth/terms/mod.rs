@@ -1,4 +1,4 @@
-//! The terms of OAuth that everything else here speaks in: servers, clients, grants.
+//! The OAuth terms that the other modules use: servers, clients, grants.
 
 mod authorization_server;
 mod client;

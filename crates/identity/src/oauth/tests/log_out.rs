@@ -66,7 +66,7 @@ async fn what_cannot_be_revoked_is_said_and_deleted() {
     let server = fake.server(None);
     log_in(&folder.log_ins(), &server).await;
     let report = folder.log_ins().log_out("a", &server, false).await.unwrap();
-    assert!(report.problems[0].contains("no way to revoke"), "{report:?}");
+    assert!(report.problems[0].contains("does not support revocation"), "{report:?}");
 }
 
 #[tokio::test]

@@ -218,6 +218,6 @@ async fn an_answer_of_another_type_is_not_shown_to_the_authorization_server() {
     let change = json!({"issued_token_type": "urn:ietf:params:oauth:token-type:access_token"});
     let idp = provider(&fake.origin, &fake.origin, change).await;
     let error = credentials(&fake, enterprise(&idp)).authorization().await.unwrap_err().to_string();
-    assert!(error.contains("the answer of the identity provider cannot be used"), "{error}");
+    assert!(error.contains("the identity provider sent an invalid response"), "{error}");
     assert!(fake.asked_for("POST /token").is_empty());
 }

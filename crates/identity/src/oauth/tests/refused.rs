@@ -44,7 +44,7 @@ async fn a_server_that_asks_for_a_log_in_gets_the_command_to_run() {
     let (fake, folder) = (Fake::start().await, StateFolder::new());
     let undeclared = folder.log_ins().credentials("a", &fake.server(None)).unwrap();
     assert_eq!(undeclared.authorization().await, Ok(None));
-    let asks = "it asks for a log-in with the scopes `read write`: run `proxy login a`";
+    let asks = "it needs authorization with the scopes `read write`: run `proxy login a`";
     let remedy = undeclared.refused(refusal(401, r#"Bearer scope="read write""#, None)).await;
     assert_eq!(remedy, Remedy::LogIn(LoginNeeded(asks.to_owned())));
     for other in [refusal(401, "Basic realm=x", None), refusal(401, "", None), refusal(403, "Bearer", None)] {

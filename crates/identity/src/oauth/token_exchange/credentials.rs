@@ -1,4 +1,4 @@
-//! What the connection of one person shows.
+//! The credentials of one person's connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,12 +38,12 @@ impl ExchangeCredentials {
     async fn try_exchange(&self) -> Result<HeaderValue, String> {
         let _one = self.exchanging.lock().await;
         // Taken here: a newer one may have come meanwhile.
-        let subject = self.person.get().ok_or("the token of the caller has expired")?;
+        let subject = self.person.get().ok_or("the caller's token has expired")?;
         match self.exchange.known(&subject) {
             Some(known) => Ok(known),
             None => {
                 let exchanged = self.exchange.exchange(&subject).await;
-                exchanged.map_err(|reason| format!("the token of the caller cannot be exchanged: {reason}"))
+                exchanged.map_err(|reason| format!("the caller's token cannot be exchanged: {reason}"))
             }
         }
     }
@@ -56,7 +56,7 @@ impl ExchangeCredentials {
                 }
                 if refusal.is_repeated {
                     self.is_failing.store(true, Ordering::Relaxed);
-                    return Remedy::LogIn(LoginNeeded("it refuses the token that the exchange gave".to_owned()));
+                    return Remedy::LogIn(LoginNeeded("it refuses the exchanged token".to_owned()));
                 }
                 match self.exchanged().await {
                     Ok(_) => Remedy::Retry,

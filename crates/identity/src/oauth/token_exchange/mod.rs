@@ -1,5 +1,5 @@
-//! The token of each caller is exchanged for one of the server (RFC 8693). A caller's token is shown to the token endpoint of
-//! servers that are for its issuer, and to nobody else. All of it is in memory only.
+//! Token exchange (RFC 8693): each caller's token is exchanged for a token for the server. A caller's token is sent only to the
+//! token endpoints of servers whose `subjectIssuer` is its issuer. Tokens are kept in memory only.
 
 mod credentials;
 mod exchanged_tokens;

@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request};
 use serde_json::Value;
 use url::Url;
-use url::form_urlencoded::{Serializer, byte_serialize};
 
-use crate::oauth::terms::bearer;
+use crate::client_form::form;
+use crate::oauth::terms::{AuthMethod, bearer};
 use proxy_config::{RegisteredClient, TokenExchangeConfig};
 use proxy_model::Secret;
 use proxy_wire::http::{Fetcher, Reach};
@@ -39,54 +36,34 @@ pub(super) async fn exchange(
     let request = request(config, resource, subject).ok_or_else(|| "`tokenUrl` is not a valid URL".to_owned())?;
     // The config names it, so it may be in any network.
     let response = fetcher.fetch(Reach::of(&url).await, request).await;
-    let response = response.map_err(|error| format!("no answer of the token endpoint: {error}"))?;
+    let response = response.map_err(|error| format!("no response from the token endpoint: {error}"))?;
     let document: Value = serde_json::from_slice(response.body()).unwrap_or_default();
     let status = response.status();
     if !status.is_success() {
         let code = document.get("error").and_then(Value::as_str).filter(|code| is_code(code));
         return Err(match code {
             Some(code) => format!("the token endpoint says `{code}`"),
-            None => format!("the token endpoint answers with HTTP {}", status.as_u16()),
+            None => format!("the token endpoint answered with HTTP {}", status.as_u16()),
         });
     }
-    exchanged(&document).ok_or_else(|| "the answer of the token endpoint cannot be used".to_owned())
+    exchanged(&document).ok_or_else(|| "the token endpoint sent an invalid response".to_owned())
 }
 
 fn request(config: &TokenExchangeConfig, resource: Option<&str>, subject: &Secret) -> Option<Request<Vec<u8>>> {
     let RegisteredClient { id, secret } = &config.client;
     let scopes = config.scopes.join(" ");
-    let mut form = Serializer::new(String::new());
-    form.append_pair("grant_type", GRANT)
-        .append_pair("subject_token", subject.reveal())
-        .append_pair("subject_token_type", config.subject_token_type.urn())
-        .append_pair("requested_token_type", ACCESS_TOKEN);
-    let optional = [
-        ("audience", config.audience.as_deref()),
-        ("resource", resource),
-        ("scope", Some(scopes.as_str()).filter(|scopes| !scopes.is_empty())),
-        ("client_id", Some(id.as_str()).filter(|_| secret.is_none())),
+    let mut fields = vec![
+        ("grant_type", GRANT),
+        ("subject_token", subject.reveal()),
+        ("subject_token_type", config.subject_token_type.urn()),
+        ("requested_token_type", ACCESS_TOKEN),
     ];
-    for (name, value) in optional {
-        if let Some(value) = value {
-            form.append_pair(name, value);
-        }
+    fields.extend(config.audience.as_deref().map(|audience| ("audience", audience)));
+    fields.extend(resource.map(|resource| ("resource", resource)));
+    if !scopes.is_empty() {
+        fields.push(("scope", &scopes));
     }
-    let mut request = Request::post(&config.token_url)
-        .header(ACCEPT, "application/json")
-        .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
-    if let Some(secret) = secret {
-        request = request.header(AUTHORIZATION, basic(id, secret.reveal())?);
-    }
-    request.body(form.finish().into_bytes()).ok()
-}
-
-/// HTTP Basic as OAuth wants it: both parts encoded as in a form (RFC 6749, 2.3.1).
-fn basic(id: &str, secret: &str) -> Option<HeaderValue> {
-    let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-    let text = format!("Basic {}", STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret))));
-    let mut value = HeaderValue::from_str(&text).ok()?;
-    value.set_sensitive(true);
-    Some(value)
+    form(&config.token_url, AuthMethod::Basic.auth(id, secret.as_ref()), &fields)
 }
 
 /// A token that can be shown as a bearer token. Another kind, such as an assertion or a refresh token, is for somebody else.
@@ -124,6 +101,9 @@ fn is_code(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use http::header::AUTHORIZATION;
     use serde_json::json;
 
     use super::*;

@@ -13,8 +13,8 @@ use proxy_config::{ResourceChoice, TokenExchangeConfig};
 use proxy_model::{CallerCredentials, Credentials, PersonKey};
 use proxy_wire::http::Fetcher;
 
-/// What callers get exchanged for one server. A changed config gets a new one, so that nothing which was got by other rules
-/// is remembered.
+/// The exchanged tokens for one server. A changed config gets a new instance, so that no token obtained under old rules is
+/// reused.
 #[derive(Debug)]
 pub(crate) struct ServerExchange {
     config: TokenExchangeConfig,

@@ -1,4 +1,4 @@
-//! The newest token of each caller, for as long as it counts. Nothing is kept unless some server needs it.
+//! Keeps each caller's newest valid token, but only if a server needs it for token exchange.
 
 use std::collections::HashMap;
 use std::sync::Arc;

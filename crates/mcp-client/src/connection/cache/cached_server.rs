@@ -1,4 +1,4 @@
-//! What is known of one server, and how it changes with what clients see.
+//! The cache entry of one server, and how it is updated when clients see new lists.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ pub struct CachedServer {
 }
 
 impl CachedServer {
-    /// What clients of this profile see: what they saw last, else what clients with fewer abilities saw, else what anybody
-    /// saw.
+    /// The best known lists for clients of this profile: the ones they saw last, or else those of clients with fewer
+    /// abilities, or else any.
     pub fn entry(&self, profile: ClientProfile) -> Option<&ViewVariant> {
         let of_era = self.entries.iter().filter(|entry| entry.profile.era == profile.era);
         let fitting = of_era.clone().filter(|entry| entry.profile.abilities.is_subset_of(profile.abilities));
@@ -42,8 +42,8 @@ impl CachedServer {
         self.entries.iter().find(|entry| entry.profile == profile)
     }
 
-    /// Records what the main connection shows. If it is of another era than the server was asked for, the server refused
-    /// that one; another version of the server may not.
+    /// Records the lists of the main connection. If its era differs from the requested one, this server version does not
+    /// support the requested era; another version may.
     pub fn record_main(&mut self, seen: ViewVariant, asked: Option<Era>) {
         if !self.entries.iter().any(|entry| entry.info.version == seen.info.version) {
             self.absent.clear();
@@ -86,8 +86,8 @@ impl CachedServer {
         self.entries.is_empty() && self.last.failure.as_ref().is_some_and(failed)
     }
 
-    /// Clients that can be asked more and saw the same as those that cannot see a change as well. Else a server whose lists
-    /// change in time would seem to list by abilities.
+    /// Applies a change to the entries of all profiles whose lists were equal before. Otherwise a server whose lists change
+    /// over time would seem to list different items for different abilities.
     fn change_alike(&mut self, seen: &ViewVariant) {
         let Some(before) = self.exact(seen.profile).map(|before| Arc::clone(&before.lists)) else { return };
         let alike = |entry: &&mut ViewVariant| {

@@ -1,6 +1,6 @@
-//! What is known of every server, in the user's cache folder: the eras it speaks and its last known lists, for each kind
-//! of client that saw others. The lists are published while a server is down, and `check` uses them without starting any
-//! server.
+//! The server cache in the user's cache folder: for each server, the protocol eras it supports and its last known lists,
+//! for each client profile that saw different lists. The proxy publishes the lists while a server is down, and `check` uses
+//! them without starting any server.
 
 mod cached_server;
 mod file;
@@ -79,8 +79,8 @@ impl Cache {
         let _ = saving.await;
     }
 
-    /// Marks what is known of a server as seen with another account, so that commands do not take it for what the server
-    /// offers now.
+    /// Marks a server's cached lists as seen with another account, so that commands do not mistake them for its current
+    /// lists.
     pub fn outdate(&self, name: &str, server: &ServerConfig) -> io::Result<()> {
         self.change_file(name, server, |known| {
             known.last.failure = None;
@@ -105,7 +105,7 @@ impl Cache {
         if changed.shrink_to(max_file_bytes(server) - MAX_FRAME) && changed.entries.is_empty() {
             tracing::warn!(
                 server = %name,
-                "its lists are not kept for the next start: together they are larger than {} bytes \
+                "its lists are not cached for the next start: together they exceed {} bytes \
                  (`mcpServers.{name}.maxListBytes`)",
                 server.max_list_bytes
             );

@@ -1,5 +1,5 @@
-//! What a stateless server lists for clients that can be asked. It learns with each request what a client can be asked, so
-//! one connection serves for all sets of abilities.
+//! A stateless server's lists by client abilities (elicitation, sampling, roots). The abilities are sent with each request,
+//! so one connection serves all sets of abilities.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -54,8 +54,8 @@ impl<'a> AbilitySets<'a> {
                     }
                 }
                 // What is missing would seem to be a difference.
-                Ok(_) => tracing::debug!(%server, ?abilities, "not everything can be listed for such clients"),
-                Err(reason) => tracing::debug!(%server, ?abilities, "cannot list for such clients: {reason}"),
+                Ok(_) => tracing::debug!(%server, ?abilities, "cannot list everything for these abilities"),
+                Err(reason) => tracing::debug!(%server, ?abilities, "cannot list for these abilities: {reason}"),
             }
         }
     }

@@ -102,7 +102,7 @@ impl CurrentLists {
                 Err(failure) if *kind == ItemKind::Tool && !failure.is_settled() && self.must_reconnect(connection) => {
                     return Err(ListError::Failed(failure.reason));
                 }
-                // What a server that dies in the middle has listed so far is not what it offers.
+                // The partial lists of a server that dies while listing are not what it offers.
                 Err(failure) if failure.kind == FailureKind::Lost && !self.was_listed => {
                     return Err(ListError::Failed(failure.reason));
                 }
@@ -163,7 +163,7 @@ enum FailureKind {
     /// The connection was lost.
     Lost,
     LoginNeeded(LoginNeeded),
-    /// The log-in lacks permission for this list. All is listed again when there is another log-in.
+    /// The log-in lacks permission for this list. Everything is listed again when the log-in changes.
     Forbidden(String),
 }
 
@@ -193,7 +193,7 @@ async fn list_in_time(
         Err(_) => {
             let limit = match timeout < LIST_TIMEOUT {
                 true => format!("{} s (`timeout`)", timeout.as_secs_f32()),
-                false => format!("{} s, the most that a list may take", LIST_TIMEOUT.as_secs()),
+                false => format!("{} s, the maximum for a list", LIST_TIMEOUT.as_secs()),
             };
             let reason = format!("`{method}` was not answered within {limit}");
             Err(ListFailure { reason, kind: FailureKind::Temporary })

@@ -1,4 +1,4 @@
-//! Keeps the lists of a side connection up to date, on which other clients see other lists than on the main one.
+//! Keeps the lists of a side connection up to date. They may differ from those of the main connection.
 
 use std::time::Duration;
 
@@ -9,8 +9,7 @@ use super::variants::Variants;
 use crate::connection::Connection;
 use proxy_model::ItemKind;
 
-/// Lists all items on a connection beside the main one and follows changes, until the connection or the lists are of no
-/// use.
+/// Lists all items on a side connection and follows changes, until the connection ends or its lists are no longer needed.
 pub(crate) async fn follow_variant(variants: &Variants, connection: &Connection, timeout: Duration) {
     let (mut current, mut relisting) = (CurrentLists::default(), Relisting::default());
     let (profile, server) = (connection.profile(), connection.server_name());

@@ -55,8 +55,8 @@ impl Freshness {
         self.listings.subscribe()
     }
 
-    /// Waits for a list that the server has announced to be changed. Has a list made again if its TTL has passed, by who
-    /// follows these signals, and waits for it.
+    /// Waits for a new list if the server has announced a change. If the TTL has passed, also asks the task that follows
+    /// these signals to list again, and waits for the result.
     pub(crate) async fn refresh(&self, kind: ItemKind, signals: &Signals) {
         signals.relisted(kind).await;
         let mut listings = self.listings.subscribe();

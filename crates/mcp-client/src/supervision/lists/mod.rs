@@ -1,4 +1,4 @@
-//! What a server lists: on its main connection, and the variants that clients with other abilities or of another era see.
+//! A server's lists: those of its main connection, and the variants for clients with other abilities or of another era.
 
 pub(crate) mod ability_sets;
 pub(crate) mod current_lists;

@@ -1,4 +1,4 @@
-//! When which lists are made again.
+//! Decides when lists are fetched again.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! What clients of other profiles than that of the main connection see of a server: the stateless leg of a server that is
-//! met in a session, and what a server lists only for clients that can be asked, with the age of these lists.
+//! A server's lists for clients whose profile differs from the main connection's: the lists of the stateless leg (the
+//! second, stateless connection to a server whose main connection is a session), and lists that depend on client
+//! abilities. Also tracks the age of these lists.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -271,7 +272,7 @@ impl Variants {
     fn found_to_vary(&self) -> bool {
         let is_new = !self.varies.swap(true, Ordering::Relaxed);
         if is_new {
-            tracing::info!(server = %self.name, "lists other items for clients that can be asked more");
+            tracing::info!(server = %self.name, "lists different items depending on the client's capabilities");
         }
         is_new
     }
@@ -318,7 +319,7 @@ impl Variants {
                 return error;
             }
             ConnectError::Failed(reason) => {
-                tracing::debug!(server = %self.name, "cannot open the stateless leg: {reason}");
+                tracing::debug!(server = %self.name, "cannot open a stateless connection: {reason}");
                 self.replace(ClientProfile::STATELESS, None);
                 self.forget_sets();
                 self.stateless.send_replace(LegState::Unknown);

@@ -222,9 +222,9 @@ impl HttpExchange {
                     self.reply(reply);
                 }
             }
-            // Text that is no JSON at all is what some servers keep the stream alive with.
+            // Some servers send text that is not JSON as a keep-alive.
             Err(fault) if fault.error.code() == code::PARSE => {
-                tracing::debug!(server = %self.server, error = fault.error.message(), "sent an event that is no message")
+                tracing::debug!(server = %self.server, error = fault.error.message(), "sent an event that is not a message")
             }
             Err(fault) => {
                 tracing::warn!(server = %self.server, error = fault.error.message(), "sent an invalid message")
@@ -285,6 +285,6 @@ pub(crate) fn clamp_retry(retry: Duration) -> Duration {
 }
 
 pub(crate) fn added_header(name: &HeaderName, value: &str) -> Result<(HeaderName, HeaderValue), TransportError> {
-    let invalid = |_| TransportError::Protocol(format!("the value of the header `{name}` is invalid"));
+    let invalid = |_| TransportError::Protocol(format!("the value of the `{name}` header is invalid"));
     Ok((name.clone(), HeaderValue::from_str(value).map_err(invalid)?))
 }

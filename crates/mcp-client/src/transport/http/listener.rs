@@ -53,7 +53,7 @@ pub(crate) async fn listen(exchange: &Arc<HttpExchange>, opened: oneshot::Sender
             StreamAttempt::Retry => {}
             // The stream existed before: another server is answering now, and what was negotiated no longer holds.
             StreamAttempt::Refused(status) if was_open => {
-                return exchange.close(&format!("it refuses the standalone stream now (HTTP {status})"));
+                return exchange.close(&format!("it now refuses the standalone stream (HTTP {status})"));
             }
             StreamAttempt::Refused(_) | StreamAttempt::GiveUp => return,
         }

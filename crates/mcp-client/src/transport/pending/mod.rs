@@ -121,7 +121,7 @@ impl PendingRequests {
 
     pub(crate) fn set_question_terms(&self, terms: QuestionTerms) {
         if self.question_terms.set(terms).is_err() {
-            tracing::debug!(server = %self.server, "the question terms of a connection cannot be changed");
+            tracing::debug!(server = %self.server, "the terms for server requests on a connection cannot be changed");
         }
     }
 
@@ -227,7 +227,7 @@ impl PendingRequests {
     /// a request. Only its head and tail are known.
     pub(crate) fn receive_oversized(&self, head: &[u8], tail: &[u8], limit: usize) -> Option<ReplyAction> {
         let id = oversized::message_id(head, tail);
-        // A server counts its own requests, so that their ids are also those of requests of the proxy.
+        // Server requests have ids of their own, which may equal ids of the proxy's requests.
         if oversized::has_method(head) {
             let error = RpcError::invalid_request(&format!("the message is larger than {limit} bytes"));
             return id.map(|id| ReplyAction::Send(encode::error(Some(&id), &error)));
@@ -235,7 +235,7 @@ impl PendingRequests {
         match id.as_ref().and_then(Id::as_number) {
             Some(id) => self.finish(id, Err(TransportError::TooLarge(limit))),
             None => {
-                tracing::warn!(server = %self.server, "no request can be failed: the oversized message shows no id")
+                tracing::warn!(server = %self.server, "dropped an oversized message without an id that can be read")
             }
         }
         None
@@ -268,7 +268,7 @@ impl PendingRequests {
             Inbound::Progress(token, params) => self.forward_progress(token, &params),
             Inbound::Log(params) => match recipient() {
                 Ok(recipient) if on_stream_of.is_some() || self.all_relay() => recipient.peer.log(&params),
-                _ => tracing::debug!(server = %self.server, "logged for no client: {params}"),
+                _ => tracing::debug!(server = %self.server, "log message for no client: {params}"),
             },
             Inbound::Notification(notification) => {
                 if let Ok(recipient) = recipient()
@@ -282,12 +282,12 @@ impl PendingRequests {
         None
     }
 
-    /// Completes when the server has an answer to everything that it has asked so far, with the number of its questions.
+    /// Completes when all server requests so far have been answered, with their number.
     pub(crate) async fn questions_answered(&self) -> usize {
         self.open_questions.all_answered().await
     }
 
-    /// Answers a request of the server in the background. `send` sends the answer.
+    /// Answers a server request in the background. `send` sends the answer.
     pub(crate) fn answer<F>(
         &self,
         request: Request,
@@ -298,7 +298,7 @@ impl PendingRequests {
     {
         let open = self.open_questions.open();
         if open >= MAX_QUESTIONS_AND_REFUSALS {
-            tracing::warn!(server = %self.server, "dropped a request of the server: too many are unanswered");
+            tracing::warn!(server = %self.server, "dropped a server request: too many are unanswered");
             return;
         }
         let counted = self.open_questions.add();
@@ -306,7 +306,7 @@ impl PendingRequests {
             tracing::warn!(
                 server = %self.server,
                 method = request.method,
-                "refused a request of the server: calls of several clients are running on the connection; set \
+                "refused a server request: calls from several clients are running on the connection; set \
                  `scope: session` to give each client its own"
             );
         }
@@ -404,12 +404,12 @@ mod tests {
             timeout: Duration::from_secs(60),
             attribution: Attribution::default(),
         });
-        let question = || Request { id: Id::number(1), method: "roots/list".to_owned(), params: None };
+        let question = || Request::new(Id::number(1), "roots/list".to_owned(), None);
         for _ in 0..MAX_QUESTIONS_PER_CONNECTION {
             pending.answer(question(), Err(NoRecipient::NoCall), |_| std::future::pending());
         }
         let (sender, refusal) = oneshot::channel();
         pending.answer(question(), Err(NoRecipient::NoCall), |text| async move { drop(sender.send(text)) });
-        assert!(refusal.await.unwrap().contains("this connection has too many unanswered questions"));
+        assert!(refusal.await.unwrap().contains("this connection has too many unanswered server requests"));
     }
 }

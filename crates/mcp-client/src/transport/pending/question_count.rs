@@ -1,4 +1,4 @@
-//! Counts the questions of a server that have no answer yet.
+//! Counts the unanswered requests of a server.
 
 use std::sync::Arc;
 

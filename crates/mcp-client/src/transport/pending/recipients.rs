@@ -1,4 +1,4 @@
-//! To which client a message belongs that the server sends during calls.
+//! Finds the client that a server message belongs to.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,8 +9,8 @@ use crate::call::Peer;
 use crate::transport::server_requests::{NoRecipient, Recipient};
 
 impl PendingRequests {
-    /// Pauses the reader of a connection that calls share while the client of all its calls does not read. As soon as
-    /// anybody else waits for this server, the reader goes on, and what the client has no room for is dropped.
+    /// Pauses the reader of a shared connection while all its calls belong to one client that does not read (backpressure).
+    /// As soon as another client waits for this server, reading continues, and messages that do not fit are dropped.
     pub(crate) async fn room(&self) {
         if !self.passed_on.swap(false, Ordering::Relaxed) {
             return;
@@ -26,7 +26,7 @@ impl PendingRequests {
         }
     }
 
-    /// The client of all requests, if it is one.
+    /// The client of all requests, if they belong to the same client.
     fn sole_caller(&self) -> Option<Arc<dyn Peer>> {
         let requests = self.lock();
         let mut peers = requests.values().map(|request| request.peer.as_ref());
@@ -41,7 +41,7 @@ impl PendingRequests {
         Some(Recipient { call: Some(call), peer, activity: request.activity.clone() })
     }
 
-    /// The newest call, if all calls on the connection are of one client. Without calls, the connection's sole client.
+    /// The newest call, if all calls on the connection belong to one client. Without calls, the connection's sole client.
     pub(super) fn sole_recipient(&self) -> Result<Recipient, NoRecipient> {
         let requests = self.lock();
         let mut calls = requests.iter().filter_map(|(id, request)| Some((*id, request.peer.as_ref()?, request)));

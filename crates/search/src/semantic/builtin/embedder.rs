@@ -18,7 +18,8 @@ const IDENTITY: &str = "builtin minilm-tools-q4 1";
 /// The model of this process, unpacked on first use.
 static ENCODER: OnceLock<Result<Encoder, ModelError>> = OnceLock::new();
 
-/// Held while tools are embedded: indexes that are made at the same time share one core, and find what the other has made.
+/// Held while tools are embedded: indexes that are built at the same time share one core, and reuse each other's
+/// vectors.
 static EMBEDDING_TOOLS: Mutex<()> = Mutex::new(());
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Vectors of the model, and what is made of them, are those of the reference.
+//! The model's vectors match the reference.
 
 use proxy_sentence_encoder::{Encoder, ModelFiles};
 use serde_json::Value;

@@ -76,9 +76,9 @@ impl EmbeddingClient {
         }
         let body = response.body().await.map_err(unreachable)?;
         let response: Value = serde_json::from_slice(&body)
-            .map_err(|error| format!("the response of the embedding server is not JSON: {error}"))?;
+            .map_err(|error| format!("the embedding server's response is not JSON: {error}"))?;
         provider::vectors(self.server.provider, &response, texts.len())
-            .map_err(|problem| format!("invalid response of the embedding server: {problem}"))
+            .map_err(|problem| format!("invalid response from the embedding server: {problem}"))
     }
 
     fn is_cooling_down(&self) -> bool {

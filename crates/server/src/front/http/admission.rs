@@ -20,134 +20,129 @@ use proxy_wire::http::{Admission, Frames, HttpReply};
 /// The longest sleep at once: the clock by which tokens expire may be set meanwhile.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
 
-impl HttpFront {
-    pub(super) fn admission(self: &Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Caller> {
-        let look = self.authenticator.borrow().look(headers);
-        let challenges = || Challenges::new(&self.authenticator.borrow().authentication, &self.resource, headers);
-        match look {
-            FirstLook::Done(Ok(caller)) => Admission::Admitted(caller),
-            FirstLook::Done(Err(failure)) => {
-                let (front, challenges) = (Arc::clone(self), challenges());
-                // Nobody guesses a signed token, tokens expire every hour, and a client learns only from the challenge that it
-                // needs a new one. Behind a reverse proxy all clients have one address.
-                let can_guess = self.authenticator.borrow().verifier.is_none();
-                Admission::Later(
-                    async move { Err(front.refused(&failure, &challenges, peer, can_guess).await) }.boxed(),
-                )
-            }
-            FirstLook::Verify(verifier, token) => {
-                let (front, challenges) = (Arc::clone(self), challenges());
-                let verification = async move {
-                    let verified = verifier.verify(token.reveal(), peer).await.map_err(AuthFailure::from);
-                    let caller = verified.and_then(|verified| {
-                        front.authenticator.borrow().verified(&verifier, token.reveal(), &verified)
-                    });
-                    match caller {
-                        Ok(caller) => Ok(caller),
-                        Err(failure) => {
-                            let can_guess = TokenVerifier::is_opaque(token.reveal());
-                            Err(front.refused(&failure, &challenges, peer, can_guess).await)
-                        }
+pub(super) fn admission(front: &Arc<HttpFront>, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Caller> {
+    let look = front.authenticator.borrow().look(headers);
+    let challenges = || Challenges::new(&front.authenticator.borrow().authentication, &front.resource, headers);
+    match look {
+        FirstLook::Done(Ok(caller)) => Admission::Admitted(caller),
+        FirstLook::Done(Err(failure)) => {
+            let (front, challenges) = (Arc::clone(front), challenges());
+            // Nobody guesses a signed token, tokens expire every hour, and a client learns only from the challenge that it
+            // needs a new one. Behind a reverse proxy all clients have one address.
+            let can_guess = front.authenticator.borrow().verifier.is_none();
+            Admission::Later(async move { Err(refused(&front, &failure, &challenges, peer, can_guess).await) }.boxed())
+        }
+        FirstLook::Verify(verifier, token) => {
+            let (front, challenges) = (Arc::clone(front), challenges());
+            let verification = async move {
+                let verified = verifier.verify(token.reveal(), peer).await.map_err(AuthFailure::from);
+                let caller = verified
+                    .and_then(|verified| front.authenticator.borrow().verified(&verifier, token.reveal(), &verified));
+                match caller {
+                    Ok(caller) => Ok(caller),
+                    Err(failure) => {
+                        let can_guess = TokenVerifier::is_opaque(token.reveal());
+                        Err(refused(&front, &failure, &challenges, peer, can_guess).await)
                     }
-                };
-                Admission::Later(verification.boxed())
-            }
-        }
-    }
-
-    /// The answer to a request that is not admitted. Wrong tokens are counted, and answered slowly if one can guess them.
-    async fn refused(
-        &self,
-        failure: &AuthFailure,
-        challenges: &Challenges,
-        peer: Option<IpAddr>,
-        can_guess: bool,
-    ) -> HttpReply {
-        let is_failure = match failure {
-            AuthFailure::NoToken => self.authenticator.borrow().verifier.is_none(),
-            AuthFailure::Malformed(_) | AuthFailure::Invalid(_) => true,
-            AuthFailure::LacksRequiredScope | AuthFailure::Unavailable(_) => false,
-        };
-        if is_failure {
-            let slowdown = match can_guess {
-                true => self.refused_tokens.count(peer),
-                false => self.refused_tokens.note(peer),
-            };
-            match slowdown {
-                Slowdown::TooMany(wait) => return too_many_failures(wait),
-                Slowdown::Delay(delay) if !delay.is_zero() => tokio::time::sleep(delay).await,
-                Slowdown::Delay(_) => {}
-            }
-        }
-        if let AuthFailure::Invalid(why) = failure {
-            tracing::debug!("refused a token: {why}");
-        }
-        challenges.reply(failure)
-    }
-
-    /// The metadata of the protected resource, if that is what a path is for. Needs no token, and every page may read it.
-    pub(super) fn metadata(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpReply> {
-        if !self.resource.is_metadata_path(path) {
-            return None;
-        }
-        let authenticator = self.authenticator.borrow();
-        authenticator.verifier.as_ref()?;
-        let reply = match *method {
-            Method::GET => {
-                let document = self.resource.metadata(host(headers), &authenticator.authentication);
-                HttpReply::json(StatusCode::OK, document.to_string())
-            }
-            Method::OPTIONS => {
-                let mut reply = HttpReply::empty(StatusCode::NO_CONTENT)
-                    .with_header(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, OPTIONS"))
-                    .with_header(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-                if let Some(requested) = headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
-                    reply = reply.with_header(ACCESS_CONTROL_ALLOW_HEADERS, requested.clone());
                 }
-                reply
-            }
-            _ => HttpReply::empty(StatusCode::METHOD_NOT_ALLOWED)
-                .with_header(ALLOW, HeaderValue::from_static("GET, OPTIONS")),
-        };
-        Some(reply.with_header(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")))
+            };
+            Admission::Later(verification.boxed())
+        }
     }
+}
 
-    /// Waits until the caller's token has expired, or is judged by other rules.
-    pub(super) async fn revoked(&self, caller: &Caller) {
-        let mut authenticator = self.authenticator.subscribe();
-        let changed = async {
-            // Cannot fail: the front owns the sender.
-            let _ = authenticator.wait_for(|authenticator| !authenticator.still_accepts(caller)).await;
+/// The answer to a request that is not admitted. Wrong tokens are counted, and answered slowly if one can guess them.
+async fn refused(
+    front: &HttpFront,
+    failure: &AuthFailure,
+    challenges: &Challenges,
+    peer: Option<IpAddr>,
+    can_guess: bool,
+) -> HttpReply {
+    let is_failure = match failure {
+        AuthFailure::NoToken => front.authenticator.borrow().verifier.is_none(),
+        AuthFailure::Malformed(_) | AuthFailure::Invalid(_) => true,
+        AuthFailure::LacksRequiredScope | AuthFailure::Unavailable(_) => false,
+    };
+    if is_failure {
+        let slowdown = match can_guess {
+            true => front.refused_tokens.count(peer),
+            false => front.refused_tokens.note(peer),
+        };
+        match slowdown {
+            Slowdown::TooMany(wait) => return too_many_failures(wait),
+            Slowdown::Delay(delay) if !delay.is_zero() => tokio::time::sleep(delay).await,
+            Slowdown::Delay(_) => {}
+        }
+    }
+    if let AuthFailure::Invalid(why) = failure {
+        tracing::debug!("refused a token: {why}");
+    }
+    challenges.reply(failure)
+}
+
+/// The metadata of the protected resource, if that is what a path is for. Needs no token, and every page may read it.
+pub(super) fn metadata(front: &HttpFront, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpReply> {
+    if !front.resource.is_metadata_path(path) {
+        return None;
+    }
+    let authenticator = front.authenticator.borrow();
+    authenticator.verifier.as_ref()?;
+    let reply = match *method {
+        Method::GET => {
+            let document = front.resource.metadata(host(headers), &authenticator.authentication);
+            HttpReply::json(StatusCode::OK, document.to_string())
+        }
+        Method::OPTIONS => {
+            let mut reply = HttpReply::empty(StatusCode::NO_CONTENT)
+                .with_header(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, OPTIONS"))
+                .with_header(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+            if let Some(requested) = headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+                reply = reply.with_header(ACCESS_CONTROL_ALLOW_HEADERS, requested.clone());
+            }
+            reply
+        }
+        _ => HttpReply::empty(StatusCode::METHOD_NOT_ALLOWED)
+            .with_header(ALLOW, HeaderValue::from_static("GET, OPTIONS")),
+    };
+    Some(reply.with_header(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")))
+}
+
+/// Waits until the caller's token has expired, or is judged by other rules.
+pub(super) async fn revoked(front: &HttpFront, caller: &Caller) {
+    let mut authenticator = front.authenticator.subscribe();
+    let changed = async {
+        // Cannot fail: the front owns the sender.
+        let _ = authenticator.wait_for(|authenticator| !authenticator.still_accepts(caller)).await;
+    };
+    tokio::select! {
+        () = changed => {}
+        () = expired(caller.expires) => {}
+    }
+}
+
+/// The frames of a stream that has no end of its own, until the caller's token no longer counts.
+pub(super) fn until_revoked(front: &Arc<HttpFront>, mut frames: Frames, caller: &Caller) -> Frames {
+    if caller.expires.is_none() && caller.verifier.is_none() {
+        return frames;
+    }
+    let (sender, receiver) = mpsc::channel(1);
+    let (front, caller) = (Arc::clone(front), caller.clone());
+    tokio::spawn(async move {
+        let forwarded = async {
+            while let Some(frame) = frames.recv().await {
+                if sender.send(frame).await.is_err() {
+                    return;
+                }
+            }
         };
         tokio::select! {
-            () = changed => {}
-            () = expired(caller.expires) => {}
+            () = forwarded => {}
+            () = sender.closed() => {}
+            () = revoked(&front, &caller) => {}
         }
-    }
-
-    /// The frames of a stream that has no end of its own, until the caller's token no longer counts.
-    pub(super) fn until_revoked(self: &Arc<Self>, mut frames: Frames, caller: &Caller) -> Frames {
-        if caller.expires.is_none() && caller.verifier.is_none() {
-            return frames;
-        }
-        let (sender, receiver) = mpsc::channel(1);
-        let (front, caller) = (Arc::clone(self), caller.clone());
-        tokio::spawn(async move {
-            let forwarded = async {
-                while let Some(frame) = frames.recv().await {
-                    if sender.send(frame).await.is_err() {
-                        return;
-                    }
-                }
-            };
-            tokio::select! {
-                () = forwarded => {}
-                () = sender.closed() => {}
-                () = front.revoked(&caller) => {}
-            }
-        });
-        receiver
-    }
+    });
+    receiver
 }
 
 async fn expired(expires: Option<SystemTime>) {

@@ -46,7 +46,7 @@ impl Challenges {
                 .with_header(WWW_AUTHENTICATE, self.header(Some(("invalid_token", why)), required)),
             AuthFailure::LacksRequiredScope => self.lacking_scopes(None, required),
             AuthFailure::Unavailable(wait) => {
-                let error = RpcError::internal("the token cannot be checked now, because its issuer does not answer");
+                let error = RpcError::internal("the token cannot be checked now, because its issuer is not responding");
                 HttpReply::refusal(StatusCode::SERVICE_UNAVAILABLE, &error)
                     .with_header(RETRY_AFTER, wait.as_secs().max(1).into())
             }
@@ -58,13 +58,13 @@ impl Challenges {
         let scopes = self.with_required(needed);
         let why = ScopeRules::refusal(&scopes);
         let body = encode::error(id, &RpcError::invalid_request(&why));
-        let header = self.header(Some(("insufficient_scope", "the token lacks a scope that this needs")), &scopes);
+        let header = self.header(Some(("insufficient_scope", "the token lacks a required scope")), &scopes);
         HttpReply::json(StatusCode::FORBIDDEN, body).with_header(WWW_AUTHENTICATE, header)
     }
 
     /// The answer to an anonymous request for something that needs scopes.
     pub(super) fn anonymous(&self, id: Option<&Id>, needed: &[String]) -> HttpReply {
-        let body = encode::error(id, &RpcError::invalid_request("a bearer token is required for this"));
+        let body = encode::error(id, &RpcError::invalid_request("this request requires a bearer token"));
         let header = self.header(None, &self.with_required(needed));
         HttpReply::json(StatusCode::UNAUTHORIZED, body).with_header(WWW_AUTHENTICATE, header)
     }

@@ -4,16 +4,19 @@ use ::http::{HeaderMap, StatusCode};
 
 use super::{HttpFront, method_not_allowed, session_id};
 use crate::front::refusal::Refusal;
-use proxy_model::Principal;
+use crate::front::sessions::EndedSession;
+use proxy_model::{Owner, Principal};
 use proxy_wire::http::HttpReply;
 
-impl HttpFront {
-    pub(super) fn delete(&self, headers: &HeaderMap, principal: &Principal) -> HttpReply {
-        let Some(id) = session_id(headers) else { return method_not_allowed() };
-        if self.sessions.find(id, principal).is_none() {
-            return Refusal::unknown_session().reply(None);
-        }
-        self.end(self.sessions.remove(id));
-        HttpReply::empty(StatusCode::NO_CONTENT)
+pub(super) fn delete(front: &HttpFront, headers: &HeaderMap, principal: &Principal) -> HttpReply {
+    let Some(id) = session_id(headers) else { return method_not_allowed() };
+    let Some(EndedSession { id, session }) = front.sessions.end(id, principal) else {
+        return Refusal::unknown_session().reply(None);
+    };
+    match session {
+        Some(session) => front.server.end_sessions([session]),
+        // It was in use elsewhere, or before.
+        None => front.server.forget_values_soon(principal, &Owner::Session(id.sid)),
     }
+    HttpReply::empty(StatusCode::NO_CONTENT)
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ::http::{HeaderMap, StatusCode};
 
+use super::admission::until_revoked;
 use super::negotiate::Accepts;
+use super::session_lookup::{session, tell_missed_lists};
 use super::{HttpFront, method_not_allowed, session_id};
 use crate::front::authenticator::Caller;
 use proxy_wire::http::{Body, HttpReply, is_browser};
@@ -12,32 +14,30 @@ use proxy_wire::outbound::Outlet;
 use proxy_wire::{RpcError, headers};
 
 /// What a person reads who opens the address in a browser.
-const FOR_CLIENTS: &str = "This address is for MCP clients: add it to the config of your client as the URL of a server. \
-                           A browser cannot use it.\n";
+const FOR_CLIENTS: &str = "This address is for MCP clients. Add it to your client's config as a server URL. A browser \
+                           cannot use it.\n";
 
-impl HttpFront {
-    pub(super) async fn get(self: &Arc<Self>, headers: &HeaderMap, caller: &Caller, outlet: &Outlet) -> HttpReply {
-        if session_id(headers).is_none() {
-            let body = if is_browser(headers) { Body::Text(FOR_CLIENTS) } else { Body::Empty };
-            return HttpReply { body, ..method_not_allowed() };
-        }
-        let session = match self.session(headers, &caller.principal) {
-            Ok(session) => session,
-            Err(refused) => return refused.reply(None),
-        };
-        if !Accepts::of(headers).events {
-            let error = RpcError::invalid_request("the header `Accept` must include text/event-stream");
-            return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
-        }
-        match headers.get(&headers::LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default()) {
-            None => HttpReply::events(self.until_revoked(session.listen(outlet).await, caller)),
-            Some(last) => match session.resume(last.trim(), outlet).await {
-                Some(frames) => HttpReply::events(self.until_revoked(frames, caller)),
-                None => {
-                    let error = RpcError::invalid_request("`Last-Event-ID` refers to a stream that cannot be resumed");
-                    HttpReply::refusal(StatusCode::BAD_REQUEST, &error)
-                }
-            },
-        }
+pub(super) async fn get(front: &Arc<HttpFront>, headers: &HeaderMap, caller: &Caller, outlet: &Outlet) -> HttpReply {
+    if session_id(headers).is_none() {
+        let body = if is_browser(headers) { Body::Text(FOR_CLIENTS) } else { Body::Empty };
+        return HttpReply { body, ..method_not_allowed() };
     }
+    let session = match session(front, headers, &caller.principal) {
+        Ok(session) => session,
+        Err(refused) => return refused.reply(None),
+    };
+    if !Accepts::of(headers).events {
+        let error = RpcError::invalid_request("the `Accept` header must include text/event-stream");
+        return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
+    }
+    let frames = match headers.get(&headers::LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default()) {
+        None => Some(session.listen(outlet).await),
+        Some(last) => session.resume(last.trim(), outlet).await,
+    };
+    let Some(frames) = frames else {
+        let error = RpcError::invalid_request("`Last-Event-ID` refers to a stream that cannot be resumed");
+        return HttpReply::refusal(StatusCode::BAD_REQUEST, &error);
+    };
+    tell_missed_lists(front, &session);
+    HttpReply::events(until_revoked(front, frames, caller))
 }

@@ -12,6 +12,7 @@ mod post_session;
 mod post_stateless;
 mod request_headers;
 mod scope_check;
+mod session_lookup;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 /// Answers HTTP requests.
 pub struct HttpFront {
     server: Server,
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
     /// Who is admitted. A config reload replaces it.
     authenticator: watch::Sender<Authenticator>,
     /// What tokens are for.
@@ -67,7 +68,8 @@ impl HttpFront {
         let authenticator =
             Authenticator::new(&authentication.borrow_and_update(), &resource, server.gateway.subject_tokens(), None);
         server.verifier.store(authenticator.verifier.clone());
-        let sessions = Sessions::new(serve.max_sessions, serve.session_idle_timeout);
+        let sessions = Arc::new(Sessions::new(serve, server.sealer.clone()));
+        server.http_sessions.store(Some(Arc::clone(&sessions)));
         let refused_tokens = RefusedTokens::new(&server.telemetry);
         let is_traced = server.telemetry.tracer().is_some();
         let front = Arc::new(HttpFront {
@@ -86,7 +88,8 @@ impl HttpFront {
             loop {
                 ticks.tick().await;
                 let Some(front) = weak.upgrade() else { return };
-                front.end(front.sessions.sweep());
+                front.server.end_sessions(front.sessions.remove_over());
+                front.forget(front.sessions.remove_idle());
                 front.refused_tokens.report();
             }
         });
@@ -112,22 +115,27 @@ impl HttpFront {
         front
     }
 
-    /// Replaces who is admitted, and ends the sessions of users who no longer are.
+    /// Replaces who is admitted, and ends the sessions of users who no longer are: the operator has shut them out.
     fn set_authenticator(&self, authenticator: Authenticator) {
         self.server.verifier.store(authenticator.verifier.clone());
-        let removed = self.sessions.remove_where(|session| !authenticator.accepts(&session.client().principal.who));
+        let ended = self.sessions.end_users(|who| !authenticator.accepts(who));
         let subject_tokens = Arc::clone(&authenticator.subject_tokens);
         self.authenticator.send_replace(authenticator);
         // Until now, tokens were kept by the former rules.
         subject_tokens.forget_all();
-        self.end(removed);
+        self.server.end_sessions(ended);
     }
 
-    /// Ends sessions that were removed from the table, and deletes their stored values.
-    fn end(&self, sessions: impl IntoIterator<Item = Arc<Session>>) {
+    /// Forgets sessions that were removed from the table. Stored values go with them, except those that the session finds
+    /// again when it comes back.
+    fn forget(&self, sessions: impl IntoIterator<Item = Arc<Session>>) {
+        let is_kept = self.server.gateway.calls().store.is_shared();
         for session in sessions {
-            session.end();
-            self.server.forget_session(&session.client());
+            session.close();
+            let client = session.client();
+            if !is_kept || !self.sessions.may_come_back(&session) {
+                self.server.forget_values_soon(&client.principal, &client.owner);
+            }
         }
     }
 
@@ -166,10 +174,15 @@ impl HttpFront {
         }
     }
 
-    /// Ends every session: finishes its streams, cancels its calls and deletes its stored values.
-    pub async fn end_sessions(&self) {
-        let sessions = self.sessions.remove_where(|_| true);
-        sessions.iter().for_each(|session| session.end());
+    /// Forgets every session: finishes its streams and cancels its calls. Deletes the stored values of those that cannot
+    /// come back after the end of this process.
+    pub async fn forget_sessions(&self) {
+        let is_kept = self.server.gateway.calls().store.is_shared();
+        let mut sessions = self.sessions.remove_all();
+        for session in &sessions {
+            session.close();
+        }
+        sessions.retain(|session| !is_kept || !self.sessions.may_outlive_process(session));
         let clients: Vec<_> = sessions.iter().map(|session| session.client()).collect();
         join_all(clients.iter().map(|client| self.server.forget_values_of(&client.principal, &client.owner))).await;
     }
@@ -179,15 +192,15 @@ impl HttpService for HttpFront {
     type Caller = Caller;
 
     fn admit(self: Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Caller> {
-        self.admission(headers, peer)
+        admission::admission(&self, headers, peer)
     }
 
     async fn handle(self: Arc<Self>, request: HttpRequest, caller: Caller) -> HttpReply {
         let outlet = request.connection.outlet(Owner::of_handles(&caller.principal));
         let reply = match request.method {
-            Method::POST => self.post(request, caller, &outlet).await,
-            Method::GET => Box::pin(self.get(&request.headers, &caller, &outlet)).await,
-            Method::DELETE => self.delete(&request.headers, &caller.principal),
+            Method::POST => post::post(self, request, caller, &outlet).await,
+            Method::GET => Box::pin(get::get(&self, &request.headers, &caller, &outlet)).await,
+            Method::DELETE => delete::delete(&self, &request.headers, &caller.principal),
             _ => method_not_allowed(),
         };
         if let Body::Json(message) = &reply.body {
@@ -197,7 +210,7 @@ impl HttpService for HttpFront {
     }
 
     fn document(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpReply> {
-        self.metadata(method, path, headers)
+        admission::metadata(self, method, path, headers)
     }
 }
 

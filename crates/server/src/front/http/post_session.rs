@@ -10,88 +10,91 @@ use tokio::runtime::Handle;
 
 use super::HttpFront;
 use super::negotiate::Accepts;
+use super::scope_check::scope_refusal;
 use crate::client::session_stream::SessionStream;
 use crate::client::sink::MessageSink;
 use crate::client::state::{Client, HttpFacts};
+use crate::front::refusal::Refusal;
 use crate::front::session::Session;
-use crate::front::session_id::SessionId;
 use crate::front::sessions::AddedSession;
 use crate::methods::{self, initialize};
 use proxy_fiber::{CommonDelay, boxed_in_place};
-use proxy_model::{Principal, is_protocol_method};
+use proxy_model::Principal;
 use proxy_wire::http::HttpReply;
 use proxy_wire::outbound::Outlet;
-use proxy_wire::{Request, RpcError, encode, headers};
+use proxy_wire::{Method, Request, RpcError, encode, headers};
 
-impl HttpFront {
-    /// Opens a session. A session id in the request is ignored.
-    pub(super) async fn initialize(&self, request: &Request, principal: Principal, outlet: &Outlet) -> HttpReply {
-        let handshake = match initialize::negotiate(request) {
-            Ok(agreed) => agreed,
-            Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
-        };
-        let client = handshake.client(principal).timed(self.server.telemetry.proxy());
-        let client = Client { facts: HttpFacts { peer: outlet.peer(), ..client.facts }, ..client };
-        let Ok(id) = SessionId::random() else {
-            let error = RpcError::internal("cannot open a session: the random number generator failed");
-            return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error));
-        };
-        let session = Arc::new(Session::new(id, client, &self.replay_budget));
-        self.server.clients.add(Arc::downgrade(&session.client()));
-        let Some(AddedSession { id, removed }) = self.sessions.add(Arc::clone(&session)) else {
-            let error =
-                RpcError::internal("too many sessions, and all of yours are in use; end one or try again later");
-            return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
-        };
-        self.end(removed);
-        let body = encode::result(&request.id, &initialize::result(&self.server, &session.client()).await);
-        match HeaderValue::from_str(&id) {
-            Ok(id) => HttpReply::json(StatusCode::OK, body).with_header(headers::SESSION_ID.clone(), id),
-            Err(_) => HttpReply::empty(StatusCode::INTERNAL_SERVER_ERROR),
-        }
+/// Opens a session. A session id in the request is ignored.
+pub(super) async fn initialize(
+    front: &HttpFront,
+    request: &Request,
+    principal: Principal,
+    outlet: &Outlet,
+) -> HttpReply {
+    let handshake = match initialize::negotiate(request) {
+        Ok(agreed) => agreed,
+        Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
+    };
+    let Ok(id) = front.sessions.new_id(&principal, &handshake) else {
+        let error = RpcError::internal("cannot open a session: the random number generator failed");
+        return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error));
+    };
+    let client = handshake.client(principal).timed(front.server.telemetry.proxy());
+    let client = Client { facts: HttpFacts { peer: outlet.peer(), ..client.facts }, ..client };
+    let session = Arc::new(Session::new(id, client, &front.replay_budget));
+    let Ok(AddedSession { session, removed, .. }) = front.sessions.add(session) else {
+        return Refusal::too_many_sessions().reply(Some(&request.id));
+    };
+    front.server.clients.add(Arc::downgrade(&session.client()));
+    front.forget(removed);
+    let body = encode::result(&request.id, &initialize::result(&front.server, &session.client()).await);
+    match HeaderValue::from_str(&session.id.text) {
+        Ok(id) => HttpReply::json(StatusCode::OK, body).with_header(headers::SESSION_ID.clone(), id),
+        Err(_) => HttpReply::empty(StatusCode::INTERNAL_SERVER_ERROR),
     }
+}
 
-    pub(super) async fn post_session(
-        &self,
-        session: Arc<Session>,
-        principal: &Principal,
-        request: Request,
-        headers: &HeaderMap,
-        accepts: Accepts,
-        outlet: &Outlet,
-    ) -> HttpReply {
-        let client = self.request_headers.added_to(&session.client_of(principal), headers, outlet.peer());
-        if let Some(refusal) = self.scope_refusal(&client, std::iter::once(&request), Some(&request.id), headers) {
-            return refusal;
+pub(super) async fn post_session(
+    front: &HttpFront,
+    session: Arc<Session>,
+    principal: &Principal,
+    request: Request,
+    headers: &HeaderMap,
+    accepts: Accepts,
+    outlet: &Outlet,
+) -> HttpReply {
+    let client = front.request_headers.added_to(&session.client_of(principal), headers, outlet.peer());
+    if let Some(refusal) = scope_refusal(front, &client, std::iter::once(&request), Some(&request.id), headers) {
+        return refusal;
+    }
+    let running = match session.in_flight.begin(&request.id) {
+        Ok(running) => running,
+        Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
+    };
+    let server = front.server.clone();
+    let may_stream = matches!(
+        request.kind,
+        Method::ToolsCall | Method::ResourcesRead | Method::PromptsGet | Method::TasksResult | Method::Vendor
+    );
+    let stream = (may_stream && accepts.events).then(|| session.new_stream());
+    let (its_session, its_stream) = (Arc::clone(&session), stream.clone());
+    let future = boxed_in_place(move || async move {
+        let sink = its_stream.map_or(MessageSink::Discard, MessageSink::SessionStream);
+        let cancel = running.cancel.clone();
+        let outcome = methods::answer(&server, &client, &sink, &request, cancel, None).await;
+        its_session.touch();
+        // Before the response is sent: from then on the client may reuse the id.
+        drop(running);
+        outcome.map(|outcome| encode::outcome(&request.id, &outcome))
+    });
+    let answering = Answering { future: Some(Box::into_pin(future)), stream: stream.clone() };
+    match stream {
+        None => single(answering.finished().await),
+        Some(stream) if !accepts.json => {
+            answering.detach();
+            HttpReply::events(session.open(&stream, outlet))
         }
-        let running = match session.in_flight.begin(&request.id) {
-            Ok(running) => running,
-            Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
-        };
-        let server = self.server.clone();
-        let may_stream =
-            matches!(request.method.as_str(), "tools/call" | "resources/read" | "prompts/get" | "tasks/result")
-                || !is_protocol_method(&request.method);
-        let stream = (may_stream && accepts.events).then(|| session.new_stream());
-        let (its_session, its_stream) = (Arc::clone(&session), stream.clone());
-        let future = boxed_in_place(move || async move {
-            let sink = its_stream.map_or(MessageSink::Discard, MessageSink::SessionStream);
-            let cancel = running.cancel.clone();
-            let outcome = methods::answer(&server, &client, &sink, &request, cancel, None).await;
-            its_session.touch();
-            // Before the response is sent: from then on the client may reuse the id.
-            drop(running);
-            outcome.map(|outcome| encode::outcome(&request.id, &outcome))
-        });
-        let answering = Answering { future: Some(Box::into_pin(future)), stream: stream.clone() };
-        match stream {
-            None => single(answering.finished().await),
-            Some(stream) if !accepts.json => {
-                answering.detach();
-                HttpReply::events(session.open(&stream, outlet))
-            }
-            Some(stream) => json_or_events(&session, &stream, answering, &self.stream_delay, outlet).await,
-        }
+        Some(stream) => json_or_events(&session, &stream, answering, &front.stream_delay, outlet).await,
     }
 }
 

@@ -9,18 +9,20 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::HttpFront;
+use super::admission::revoked;
 use super::negotiate::Accepts;
+use super::scope_check::scope_refusal;
 use crate::client::sink::{MessageQueue, MessageSink};
 use crate::client::state::{Client, HttpFacts};
 use crate::front::authenticator::Caller;
 use crate::front::refusal::Refusal;
 use crate::front::stateless::{admit, check_param_headers, status};
-use crate::methods::{self, Method, MethodOutcome};
+use crate::methods::{self, MethodOutcome};
 use proxy_fiber::boxed_in_place;
 use proxy_mcp_client::Cancellation;
 use proxy_wire::http::HttpReply;
 use proxy_wire::outbound::{NoRoom, OutboundMessage, Outlet};
-use proxy_wire::{Id, Request, RpcError, Sender, encode, sse, trace_client};
+use proxy_wire::{Id, Method, Request, RpcError, Sender, encode, sse, trace_client};
 
 /// The number of messages and frames that are queued for a slow client.
 const QUEUE_CAPACITY: usize = 1024;
@@ -40,80 +42,78 @@ struct PendingAnswer {
     _cancel: DropGuard,
 }
 
-impl HttpFront {
-    pub(super) async fn post_stateless(
-        self: Arc<Self>,
-        request: Request,
-        headers: HeaderMap,
-        accepts: Accepts,
-        caller: Caller,
-        outlet: &Outlet,
-    ) -> HttpReply {
-        let (id, listens) = (request.id.clone(), request.method == "subscriptions/listen");
-        let client = match admit(&request, Some(&headers), caller.principal.clone(), None) {
-            Ok(client) => Arc::new(Client {
-                links: self.server.links.of(&client.principal),
-                facts: HttpFacts {
-                    headers: self.request_headers.of(&headers),
-                    trace_context: self.request_headers.trace_context(&headers),
-                    peer: outlet.peer(),
-                },
-                ..client
-            }),
-            Err(refusal) => return refusal.reply(Some(&id)),
-        };
-        if listens && !accepts.events {
-            let error = RpcError::invalid_request(
-                "the header `Accept` must include text/event-stream for `subscriptions/listen`",
-            );
-            return Refusal { status: StatusCode::NOT_ACCEPTABLE, error }.reply(Some(&id));
-        }
-        if let Some(refusal) = self.scope_refusal(&client, std::iter::once(&request), Some(&id), &headers) {
-            return refusal;
-        }
-        let (queue, messages) = mpsc::channel(QUEUE_CAPACITY);
-        let queue = MessageQueue::new(queue, outlet.clone());
-        let (outlet, overrun) = (outlet.clone(), queue.overrun.clone());
-        let sink = if accepts.events { MessageSink::Queue(queue) } else { MessageSink::Discard };
-        let cancel = Cancellation::default();
-        let guard = cancel.token().clone().drop_guard();
-        let front = Arc::clone(&self);
-        // The HTTP status may depend on the surface, so no event stream begins before the surface is made.
-        let ready = match Method::parse(&request.method, client.revision) {
-            // Lists fetch what has expired before they take the surface.
-            None | Some(Method::List(_)) => None,
-            Some(_) => Some(self.server.gateway.surface(&client.surface_handle).await),
-        };
-        let answer = boxed_in_place(move || async move {
-            let mut surface = None;
-            if let (Some(Ok(ready)), "tools/call") = (ready, request.method.as_str()) {
-                let now = match self.server.with_item_of(&request, ready, &client, &cancel).await? {
-                    Ok(now) => now,
-                    Err(error) => return Some(Err(error)),
-                };
-                // Checked against the schema in the surface that the call then uses.
-                if let Err(refusal) = check_param_headers(&request, &headers, &now) {
-                    return Some(Err(refusal.error));
-                }
-                surface = Some(now);
-            }
-            let answer = methods::answer(&self.server, &client, &sink, &request, cancel, surface);
-            if !listens {
-                return answer.await;
-            }
-            // The only request without an end of its own: it must end when the client's token ends.
-            let listening = async {
-                tokio::select! {
-                    outcome = answer => outcome,
-                    () = self.revoked(&caller) => None,
-                }
-            };
-            Box::pin(listening).await
-        });
-        let answer: AnswerFuture = Box::into_pin(answer);
-        let answering = PendingAnswer { id, listens, answer, messages, outlet, overrun, _cancel: guard };
-        if accepts.events { answering.reply(front).await } else { answering.single(&front).await }
+pub(super) async fn post_stateless(
+    front: Arc<HttpFront>,
+    request: Request,
+    headers: HeaderMap,
+    accepts: Accepts,
+    caller: Caller,
+    outlet: &Outlet,
+) -> HttpReply {
+    let (id, listens) = (request.id.clone(), request.kind == Method::SubscriptionsListen);
+    let client = match admit(&request, Some(&headers), caller.principal.clone(), None) {
+        Ok(client) => Arc::new(Client {
+            links: front.server.links.of(&client.principal),
+            facts: HttpFacts {
+                headers: front.request_headers.of(&headers),
+                trace_context: front.request_headers.trace_context(&headers),
+                peer: outlet.peer(),
+            },
+            ..client
+        }),
+        Err(refusal) => return refusal.reply(Some(&id)),
+    };
+    if listens && !accepts.events {
+        let error =
+            RpcError::invalid_request("the `Accept` header must include text/event-stream for `subscriptions/listen`");
+        return Refusal { status: StatusCode::NOT_ACCEPTABLE, error }.reply(Some(&id));
     }
+    if let Some(refusal) = scope_refusal(&front, &client, std::iter::once(&request), Some(&id), &headers) {
+        return refusal;
+    }
+    let (queue, messages) = mpsc::channel(QUEUE_CAPACITY);
+    let queue = MessageQueue::new(queue, outlet.clone());
+    let (outlet, overrun) = (outlet.clone(), queue.overrun.clone());
+    let sink = if accepts.events { MessageSink::Queue(queue) } else { MessageSink::Discard };
+    let cancel = Cancellation::default();
+    let guard = cancel.token().clone().drop_guard();
+    let its_front = Arc::clone(&front);
+    // The HTTP status may depend on the surface, so no event stream begins before the surface is made.
+    let ready = match request.kind {
+        Method::ServerDiscover | Method::SubscriptionsListen => None,
+        // Lists fetch what has expired before they take the surface.
+        Method::List(_) => None,
+        _ => Some(front.server.gateway.surface(&client.surface_handle).await),
+    };
+    let answer = boxed_in_place(move || async move {
+        let mut surface = None;
+        if let (Some(Ok(ready)), Method::ToolsCall) = (ready, request.kind) {
+            let now = match its_front.server.with_item_of(&request, ready, &client, &cancel).await? {
+                Ok(now) => now,
+                Err(error) => return Some(Err(error)),
+            };
+            // Checked against the schema in the surface that the call then uses.
+            if let Err(refusal) = check_param_headers(&request, &headers, &now) {
+                return Some(Err(refusal.error));
+            }
+            surface = Some(now);
+        }
+        let answer = methods::answer(&its_front.server, &client, &sink, &request, cancel, surface);
+        if !listens {
+            return answer.await;
+        }
+        // The only request without an end of its own: it must end when the client's token ends.
+        let listening = async {
+            tokio::select! {
+                outcome = answer => outcome,
+                () = revoked(&its_front, &caller) => None,
+            }
+        };
+        Box::pin(listening).await
+    });
+    let answer: AnswerFuture = Box::into_pin(answer);
+    let answering = PendingAnswer { id, listens, answer, messages, outlet, overrun, _cancel: guard };
+    if accepts.events { answering.reply(front).await } else { answering.single(&front).await }
 }
 
 impl PendingAnswer {

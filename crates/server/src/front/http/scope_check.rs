@@ -10,56 +10,54 @@ use proxy_engine::surface::Surface;
 use proxy_json::{Object, RawRef};
 use proxy_model::{ItemKind, Principal, RecordedItem, RefusalReason, ScopeRules};
 use proxy_wire::http::HttpReply;
-use proxy_wire::{Id, Request, RpcError};
+use proxy_wire::{Id, Method, Request, RpcError};
 
-impl HttpFront {
-    /// The refusal of requests that together need scopes which the caller lacks.
-    pub(super) fn scope_refusal<'a>(
-        &self,
-        client: &Client,
-        requests: impl Iterator<Item = &'a Request>,
-        id: Option<&Id>,
-        headers: &HeaderMap,
-    ) -> Option<HttpReply> {
-        let rules = self.server.gateway.scope_rules();
-        if rules.is_empty() {
-            return None;
+/// The refusal of requests that together need scopes which the caller lacks.
+pub(super) fn scope_refusal<'a>(
+    front: &HttpFront,
+    client: &Client,
+    requests: impl Iterator<Item = &'a Request>,
+    id: Option<&Id>,
+    headers: &HeaderMap,
+) -> Option<HttpReply> {
+    let rules = front.server.gateway.scope_rules();
+    if rules.is_empty() {
+        return None;
+    }
+    let surface = front.server.gateway.surface_now(&client.surface_handle);
+    let mut needed: Vec<String> = Vec::new();
+    for request in requests {
+        let lacking = lacking(&rules, &client.principal, surface.as_deref(), request);
+        // Whoever is anonymous is asked to log in, which is no refusal.
+        if !lacking.is_empty() && !client.principal.is_anonymous() {
+            record_refusal(front, client, request, surface.as_deref(), &lacking);
         }
-        let surface = self.server.gateway.surface_now(&client.surface_handle);
-        let mut needed: Vec<String> = Vec::new();
-        for request in requests {
-            let lacking = lacking(&rules, &client.principal, surface.as_deref(), request);
-            // Whoever is anonymous is asked to log in, which is no refusal.
-            if !lacking.is_empty() && !client.principal.is_anonymous() {
-                self.record_refusal(client, request, surface.as_deref(), &lacking);
-            }
-            for scope in lacking {
-                if !needed.contains(&scope) {
-                    needed.push(scope);
-                }
+        for scope in lacking {
+            if !needed.contains(&scope) {
+                needed.push(scope);
             }
         }
-        if needed.is_empty() {
-            return None;
-        }
-        let challenges = Challenges::new(&self.authenticator.borrow().authentication, &self.resource, headers);
-        Some(match client.principal.is_anonymous() {
-            true => challenges.anonymous(id, &needed),
-            false => challenges.lacking_scopes(id, &needed),
-        })
     }
+    if needed.is_empty() {
+        return None;
+    }
+    let challenges = Challenges::new(&front.authenticator.borrow().authentication, &front.resource, headers);
+    Some(match client.principal.is_anonymous() {
+        true => challenges.anonymous(id, &needed),
+        false => challenges.lacking_scopes(id, &needed),
+    })
+}
 
-    /// Records a request that is refused before its answer begins.
-    fn record_refusal(&self, client: &Client, request: &Request, surface: Option<&Surface>, needed: &[String]) {
-        let recorded = methods::record(&self.server, client, request);
-        let why = ScopeRules::refusal(needed);
-        recorded.recording().refused(RefusalReason::Scope, || None, &why);
-        recorded.recording().note(|noted| {
-            let item = used_items(request, surface).into_iter().next();
-            noted.item = item.map(|(kind, name)| RecordedItem { kind, name, origin: None, definition: None });
-        });
-        recorded.end(Some(&Err(RpcError::invalid_request(&why))));
-    }
+/// Records a request that is refused before its answer begins.
+fn record_refusal(front: &HttpFront, client: &Client, request: &Request, surface: Option<&Surface>, needed: &[String]) {
+    let recorded = methods::record(&front.server, client, request);
+    let why = ScopeRules::refusal(needed);
+    recorded.recording().refused(RefusalReason::Scope, || None, &why);
+    recorded.recording().note(|noted| {
+        let item = used_items(request, surface).into_iter().next();
+        noted.item = item.map(|(kind, name)| RecordedItem { kind, name, origin: None, definition: None });
+    });
+    recorded.end(Some(&Err(RpcError::invalid_request(&why))));
 }
 
 /// All scopes that a request needs, if the user lacks one of them.
@@ -81,11 +79,9 @@ fn used_items(request: &Request, surface: Option<&Surface>) -> Vec<(ItemKind, St
         let published = surface.map(|surface| surface.published_key(kind, &key).to_owned());
         Some((kind, published.unwrap_or(key)))
     };
-    let found = match request.method.as_str() {
-        "tools/call" => named(ItemKind::Tool, &params, "name"),
-        "prompts/get" => named(ItemKind::Prompt, &params, "name"),
-        "resources/read" | "resources/subscribe" => named(ItemKind::Resource, &params, "uri"),
-        "completion/complete" => {
+    let found = match (request.kind, request.kind.item_kind()) {
+        (_, Some(kind)) => named(kind, &params, kind.use_member()),
+        (Method::CompletionComplete, None) => {
             let reference = params.get("ref").and_then(|reference| Object::of(reference).ok());
             reference.and_then(|reference| match reference.string("type").as_deref() {
                 Some("ref/prompt") => named(ItemKind::Prompt, &reference, "name"),

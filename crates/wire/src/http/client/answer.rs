@@ -9,12 +9,16 @@ use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use super::error::root_cause;
 use super::local::LocalResponse;
 use super::{DRAIN_TIMEOUT, HttpError, MAX_DRAINED};
 use crate::sse;
+
+/// Bounds the connections that wait for the end of a body, because some servers never send one.
+static DRAINING: Semaphore = Semaphore::const_new(256);
 
 const EVENTS: &[u8] = b"text/event-stream";
 
@@ -68,8 +72,8 @@ impl HttpResponse {
         }
     }
 
-    /// Gives back the memory of headers that nobody reads any more. They share it with the buffer of their connection, which
-    /// would need another one for the next part of the body.
+    /// Frees the headers, which are no longer read. They share memory with the connection's read buffer, which would
+    /// otherwise have to allocate a new buffer for the next part of the body.
     fn forget_headers(&mut self) {
         if let HttpResponse::Local(response) = self {
             response.forget_headers();
@@ -85,28 +89,35 @@ impl HttpResponse {
     }
 
     /// Awaits the end of the body in the background, for a short time, so that the connection can be reused.
-    fn finish(self) {
-        match self {
-            HttpResponse::Remote(response) => drain(response),
-            HttpResponse::Local(response) => response.finish(),
+    fn finish(mut self) {
+        let is_done = match &mut self {
+            HttpResponse::Remote(_) => false,
+            // Most servers send the end with the last event: then no task is needed.
+            HttpResponse::Local(response) => response.has_ended(),
             // Each request has a connection of its own.
-            HttpResponse::Socket(_) => {}
+            HttpResponse::Socket(_) => true,
+        };
+        if is_done {
+            return;
         }
+        // Without a runtime nothing can be read any more.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let Ok(permit) = DRAINING.try_acquire() else { return };
+        runtime.spawn(async move {
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.drain()).await;
+            drop(permit);
+        });
     }
-}
 
-fn drain(mut response: reqwest::Response) {
-    // Without a runtime nothing can be read any more.
-    let Ok(runtime) = Handle::try_current() else { return };
-    runtime.spawn(tokio::time::timeout(DRAIN_TIMEOUT, async move {
+    async fn drain(mut self) {
         let mut drained = 0;
-        while let Ok(Some(chunk)) = response.chunk().await {
+        while let Ok(Some(chunk)) = self.chunk().await {
             drained += chunk.len();
             if drained > MAX_DRAINED {
                 return;
             }
         }
-    }));
+    }
 }
 
 /// A response whose body is still to be read. Any status is a response: the caller knows what it means.
@@ -219,12 +230,12 @@ impl EventStream {
                 return Err(HttpError::TooLarge(self.max_bytes));
             }
             let Some(chunk) = self.response.chunk().await? else { return Ok(None) };
-            // Events before the one that is too large are whole.
+            // The events before the oversized one are complete.
             self.is_too_large = self.parser.push(&chunk, &mut self.queue).is_err();
         }
     }
 
-    /// Ends a stream of which no further event is needed. Servers end the body right after their last event: it is
+    /// Ends a stream when no further event is needed. Most servers end the body right after the last event: the body is
     /// read to its end, so that the connection can be reused, unless the server keeps the stream open. Dropping the
     /// stream instead closes the connection at once, which cancels the request.
     pub fn finish(self) {

@@ -8,7 +8,7 @@ pub enum HttpError {
     Broken(String),
     #[error("the response is larger than {0} bytes")]
     TooLarge(usize),
-    #[error("the server named an endpoint at a different origin, {0}; requests are not sent there")]
+    #[error("the server named an endpoint with a different origin, {0}; the proxy does not send requests there")]
     OtherOrigin(String),
     #[error("invalid header `{0}`")]
     Header(String),

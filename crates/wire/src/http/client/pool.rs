@@ -1,23 +1,23 @@
-//! Which client a server is reached by. Servers on this machine need no TLS, no proxy and no compression, and are
-//! reached by hyper's connections directly, which makes every call cheaper. All others are reached by `reqwest`.
+//! Chooses the HTTP client for a server. Servers on this machine need no TLS, proxy or compression, so hyper connections
+//! are used directly, which makes every call cheaper. All other servers are reached through `reqwest`.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{HOST, LOCATION, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
 use super::answer::HttpResponse;
-use super::local::{LocalResponse, LocalServer};
+use super::local::LocalServer;
 use super::{HttpError, SentHeaders};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Redirects are followed only within an origin, and only those that keep the method.
 const MAX_REDIRECTS: usize = 5;
 
-/// The connections to remote servers, shared by all of them. Made for the first such server: the system's certificates
-/// are more than a hundred files to read.
+/// The HTTP client for all remote servers. Created for the first such server, because loading the system's certificates can
+/// mean reading more than a hundred files.
 #[derive(Clone, Debug, Default)]
 pub struct HttpPool {
     remote: Arc<OnceLock<reqwest::Client>>,
@@ -35,13 +35,8 @@ impl HttpPool {
         if let Some(made) = self.remote.get() {
             return Ok(made.clone());
         }
-        let redirects = reqwest::redirect::Policy::custom(|attempt| {
-            let same_origin = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
-            let follow = same_origin && keeps_method(attempt.status()) && attempt.previous().len() <= MAX_REDIRECTS;
-            if follow { attempt.follow() } else { attempt.stop() }
-        });
         let made = reqwest::Client::builder()
-            .redirect(redirects)
+            .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
             .user_agent(proxy_base::PRODUCT)
@@ -65,10 +60,6 @@ fn is_loopback_host(host: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-fn keeps_method(status: http::StatusCode) -> bool {
-    matches!(status.as_u16(), 307 | 308)
-}
-
 impl Route {
     /// The route to a URL relative to this one, which must have the same origin.
     pub(super) fn resolve(&self, reference: &str) -> Result<Route, HttpError> {
@@ -88,7 +79,26 @@ impl Route {
         })
     }
 
+    /// Sends a request, and again to where the server redirects it.
     pub(super) async fn send(
+        &self,
+        method: Method,
+        headers: SentHeaders<'_>,
+        body: Bytes,
+    ) -> Result<HttpResponse, HttpError> {
+        let mut redirected = None;
+        for _ in 0..=MAX_REDIRECTS {
+            let route = redirected.as_ref().unwrap_or(self);
+            let response = route.send_once(method.clone(), headers, body.clone()).await?;
+            match route.redirected(&response) {
+                Some(next) => redirected = Some(next),
+                None => return Ok(response),
+            }
+        }
+        Err(HttpError::Broken("too many redirects".to_owned()))
+    }
+
+    async fn send_once(
         &self,
         method: Method,
         headers: SentHeaders<'_>,
@@ -101,8 +111,19 @@ impl Route {
                 *request.body_mut() = Some(body.into());
                 Ok(HttpResponse::Remote(client.execute(request).await?))
             }
-            Route::Local(server, uri) => send_local(server, uri, method, headers, body).await,
+            Route::Local(server, uri) => {
+                let response = server.send(method, target(uri), headers.to_map(), body).await?;
+                Ok(HttpResponse::Local(Box::new(response)))
+            }
         }
+    }
+
+    /// The route of a redirect that is followed: within the same origin, with the same method.
+    fn redirected(&self, response: &HttpResponse) -> Option<Route> {
+        if !matches!(response.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+            return None;
+        }
+        self.resolve(response.headers().get(LOCATION)?.to_str().ok()?).ok()
     }
 
     /// Adds the headers that `reqwest` sets by itself and a local connection does not.
@@ -116,44 +137,15 @@ impl Route {
     }
 }
 
-async fn send_local(
-    server: &Arc<LocalServer>,
-    uri: &Uri,
-    method: Method,
-    headers: SentHeaders<'_>,
-    body: Bytes,
-) -> Result<HttpResponse, HttpError> {
-    let mut target = target(uri);
-    for _ in 0..MAX_REDIRECTS {
-        let response = server.send(method.clone(), target, headers.to_map(), body.clone()).await?;
-        match redirect(&response, uri) {
-            Some(next) => target = self::target(&next),
-            None => return Ok(HttpResponse::Local(Box::new(response))),
-        }
-    }
-    Err(HttpError::Broken("too many redirects".to_owned()))
-}
-
 /// What the request line names: the path and the query of a URI.
 fn target(uri: &Uri) -> Uri {
     uri.path_and_query().cloned().map_or_else(Uri::default, Uri::from)
 }
 
-/// The URI of a redirect that is followed: within the same origin, with the same method.
-fn redirect(response: &LocalResponse, from: &Uri) -> Option<Uri> {
-    if !keeps_method(response.status()) {
-        return None;
-    }
-    let to: Uri = response.headers().get(LOCATION)?.to_str().ok()?.parse().ok()?;
-    let same_origin = match to.authority() {
-        Some(authority) => to.scheme() == from.scheme() && Some(authority) == from.authority(),
-        None => true,
-    };
-    same_origin.then_some(to)
-}
-
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
     use super::*;
 
     #[test]
@@ -174,6 +166,42 @@ mod tests {
                 assert!(error.contains("different origin") && !error.contains("/m"), "{error}");
             }
             assert!(message("http://").is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_redirect_is_followed_within_its_origin_and_not_for_ever() {
+        let location = |to: &str| format!("HTTP/1.1 307 X\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n");
+        let end = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned();
+        // An address for each of the two clients.
+        for host in ["127.0.0.1", "127.1"] {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("http://{host}:{}/a/mcp", listener.local_addr().unwrap().port());
+            let route = HttpPool::default().route(&url).unwrap();
+            let headers = HeaderMap::new();
+            for (answers, lines, expected) in [
+                (vec![location("/b/mcp"), location("c"), end.clone()], "/a/mcp /b/mcp /b/c", Some(200)),
+                (vec![location("http://elsewhere.example/")], "/a/mcp", Some(307)),
+                (vec![location("/a/mcp"); 6], "/a/mcp /a/mcp /a/mcp /a/mcp /a/mcp /a/mcp", None),
+            ] {
+                let serving = async {
+                    let mut targets = Vec::new();
+                    for answer in &answers {
+                        let (mut stream, _) = listener.accept().await.unwrap();
+                        let mut request = [0; 4096];
+                        let length = stream.read(&mut request).await.unwrap();
+                        let line = String::from_utf8_lossy(&request[..length]).into_owned();
+                        targets.push(line.split(' ').nth(1).unwrap_or_default().to_owned());
+                        let answer = answer.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n");
+                        stream.write_all(answer.as_bytes()).await.unwrap();
+                    }
+                    targets.join(" ")
+                };
+                let sending = route.send(Method::POST, (&headers).into(), Bytes::from_static(b"{}"));
+                let (targets, response) = tokio::join!(serving, sending);
+                assert_eq!(targets, lines, "{host}");
+                assert_eq!(response.ok().map(|response| response.status().as_u16()), expected, "{host}");
+            }
         }
     }
 

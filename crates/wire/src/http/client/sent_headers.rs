@@ -2,8 +2,8 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The headers that every request to a server has, and those that this one adds or replaces. Each attempt needs a map of
-/// its own, which the HTTP client consumes.
+/// The headers common to all requests to a server, and the ones that this request adds or replaces. Each attempt needs a
+/// new map, because the HTTP client consumes it.
 #[derive(Clone, Copy, Debug)]
 pub struct SentHeaders<'a> {
     pub common: &'a HeaderMap,

@@ -1,6 +1,5 @@
-//! Requests to URLs that another server has named, such as those of its authorization server. That server must not send
-//! the proxy into networks that are none of its business, so every address is checked when it is connected to and after
-//! every redirect.
+//! Requests to URLs that another server has named, such as its authorization server's. A server must not make the proxy
+//! request arbitrary internal addresses (SSRF), so every address is checked on connect and after every redirect.
 
 mod issuer_metadata;
 mod reach;
@@ -42,8 +41,8 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// Sends a request and reads the whole response, whatever its status is. Only `GET` follows redirects: what is posted
-    /// here is for one server and no other.
+    /// Sends a request and reads the whole response, regardless of its status. Only `GET` follows redirects: posted data is
+    /// meant for this server only.
     pub async fn fetch(&self, reach: Reach, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, FetchError> {
         match tokio::time::timeout(TIMEOUT, self.follow(reach, request)).await {
             Ok(outcome) => outcome,

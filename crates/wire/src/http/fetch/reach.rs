@@ -1,4 +1,4 @@
-//! How far requests may go that another server has caused.
+//! Restricts the addresses of requests whose URL came from another server (SSRF protection).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,7 +8,7 @@ use url::{Host, Url};
 use super::FetchError;
 use proxy_base::address::AddressClass;
 
-/// The addresses that may be requested beside public ones: those of the kind that the server itself has.
+/// The addresses that may be requested: public ones, and the class of addresses that the server itself is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     Public,
@@ -19,8 +19,8 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// How far a server may send the proxy. A name counts as private if all its addresses are: the config names the
-    /// server, and companies name theirs. No name but `localhost` leads to this machine.
+    /// The reach of URLs that this server names. A host name counts as private if all its addresses are: it comes from the
+    /// config, and internal servers often have names. Only `localhost` counts as this machine.
     pub async fn of(server: &Url) -> Reach {
         let class = match server.host() {
             Some(Host::Ipv4(address)) => AddressClass::of(address.into()),
@@ -55,7 +55,7 @@ impl Reach {
         let refuse = |why: &str| Err(FetchError::Refused(format!("`{}` {why}", origin(url))));
         if !matches!(url.scheme(), "https" | "http") {
             let scheme = proxy_base::foreign_text::visible(url.scheme()).into_owned();
-            return Err(FetchError::Refused(format!("a URL with `{scheme}:` is not requested")));
+            return Err(FetchError::Refused(format!("the proxy does not request `{scheme}:` URLs")));
         }
         if !url.username().is_empty() || url.password().is_some() {
             return refuse("has a user name in its URL");
@@ -71,7 +71,7 @@ impl Reach {
             return refuse("is not a public address");
         }
         if url.scheme() == "http" && !loopback {
-            return refuse("is not requested without HTTPS");
+            return refuse("must use HTTPS");
         }
         Ok(())
     }

@@ -131,7 +131,7 @@ async fn serve<S: SocketService>(
                 tracing::debug!(%error, "a connection to the control socket failed");
             }
         }
-        _ = connection.stalled() => tracing::debug!("closed a connection to the control socket: nobody reads"),
+        _ = connection.stalled() => tracing::debug!("closed a control socket connection: the client has stopped reading"),
     }
 }
 

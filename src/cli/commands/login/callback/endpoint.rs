@@ -1,4 +1,4 @@
-//! Answers the requests of browsers, and tells which of them is the answer to the log-in.
+//! Answers requests from browsers, and recognizes the answer to the login.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,7 @@ impl CallbackEndpoint {
         CallbackEndpoint { port, redirect, taken: AtomicBool::new(false), events }
     }
 
-    /// Answers one request. The body of a request is not read: there is none in what is answered with a page.
+    /// Answers one request. Its body is not read, because requests that get a page have none.
     pub(super) async fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
         let head = match tokio::time::timeout(HEAD_TIMEOUT, read_head(&mut stream)).await {
             Ok(head) => head?,
@@ -48,7 +48,7 @@ impl CallbackEndpoint {
             }
             Err(refusal) => {
                 if let Some(reason) = refusal.reason {
-                    // Nobody waits for these: what does not fit into the channel is not said.
+                    // Nobody depends on these events, so one that does not fit into the channel is dropped.
                     let _ = self.events.try_send(CallbackEvent::Refused(reason.clone()));
                     let page = ResultPage { verdict: Verdict::Refused, text: reason };
                     write(&mut stream, &page.response()).await?;
@@ -64,11 +64,11 @@ impl CallbackEndpoint {
         Ok(())
     }
 
-    /// The URL of the answer to this log-in, if the request is that.
+    /// The URL, if the request is the answer to this login.
     fn judge(&self, head: &str) -> Result<String, RefusedRequest> {
         let request = RequestHead::parse(head).ok_or(RefusedRequest::silent("400 Bad Request"))?;
         let ours = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{}", self.port));
-        // A page whose name was made to lead to this machine (DNS rebinding) has its own name there.
+        // With DNS rebinding, the `Host` header has the name of the hostile page.
         if !matches!(request.hosts.as_slice(), [host] if ours.iter().any(|own| own.eq_ignore_ascii_case(host))) {
             return Err(RefusedRequest::silent("403 Forbidden"));
         }
@@ -82,18 +82,16 @@ impl CallbackEndpoint {
         let url = format!("http://127.0.0.1:{}{PATH}?{query}", self.port);
         self.redirect.check(&url).map_err(RefusedRequest::because)?;
         if self.taken.swap(true, Ordering::SeqCst) {
-            return Err(RefusedRequest::because(
-                "the answer of the authorization server has arrived already".to_owned(),
-            ));
+            return Err(RefusedRequest::because("the authorization server's answer has arrived already".to_owned()));
         }
         Ok(url)
     }
 }
 
-/// Why a request gets no page of its own.
+/// Why a request is refused.
 struct RefusedRequest {
     status: &'static str,
-    /// For the person, if the request may have been theirs.
+    /// For the user, if the request may have been theirs.
     reason: Option<String>,
 }
 

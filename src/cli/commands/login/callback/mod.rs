@@ -1,6 +1,5 @@
-//! The listener on loopback to which the authorization server sends the browser back. It takes one answer: that of this
-//! log-in, which its `state` tells. Any web page can make a browser send other requests here, so these are refused and do
-//! not end the wait.
+//! The loopback listener to which the authorization server redirects the browser. It accepts one answer, with the `state` of
+//! this login. Any web page can make a browser send other requests here, so these are refused and do not end the wait.
 
 mod endpoint;
 mod page;

@@ -1,5 +1,5 @@
-//! The page that the browser shows at the end. It has no scripts, loads nothing, and tells no other site its address, which
-//! has the authorization code.
+//! The page that the browser shows at the end. It has no scripts, loads nothing, and sends no referrer, because its address
+//! contains the authorization code.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use proxy_base::foreign_text::visible;
 pub(crate) enum Verdict {
     LoggedIn,
     Failed,
-    /// The request does not belong to the log-in, which goes on.
+    /// The request does not belong to the login, which continues.
     Refused,
 }
 
@@ -25,10 +25,10 @@ impl ResultPage {
         let (status, title, advice) = match self.verdict {
             Verdict::LoggedIn => ("200 OK", "You are logged in", "You can close this window."),
             Verdict::Failed => {
-                ("400 Bad Request", "The log-in failed", "You can close this window. The terminal says more.")
+                ("400 Bad Request", "Login failed", "You can close this window. See the terminal for details.")
             }
             Verdict::Refused => {
-                ("400 Bad Request", "This is not the log-in that is waited for", "You can close this window.")
+                ("400 Bad Request", "This response belongs to another login", "You can close this window.")
             }
         };
         let text = escaped(&self.text);
@@ -55,7 +55,7 @@ impl ResultPage {
     }
 }
 
-/// Text of others as HTML: no tags, and nothing that is not visible.
+/// Untrusted text as HTML: without tags and invisible characters.
 fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for letter in visible(text).chars() {

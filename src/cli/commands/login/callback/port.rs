@@ -1,4 +1,4 @@
-//! The port of loopback, and what arrives there.
+//! The loopback port and its events.
 
 use std::io;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::cli::commands::login::redirect::Redirect;
 
 pub(super) const PATH: &str = "/callback";
 
-/// How long the last page may take to reach the browser.
+/// How long to wait while the last page is delivered to the browser.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_CONNECTIONS: usize = 64;
 /// Pause after `accept` failed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// A bound port of loopback, on which nothing is answered yet.
+/// A bound loopback port that does not answer yet.
 pub(crate) struct CallbackPort {
     socket: TcpListener,
     port: u16,
@@ -29,7 +29,7 @@ pub(crate) struct CallbackPort {
 impl CallbackPort {
     /// Binds the port; 0 for any.
     pub(crate) async fn bind(port: u16) -> io::Result<Self> {
-        // Not `localhost`, which may be another address for the browser than for this process (RFC 8252, 8.3).
+        // Not `localhost`, which may resolve differently in the browser (RFC 8252, 8.3).
         let socket = TcpListener::bind(("127.0.0.1", port)).await?;
         let port = socket.local_addr()?.port();
         Ok(CallbackPort { socket, port })
@@ -47,15 +47,15 @@ impl CallbackPort {
     }
 }
 
-/// What arrives at the listener.
+/// An event of the listener.
 pub(crate) enum CallbackEvent {
-    /// The answer to this log-in.
+    /// The answer to this login.
     Answer(Callback),
     /// A request that was refused, and why.
     Refused(String),
 }
 
-/// The browser is back and waits for a page.
+/// The browser was redirected back and waits for a page.
 pub(crate) struct Callback {
     /// The redirect URI with the parameters of the authorization server.
     pub(crate) url: String,
@@ -64,7 +64,7 @@ pub(crate) struct Callback {
 }
 
 impl Callback {
-    /// Shows the last page. Returns when the browser has it.
+    /// Shows the last page. Returns when it has been delivered.
     pub(crate) async fn answer(self, page: ResultPage) {
         if self.page.send(page).is_ok() {
             let _ = tokio::time::timeout(PAGE_TIMEOUT, self.shown).await;
@@ -72,7 +72,7 @@ impl Callback {
     }
 }
 
-/// The requests that arrive. Dropping it closes the port.
+/// The stream of events. Dropping it closes the port.
 pub(crate) struct Callbacks {
     events: mpsc::Receiver<CallbackEvent>,
     task: JoinHandle<()>,

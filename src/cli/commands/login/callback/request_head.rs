@@ -4,10 +4,10 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The longest head of a request.
+/// The maximum size of a request head.
 const MAX_HEAD: usize = 32 << 10;
 
-/// The head of a request, as far as it matters here.
+/// The relevant parts of a request head.
 pub(super) struct RequestHead<'a> {
     pub(super) method: &'a str,
     pub(super) target: &'a str,
@@ -28,7 +28,7 @@ impl<'a> RequestHead<'a> {
     }
 }
 
-/// Reads up to the empty line. What is not ASCII is no request of a browser.
+/// Reads up to the empty line. Browsers send only ASCII.
 pub(super) async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
     let mut head = Vec::new();
     let mut part = [0; 4096];

@@ -1,11 +1,11 @@
-//! What follows from `auth`: as whom the proxy acts at a server, and what must not be shown.
+//! What `auth` determines: the account that the proxy uses at a server, and the secrets to mask.
 
 use super::types::{AuthConfig, ClientCredentialsConfig, ClientProof, IdToken, ResourceChoice};
 use proxy_model::Secret;
 
 impl AuthConfig {
-    /// What decides as whom the proxy acts at the server and what it may do there. Empty if all of it is decided by who
-    /// logs in.
+    /// The settings that determine the account and its rights at the server. Empty if only the person who logs in determines
+    /// them.
     pub(in crate::sections::server) fn account(&self) -> Vec<&str> {
         const NO_ISSUER: Option<String> = None;
         let (client, issuer, scopes, resource) = match self {
@@ -47,7 +47,7 @@ impl AuthConfig {
         named.chain(scopes.iter().flat_map(|scope| ["scope", scope.as_str()])).collect()
     }
 
-    /// Everything that must not be shown.
+    /// The secrets, to be masked in output.
     pub fn secrets(&self) -> Vec<&Secret> {
         match self {
             AuthConfig::OAuth(config) => config.client.iter().filter_map(|client| client.secret.as_ref()).collect(),

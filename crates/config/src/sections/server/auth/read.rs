@@ -49,7 +49,7 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
     let declared = fields.get("type");
     let kind = declared.as_ref().and_then(|kind| kind.choice(&KINDS));
     if kind == Some(AuthKind::Passthrough) {
-        return declared?.fail("a client's token is for this proxy and for nobody else: use `tokenExchange`");
+        return declared?.fail("a client's token is never sent to a server: use `tokenExchange`");
     }
     let named_issuer = fields.get("issuer");
     let issuer = named_issuer.as_ref().and_then(read_url);
@@ -69,7 +69,7 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
     own.refuse_others(kind);
     match kind {
         AuthKind::OAuth if client.is_some() && named_issuer.is_none() => {
-            reader.fail("missing key `issuer`: `clientId` is shown only to the authorization server that gave it")
+            reader.fail("missing key `issuer`: `clientId` is sent only to the authorization server that issued it")
         }
         AuthKind::OAuth => Some(AuthConfig::OAuth(OAuthConfig { issuer, client, scopes, resource, ..oauth })),
         AuthKind::ClientCredentials => {
@@ -291,7 +291,7 @@ mod tests {
     fn a_clients_token_cannot_be_forwarded() {
         for kind in ["passthrough", "bearer", "forward"] {
             let found = problems(&format!("{{type: {kind}}}"));
-            assert!(found[0].contains("a client's token is for this proxy and for nobody else"), "{found:?}");
+            assert!(found[0].contains("a client's token is never sent to a server"), "{found:?}");
         }
     }
 
@@ -312,8 +312,8 @@ mod tests {
         assert!(problems("{type: oauth, clientId: x}")[0].contains("missing key `issuer`"));
         assert!(problems("{type: oauth, clientSecret: x}")[0].contains("requires `clientId`"));
         assert!(problems("{type: oauth, issuer: 'http://as', clientId: x}")[0].contains("must begin with `https://`"));
-        assert!(problems("{type: oauth, issuer: 'https://as/?a=b'}")[0].contains("neither `?` nor `#`"));
-        assert!(problems("{type: oauth, scopes: ['a b']}")[0].contains("a scope has no spaces"));
+        assert!(problems("{type: oauth, issuer: 'https://as/?a=b'}")[0].contains("must not contain `?` or `#`"));
+        assert!(problems("{type: oauth, scopes: ['a b']}")[0].contains("a scope must not contain spaces"));
         assert!(problems("{type: oauth, resource: here}")[0].contains("`auto`, `none` or an absolute URI"));
         assert!(problems("{type: oauth, clientMetadataUrl: 'https://h'}")[0].contains("must have a path"));
         assert!(problems("{type: oauth, keyId: k}")[0].contains("requires `type: clientCredentials`"));

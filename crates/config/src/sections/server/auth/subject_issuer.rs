@@ -1,4 +1,5 @@
-//! Whose tokens a server with `tokenExchange` is for. They are shown to its token endpoint, so there is no guessing.
+//! `subjectIssuer`: the issuer whose tokens a server with `tokenExchange` accepts. The tokens are sent to its token endpoint,
+//! so the issuer is never guessed.
 
 use indexmap::IndexMap;
 
@@ -10,7 +11,7 @@ use proxy_base::diagnostic::{Diagnostic, nearest};
 /// Fills in the only issuer where a server names none.
 ///
 /// # Errors
-/// One for each server for which it is not clear whose tokens are exchanged.
+/// One for each server whose subject issuer is missing or unknown.
 pub(crate) fn resolve_subject_issuers(
     servers: &mut IndexMap<String, ServerConfig>,
     issuers: &[IssuerConfig],
@@ -21,15 +22,15 @@ pub(crate) fn resolve_subject_issuers(
         let Some(AuthConfig::TokenExchange(exchange)) = &mut server.auth else { continue };
         let problem = match (&exchange.subject_issuer, issuers.as_slice()) {
             (_, []) => Diagnostic::error(format!(
-                "`mcpServers.{name}.auth`: `tokenExchange` needs to know who calls, and there are no `auth.issuers`"
+                "`mcpServers.{name}.auth`: `tokenExchange` requires `auth.issuers`, which identify the callers"
             ))
-            .hint("name the issuer of your users' tokens in `auth.issuers`"),
+            .hint("add the issuer of your users' tokens to `auth.issuers`"),
             (None, [only]) => {
                 exchange.subject_issuer = Some((*only).to_owned());
                 continue;
             }
             (None, several) => Diagnostic::error(format!(
-                "`mcpServers.{name}.auth`: missing key `subjectIssuer`: the tokens of only one of {} are shown to `tokenUrl`",
+                "`mcpServers.{name}.auth`: missing key `subjectIssuer`: choose the issuer whose tokens are sent to `tokenUrl`: {}",
                 named(several)
             )),
             (Some(issuer), known) if known.contains(&issuer.as_str()) => continue,
@@ -88,6 +89,6 @@ mod tests {
         let found = errors(&text(", subjectIssuer: 'https://elsewhere.test/x'", several));
         assert!(found[0].contains("known issuers: `https://a.example`, `https://b.example`"), "{found:?}");
         let found = errors(&text("", "").replace("auth: {issuers: []}\n", ""));
-        assert!(found[0].starts_with("4:") && found[0].contains("needs to know who calls"), "{found:?}");
+        assert!(found[0].starts_with("4:") && found[0].contains("requires `auth.issuers`"), "{found:?}");
     }
 }

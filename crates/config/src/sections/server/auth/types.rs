@@ -1,4 +1,4 @@
-//! The kinds of log-ins at a server.
+//! The ways to log in to a server.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub enum AuthConfig {
     ClientCredentials(ClientCredentialsConfig),
     /// The identity provider of a company vouches for the local user.
     Enterprise(EnterpriseConfig),
-    /// The token of each caller is exchanged for one of the server (RFC 8693).
+    /// Each caller's token is exchanged for a token for the server (RFC 8693).
     TokenExchange(TokenExchangeConfig),
 }
 

@@ -15,16 +15,12 @@ use http_body_util::Full;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 
-use super::DRAIN_TIMEOUT;
 use super::HttpError;
 use connection::{LocalConnection, LocalExchange};
 pub(super) use response::LocalResponse;
-use response::{Drained, LocalBody};
 
 const MAX_IDLE: usize = 64;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// How often bodies whose end is awaited are looked at.
-const DRAIN_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
 pub(super) struct LocalServer {
@@ -39,11 +35,6 @@ struct IdleConnections {
     connections: Vec<(LocalConnection, Instant)>,
     /// Whether a task closes the expired ones.
     swept: bool,
-    /// Bodies of which nothing more is needed but their end, each with the time since when, the oldest first. No task
-    /// waits for the end, which most servers send right after the last event: the next request finds it.
-    ending: Vec<(LocalBody, Instant)>,
-    /// Whether a task closes the connections whose bodies do not end.
-    drained: bool,
 }
 
 impl LocalServer {
@@ -98,18 +89,13 @@ impl LocalServer {
     /// The connection used last: the server is the least likely to have closed that one.
     fn take_idle(&self) -> Option<LocalConnection> {
         let mut idle = self.lock();
-        loop {
-            while let Some((connection, _)) = idle.connections.pop() {
-                // Whether the server has closed it meanwhile shows before anything is sent.
-                if connection.is_ready() {
-                    return Some(connection);
-                }
-            }
-            idle.drain();
-            if idle.connections.is_empty() {
-                return None;
+        while let Some((connection, _)) = idle.connections.pop() {
+            // Whether the server has closed it meanwhile shows before anything is sent.
+            if connection.is_ready() {
+                return Some(connection);
             }
         }
+        None
     }
 
     /// Keeps a connection for the next request, unless the exchange on it is not complete.
@@ -119,43 +105,16 @@ impl LocalServer {
             return;
         }
         let mut idle = self.lock();
-        idle.add(connection);
+        idle.connections.push((connection, Instant::now()));
+        if idle.connections.len() > MAX_IDLE {
+            idle.connections.remove(0);
+        }
         // A response may be dropped outside the runtime.
         if !idle.swept
             && let Ok(runtime) = Handle::try_current()
         {
-            self.sweep(&mut idle, &runtime);
-        }
-    }
-
-    /// Closes connections that stay idle, from now on.
-    fn sweep(self: &Arc<Self>, idle: &mut IdleConnections, runtime: &Handle) {
-        if !idle.swept {
             idle.swept = true;
-            runtime.spawn(repeat(Arc::downgrade(self), IDLE_TIMEOUT, |server| server.close_expired(IDLE_TIMEOUT)));
-        }
-    }
-
-    /// Keeps the connection of a body until the body has ended, but not for long.
-    fn await_end(self: &Arc<Self>, mut body: LocalBody) {
-        match body.drain() {
-            Drained::Complete => self.put_back(body.connection),
-            Drained::Lost => {}
-            Drained::Open => {
-                // Without a runtime nothing can be read any more.
-                let Ok(runtime) = Handle::try_current() else { return };
-                let mut idle = self.lock();
-                idle.ending.push((body, Instant::now()));
-                if idle.ending.len() > MAX_IDLE {
-                    idle.ending.remove(0);
-                }
-                // What has ended is idle.
-                self.sweep(&mut idle, &runtime);
-                if !idle.drained {
-                    idle.drained = true;
-                    runtime.spawn(repeat(Arc::downgrade(self), DRAIN_INTERVAL, |server| server.close_endless()));
-                }
-            }
+            runtime.spawn(sweep(Arc::downgrade(self)));
         }
     }
 
@@ -163,46 +122,16 @@ impl LocalServer {
     fn close_expired(&self, timeout: Duration) -> bool {
         let mut idle = self.lock();
         idle.connections.retain(|(_, since)| since.elapsed() < timeout);
-        idle.swept = !idle.connections.is_empty() || !idle.ending.is_empty();
+        idle.swept = !idle.connections.is_empty();
         idle.swept
     }
-
-    /// Closes the connections whose bodies have not ended in time: whether any may still end.
-    fn close_endless(&self) -> bool {
-        let mut idle = self.lock();
-        idle.drain();
-        idle.ending.retain(|(_, since)| since.elapsed() < DRAIN_TIMEOUT);
-        idle.drained = !idle.ending.is_empty();
-        idle.drained
-    }
 }
 
-impl IdleConnections {
-    fn add(&mut self, connection: LocalConnection) {
-        self.connections.push((connection, Instant::now()));
-        if self.connections.len() > MAX_IDLE {
-            self.connections.remove(0);
-        }
-    }
-
-    /// Takes the connections whose bodies have ended.
-    fn drain(&mut self) {
-        for (mut body, since) in std::mem::take(&mut self.ending) {
-            match body.drain() {
-                // Whoever takes it checks whether it is still open.
-                Drained::Complete => self.add(body.connection),
-                Drained::Open => self.ending.push((body, since)),
-                Drained::Lost => {}
-            }
-        }
-    }
-}
-
-/// Looks at a server's connections again and again, for as long as there are any to look at.
-async fn repeat(server: Weak<LocalServer>, interval: Duration, look: fn(&LocalServer) -> bool) {
+/// Closes connections that stay idle, for as long as there are any.
+async fn sweep(server: Weak<LocalServer>) {
     loop {
-        tokio::time::sleep(interval).await;
-        if !server.upgrade().is_some_and(|server| look(&server)) {
+        tokio::time::sleep(IDLE_TIMEOUT).await;
+        if !server.upgrade().is_some_and(|server| server.close_expired(IDLE_TIMEOUT)) {
             return;
         }
     }

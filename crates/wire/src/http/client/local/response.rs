@@ -28,7 +28,7 @@ impl LocalResponse {
     pub(super) fn new(server: Arc<LocalServer>, connection: LocalConnection, response: Response<Incoming>) -> Self {
         let (head, body) = response.into_parts();
         let is_read = body.is_end_stream();
-        LocalResponse { server, head, body: Some(LocalBody { connection, body, is_read, drained: 0 }) }
+        LocalResponse { server, head, body: Some(LocalBody { connection, body, is_read }) }
     }
 
     pub(in crate::http::client) fn status(&self) -> StatusCode {
@@ -53,18 +53,16 @@ impl LocalResponse {
         chunk
     }
 
-    /// Awaits the end of the body without this response, so that the connection can be reused.
-    pub(in crate::http::client) fn finish(mut self) {
-        if let Some(body) = self.body.take() {
-            self.server.await_end(body);
-        }
+    /// Discards the part of the body that has arrived: whether that was all of it.
+    pub(in crate::http::client) fn has_ended(&mut self) -> bool {
+        self.body.as_mut().is_none_or(LocalBody::drain)
     }
 }
 
 impl Drop for LocalResponse {
     fn drop(&mut self) {
         if let Some(mut body) = self.body.take()
-            && body.drain() == Drained::Complete
+            && body.drain()
         {
             self.server.put_back(body.connection);
         }
@@ -73,22 +71,10 @@ impl Drop for LocalResponse {
 
 /// A body that is being read, and its connection.
 #[derive(Debug)]
-pub(super) struct LocalBody {
-    pub(super) connection: LocalConnection,
+struct LocalBody {
+    connection: LocalConnection,
     body: Incoming,
     is_read: bool,
-    /// How much has been discarded.
-    drained: usize,
-}
-
-/// What is left of a body after the part that has arrived was discarded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Drained {
-    Complete,
-    /// The server has not ended the body yet.
-    Open,
-    /// The body has failed, or is too long to be read for nothing.
-    Lost,
 }
 
 impl LocalBody {
@@ -102,18 +88,16 @@ impl LocalBody {
         })
     }
 
-    /// Discards the part of the body that has arrived.
-    pub(super) fn drain(&mut self) -> Drained {
-        loop {
+    /// Discards the part of the body that has arrived: whether that was all of it.
+    fn drain(&mut self) -> bool {
+        let mut drained = 0;
+        while drained <= MAX_DRAINED {
             match self.poll_chunk(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(Ok(Some(data))) => self.drained += data.len(),
-                Poll::Ready(Ok(None)) => return Drained::Complete,
-                Poll::Ready(Err(_)) => return Drained::Lost,
-                Poll::Pending => return Drained::Open,
-            }
-            if self.drained > MAX_DRAINED {
-                return Drained::Lost;
+                Poll::Ready(Ok(Some(data))) => drained += data.len(),
+                Poll::Ready(Ok(None)) => return true,
+                Poll::Ready(Err(_)) | Poll::Pending => return false,
             }
         }
+        false
     }
 }

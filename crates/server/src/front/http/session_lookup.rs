@@ -1,0 +1,83 @@
+//! The session of a request: found in the table, or revived from its id.
+
+use std::sync::Arc;
+
+use ::http::HeaderMap;
+
+use super::{HttpFront, session_id};
+use crate::front::refusal::Refusal;
+use crate::front::session::Session;
+use crate::front::sessions::{AddedSession, NotAdded};
+use crate::methods::capabilities;
+use proxy_model::Principal;
+use proxy_wire::{Revision, RpcError, headers};
+
+/// The session of a request. Also checks that the header `MCP-Protocol-Version`, if present, is a known version.
+pub(super) fn session(front: &HttpFront, headers: &HeaderMap, principal: &Principal) -> Result<Arc<Session>, Refusal> {
+    let Some(id) = session_id(headers) else {
+        let error = RpcError::invalid_request(
+            "no session: send `initialize` and then its `Mcp-Session-Id` with each request, or use protocol version \
+             2026-07-28 with `_meta` in every request",
+        );
+        return Err(Refusal::bad_request(error));
+    };
+    let session = match front.sessions.find(id, principal) {
+        Some(session) => session,
+        None => revive(front, id, principal)?,
+    };
+    if let Some(version) = headers.get(&headers::PROTOCOL_VERSION)
+        && !version.to_str().is_ok_and(|version| Revision::parse(version.trim()).is_some())
+    {
+        let error = RpcError::invalid_request("the header `MCP-Protocol-Version` is not a supported version");
+        return Err(Refusal::bad_request(error));
+    }
+    follow(front, &session, principal);
+    Ok(session)
+}
+
+/// Brings a session back that this process has forgotten, or that another process has opened. Its client has completed the
+/// handshake there.
+fn revive(front: &HttpFront, id: &str, principal: &Principal) -> Result<Arc<Session>, Refusal> {
+    let opened = front.sessions.open(id, principal).ok_or_else(Refusal::unknown_session)?;
+    let handshake = opened.handshake.ok_or_else(Refusal::unknown_session)?;
+    let client = handshake.client(principal.clone()).timed(front.server.telemetry.proxy());
+    let session = Arc::new(Session::revived(opened.id, client, &front.replay_budget));
+    let AddedSession { session, is_new, removed } = front.sessions.add(session).map_err(|reason| match reason {
+        NotAdded::Full => Refusal::too_many_sessions(),
+        NotAdded::Ended => Refusal::unknown_session(),
+    })?;
+    front.forget(removed);
+    if is_new {
+        front.server.clients.add(Arc::downgrade(&session.client()));
+        tracing::debug!("session {} is back; it was opened by {}", session.id.sid.digest(), session.id.home);
+    }
+    Ok(session)
+}
+
+/// Gives the session another surface if its user has changed, and announces the lists that differ.
+fn follow(front: &HttpFront, session: &Arc<Session>, principal: &Principal) {
+    let Some((before, now)) = session.follow(principal) else { return };
+    front.server.clients.replace(&Arc::downgrade(&before), Arc::downgrade(&now));
+    let (gateway, session) = (Arc::clone(&front.server.gateway), Arc::clone(session));
+    tokio::spawn(async move {
+        let Ok(surface) = gateway.surface(&now.surface_handle).await else { return };
+        let Some(seen) = now.session().map(|session| &session.seen_lists) else { return };
+        for method in seen.replace(surface.list_digests()) {
+            session.notify(method).await;
+        }
+    });
+}
+
+/// Tells the client of a revived session that its lists may have changed: nobody knows what it has seen.
+pub(super) fn tell_missed_lists(front: &HttpFront, session: &Arc<Session>) {
+    if !session.take_missed_lists() {
+        return;
+    }
+    let server = front.server.clone();
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        for method in capabilities::list_notifications(&server, &session.client()).await {
+            session.notify(method).await;
+        }
+    });
+}

@@ -1,0 +1,57 @@
+//! The HTTP sessions as the operator sees and ends them.
+
+use crate::Server;
+use crate::front::session::Session;
+use crate::front::session_id::now;
+use proxy_model::operator_api::{EndedSessions, SessionList, SessionStatus};
+use proxy_model::{Home, Principal, SessionDigest};
+
+impl Server {
+    /// The sessions that this process serves, the one first that was used last.
+    pub fn sessions(&self) -> SessionList {
+        let mut sessions = self.http_sessions.load().as_ref().map(|sessions| sessions.all()).unwrap_or_default();
+        sessions.sort_by_key(|session| std::cmp::Reverse(session.last_used()));
+        SessionList {
+            home: Home::of_this_process().to_string(),
+            sessions: sessions.iter().map(|session| status(session)).collect(),
+        }
+    }
+
+    /// Ends a session. One that this process does not serve is remembered as ended; `None` if that is impossible.
+    pub fn end_session(&self, digest: SessionDigest) -> Option<EndedSessions> {
+        let sessions = self.http_sessions.load_full()?;
+        let session = sessions.end_by_digest(digest);
+        if session.is_none() && !sessions.remembers_ends() {
+            return None;
+        }
+        tracing::info!("the operator has ended session {digest}");
+        let ended = usize::from(session.is_some());
+        self.end_sessions(session);
+        Some(EndedSessions { ended })
+    }
+
+    /// Ends all sessions of a user.
+    pub fn end_sessions_of(&self, principal: &Principal) -> EndedSessions {
+        let Some(sessions) = self.http_sessions.load_full() else { return EndedSessions::default() };
+        let ended = sessions.end_all_of(principal);
+        let count = ended.len();
+        tracing::info!("the operator has ended the sessions of {}: {count} in use", principal.sub());
+        self.end_sessions(ended);
+        EndedSessions { ended: count }
+    }
+}
+
+fn status(session: &Session) -> SessionStatus {
+    let client = session.client();
+    SessionStatus {
+        digest: session.id.sid.digest().to_string(),
+        user: client.principal.sub().to_owned(),
+        issuer: client.principal.issuer().to_owned(),
+        client: client.info.name(),
+        client_version: client.info.version(),
+        protocol_version: client.revision.as_str().to_owned(),
+        home: session.id.home.to_string(),
+        opened_seconds_ago: now().saturating_sub(session.id.born) / 1000,
+        used_seconds_ago: session.last_used().elapsed().as_secs(),
+    }
+}
