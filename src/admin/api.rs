@@ -144,13 +144,22 @@ impl ControlApi {
             Operation::Exec => self.exec(&request).await,
             Operation::Answer => self.answer(name, &request),
             Operation::Sessions => answer_json(&self.server.sessions()),
-            Operation::EndSessions => self.end_sessions(&request),
+            Operation::EndSessions => self.end_sessions(&request).await,
+            Operation::Replicas => self.replicas().await,
         }
     }
 
-    fn end_sessions(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
+    async fn replicas(&self) -> Result<HttpReply, Refused> {
+        let replicas = self.server.replicas().await;
+        answer_json(&replicas.map_err(|error| problem(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()))?)
+    }
+
+    async fn end_sessions(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
         match body(request)? {
-            SessionEnd::User(user) => answer_json(&self.server.end_sessions_of(&self.principal(Some(&user))?)),
+            SessionEnd::User(user) => {
+                let principal = self.principal(Some(&user))?;
+                answer_json(&self.server.end_sessions_of(&principal).await)
+            }
             SessionEnd::Digest(digest) => {
                 let digest = SessionDigest::parse(&digest).ok_or_else(|| {
                     problem(
@@ -159,7 +168,7 @@ impl ControlApi {
                     )
                 })?;
                 let unknown = || problem(StatusCode::NOT_FOUND, "no session has this digest");
-                answer_json(&self.server.end_session(digest).ok_or_else(unknown)?)
+                answer_json(&self.server.end_session(digest).await.ok_or_else(unknown)?)
             }
         }
     }

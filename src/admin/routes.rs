@@ -26,13 +26,14 @@ pub(super) enum Operation {
     Answer,
     Sessions,
     EndSessions,
+    Replicas,
 }
 
 /// A part of a path that is any name.
 const NAME: &str = "*";
 
 /// All paths. The first that fits counts.
-const ROUTES: [(Method, &[&str], Operation); 19] = [
+const ROUTES: [(Method, &[&str], Operation); 20] = [
     (Method::GET, &["status"], Operation::Status),
     (Method::GET, &["surface"], Operation::Surface),
     (Method::GET, &["logs"], Operation::Logs),
@@ -52,6 +53,7 @@ const ROUTES: [(Method, &[&str], Operation); 19] = [
     (Method::POST, &["elicitations", NAME], Operation::Answer),
     (Method::GET, &["sessions"], Operation::Sessions),
     (Method::POST, &["sessions", "end"], Operation::EndSessions),
+    (Method::GET, &["replicas"], Operation::Replicas),
 ];
 
 /// What a path asks for, and the name in it.

@@ -24,10 +24,10 @@ async fn a_log_in_in_redis_is_sealed_and_serves_every_proxy_with_the_key() {
     let worlds: Vec<Proxy> = (0..3).map(|_| world(&server, &redis)).collect();
     log_in(&worlds[0]).await.expect(0);
     assert!(records(&worlds[0]).is_empty(), "no file");
-    let keys = redis.ask(&["KEYS", "mcp-proxy:record:*"]).await;
-    let (_, behind) = keys.split_once("mcp-proxy:record:").expect("a record");
+    let keys = redis.ask(&["KEYS", "mcp-proxy:*:record"]).await;
+    let (_, behind) = keys.split_once("mcp-proxy:{").expect("a record");
     let name: String = behind.chars().take_while(char::is_ascii_alphanumeric).collect();
-    let sealed = redis.ask(&["GET", &format!("mcp-proxy:record:{name}")]).await;
+    let sealed = redis.ask(&["GET", &format!("mcp-proxy:{{{name}}}:record")]).await;
     assert!(!sealed.contains(&authorization.newest("refresh")), "{sealed}");
     for world in &worlds {
         world.run(["call", "echo"]).await.expect(0);

@@ -115,7 +115,7 @@ impl ServerThread {
                 let started = Gateway::start(&read, &options);
                 let gateway = Arc::new(started.unwrap_or_else(|problems| panic!("the proxy starts: {problems:?}")));
                 tokio::spawn(Arc::clone(&gateway).follow_files(read.clone(), config, Box::new(|_| {})));
-                let server = Server::new(Arc::clone(&gateway), &read.serve.state_keys).expect("random numbers");
+                let server = Server::new(Arc::clone(&gateway), &read.serve).expect("random numbers");
                 let max_body_bytes = usize::try_from(read.serve.max_body_bytes).unwrap_or(usize::MAX);
                 tokio::select! {
                     () = serve(Running { config: read, server, max_body_bytes }, stopped.clone()) => {}

@@ -17,6 +17,8 @@ pub enum Purpose {
     Journal,
     /// The log-in at a server.
     Credential,
+    /// A note from one process to others.
+    Note,
 }
 
 impl Purpose {
@@ -28,6 +30,7 @@ impl Purpose {
             Purpose::Task => "task",
             Purpose::Journal => "journal",
             Purpose::Credential => "credential",
+            Purpose::Note => "note",
         }
     }
 }

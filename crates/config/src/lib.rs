@@ -41,7 +41,7 @@ pub use sections::server::{
     SubjectTokenType, TokenExchangeConfig, TransportConfig,
 };
 pub use sections::session_script::{InlineScript, SessionScript};
-pub use sections::store::StoreAddress;
+pub use sections::store::{RedisAddress, StoreAddress};
 pub use sections::telemetry::{OtlpSettings, TRACE_SAMPLERS, TelemetrySettings, TraceSampler, parse_endpoint};
 pub use syntax::reader::BlockPosition;
 pub use syntax::substitute::VariableLookup;

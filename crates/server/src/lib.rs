@@ -8,6 +8,7 @@ mod methods;
 mod client;
 mod input_required;
 mod first_lists;
+mod replicas;
 mod unlisted;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use input_required::conversation::Conversations;
 use input_required::journals::SuspendedSurfaces;
 use input_required::ticket::Tickets;
 use proxy_base::seal::Sealer;
+use proxy_config::Serve;
 use proxy_engine::calls::PolicyNow;
 use proxy_engine::gateway::Gateway;
 use proxy_engine::surface::Surface;
@@ -34,6 +36,7 @@ use proxy_model::operator_api::IssuerStatus;
 use proxy_model::{CallSource, Secret};
 use proxy_telemetry::Telemetry;
 use proxy_wire::RpcError;
+use replicas::Replicas;
 
 /// The state that the HTTP and stdio fronts share. Cloning is cheap.
 #[derive(Clone)]
@@ -46,6 +49,7 @@ pub struct Server {
     suspended: Arc<SuspendedSurfaces>,
     policy: PolicyNow,
     clients: Arc<ConnectedClients>,
+    replicas: Arc<Replicas>,
     telemetry: Arc<Telemetry>,
     /// The sessions of HTTP clients, if they are served.
     http_sessions: Arc<ArcSwapOption<Sessions>>,
@@ -56,13 +60,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// `keys` encrypt the state that is handed to clients, newest first. Without keys, a random key is generated that
-    /// is valid until the process ends.
+    /// `serve.stateKeys` encrypt the state that is handed to clients, newest first. Without keys, a random key is generated
+    /// that is valid until the process ends.
     ///
     /// # Errors
     /// Fails if the operating system's random number generator fails.
-    pub fn new(gateway: Arc<Gateway>, keys: &[Secret]) -> Result<Self, getrandom::Error> {
-        let sealer = Sealer::with_keys(keys.iter().map(Secret::reveal))?;
+    pub fn new(gateway: Arc<Gateway>, serve: &Serve) -> Result<Self, getrandom::Error> {
+        let sealer = Sealer::with_keys(serve.state_keys.iter().map(Secret::reveal))?;
+        let replicas = Arc::new(Replicas::new(Arc::clone(&gateway), sealer.clone(), serve));
         let tickets = Arc::new(Tickets::new(sealer.clone()));
         let current = gateway.watch();
         let policy = PolicyNow::new(move || current.borrow().surface.as_ref().map(|now| Arc::clone(now.policy())));
@@ -76,6 +81,7 @@ impl Server {
             links: Arc::default(),
             suspended: Arc::default(),
             policy,
+            replicas,
             clients: Arc::default(),
             http_sessions: Arc::default(),
             verifier: Arc::default(),

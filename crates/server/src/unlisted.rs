@@ -17,6 +17,20 @@ fn lists(view: &BackendView, uri: &str) -> bool {
 }
 
 impl Server {
+    /// Learns from the store which server sent this client a link, if the client has it from another process.
+    pub(super) async fn learn_link(&self, surface: &Surface, uri: &str, client: &Client) {
+        let Some(links) = &client.links else { return };
+        let is_known = surface.find(ItemKind::Resource, uri).is_some()
+            || surface.owner_of_unlisted(uri).is_some()
+            || links.server_of(uri).is_some();
+        if is_known || !self.replicas.has_shared_keys() {
+            return;
+        }
+        if let Some(server) = self.replicas.link(client, uri).await {
+            links.add(&server, &[uri.to_owned()]);
+        }
+    }
+
     /// The server of a resource that is not published: the server whose tool has it as user interface, or the server
     /// that sent this client a link to it.
     pub(super) fn server_of_unlisted(&self, surface: &Surface, uri: &str, client: &Client) -> Option<Arc<str>> {

@@ -19,6 +19,7 @@ use std::time::Duration;
 pub use bucket::{Limit, LimitError, TokenDecision};
 pub use cache::StoredResults;
 pub use error::StoreError;
+pub use redis::{DEFAULT_PREFIX, NoteReader, RedisSettings, ReplicaStore, SentNote, SessionRecord};
 pub use space::Space;
 
 use clock::StoreClock;
@@ -40,6 +41,7 @@ pub const MAX_JOURNAL: usize = 8 << 20;
 pub struct Store {
     driver: Arc<dyn StoreDriver>,
     cache: Arc<StoredResults>,
+    replicas: Option<ReplicaStore>,
 }
 
 impl std::fmt::Debug for Store {
@@ -59,28 +61,29 @@ impl Store {
         Self::with_clock(clock)
     }
 
-    /// A store in Redis. Does not connect yet: an unreachable server is reported by the first operation.
+    /// A store in Redis with default settings. Does not connect yet: an unreachable server is reported by the first operation.
     ///
     /// # Errors
     /// If the address is invalid.
     pub fn redis(address: &str) -> Result<Self, StoreError> {
-        Self::redis_keeping(address, Duration::ZERO)
+        Self::redis_with(&RedisSettings::at(address))
     }
 
-    /// The same, and the values of a session stay for `session_lifetime` after their last use, because the session may
-    /// come back. With zero no session does.
+    /// A store in Redis with these settings.
     ///
     /// # Errors
     /// If the address is invalid.
-    pub fn redis_keeping(address: &str, session_lifetime: Duration) -> Result<Self, StoreError> {
-        let driver = Arc::new(redis::RedisStore::new(address, session_lifetime)?);
-        Ok(Store { driver, cache: Arc::new(StoredResults::new(clock::clock())) })
+    pub fn redis_with(settings: &RedisSettings<'_>) -> Result<Self, StoreError> {
+        let driver = redis::RedisStore::new(settings)?;
+        let replicas = Some(driver.replicas());
+        Ok(Store { driver: Arc::new(driver), cache: Arc::new(StoredResults::new(clock::clock())), replicas })
     }
 
     fn with_clock(clock: StoreClock) -> Self {
         Store {
             driver: Arc::new(memory::MemoryStore::new(Arc::clone(&clock))),
             cache: Arc::new(StoredResults::new(clock)),
+            replicas: None,
         }
     }
 
@@ -102,6 +105,11 @@ impl Store {
     /// Whether other processes can use the same store, and it outlives this one.
     pub fn is_shared(&self) -> bool {
         self.driver.is_shared()
+    }
+
+    /// What several processes know of each other; `None` if no other process can use this store.
+    pub fn replicas(&self) -> Option<&ReplicaStore> {
+        self.replicas.as_ref()
     }
 
     /// Takes one token from every bucket, or none if any of them is empty. A bucket named twice loses one token only.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use arc_swap::ArcSwap;
 use regex::{Captures, Regex};
 
-use proxy_config::{AuthConfig, Config, StoreAddress, TransportConfig};
+use proxy_config::{AuthConfig, Config, RedisAddress, StoreAddress, TransportConfig};
 use proxy_model::Secret;
 
 /// Shorter config values are not hidden, because they also occur as ordinary words.
@@ -69,7 +69,7 @@ fn values(config: &Config) -> Vec<String> {
         texts.extend(otlp.headers.values().flat_map(words));
         urls.extend(otlp.endpoint.as_ref().map(url::Url::as_str));
     }
-    if let StoreAddress::Redis(url) = &config.store {
+    if let StoreAddress::Redis(RedisAddress { url, .. }) = &config.store {
         urls.push(url.reveal());
     }
     texts.into_iter().map(str::to_owned).chain(urls.into_iter().flat_map(of_url)).collect()
@@ -82,7 +82,9 @@ fn words(header: &Secret) -> impl Iterator<Item = &str> {
 
 /// The password and the query values in a URL.
 fn of_url(url: &str) -> Vec<String> {
-    let Ok(url) = url::Url::parse(url) else { return Vec::new() };
+    // The nodes of a Redis Cluster are separated by commas.
+    let first = url.split_once(',').map_or(url, |(first, _)| first);
+    let Ok(url) = url::Url::parse(first) else { return Vec::new() };
     let query = url.query_pairs().map(|(_, value)| value.into_owned());
     query.chain(url.password().map(str::to_owned)).collect()
 }

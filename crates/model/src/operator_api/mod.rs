@@ -6,7 +6,7 @@ mod sessions;
 mod status;
 
 pub use server_status::{CallCounts, ServerFailure, ServerProcess, ServerStatus};
-pub use sessions::{EndedSessions, SessionEnd, SessionList, SessionStatus};
+pub use sessions::{EndedSessions, ReplicaList, ReplicaStatus, SessionEnd, SessionList, SessionStatus};
 pub use status::{
     AuditStatus, ClientStatus, IssuerStatus, ItemCounts, JailStatus, LastReload, LoggedLine, ProxyStatus,
     RestartReport, ServedSource, ServerLog, UserError,

@@ -45,3 +45,33 @@ pub enum SessionEnd {
 pub struct EndedSessions {
     pub ended: usize,
 }
+
+/// The body of `GET /replicas`: the processes that share the store, the oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReplicaList {
+    /// The process that was asked.
+    pub home: String,
+    pub replicas: Vec<ReplicaStatus>,
+}
+
+/// What a process says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReplicaStatus {
+    pub home: String,
+    pub version: String,
+    pub host: String,
+    pub pid: u32,
+    /// Where clients connect.
+    pub address: String,
+    pub uptime_seconds: u64,
+    /// The sessions that it serves now. One session may count at several.
+    pub sessions: usize,
+    /// When it said so, in milliseconds since 1970 by the clock of the store.
+    pub at: u64,
+    /// How long ago that was.
+    pub seen_seconds_ago: u64,
+    /// Whether it has other keys, so that nothing more is known of it.
+    pub has_other_keys: bool,
+}

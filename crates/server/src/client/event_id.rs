@@ -4,6 +4,9 @@ use std::fmt;
 
 use proxy_model::Home;
 
+/// The number of the stream for messages that do not belong to a request.
+pub(crate) const STANDALONE: u64 = 0;
+
 /// The id of an event, which clients send as `Last-Event-ID`: `HOME-STREAM-NUMBER`. It names the process, because another
 /// one that serves the session numbers its streams, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +21,11 @@ impl EventId {
         let (home, rest) = text.split_once('-')?;
         let (stream, number) = rest.split_once('-')?;
         Some(EventId { home: Home::parse(home)?, stream: stream.parse().ok()?, number: number.parse().ok()? })
+    }
+
+    /// The other process that has the stream, if it is the stream of a call.
+    pub(crate) fn home_of_call(self) -> Option<Home> {
+        (self.stream != STANDALONE && self.home != Home::of_this_process()).then_some(self.home)
     }
 
     /// An event of this process.

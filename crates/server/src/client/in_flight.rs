@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use proxy_json::{Object, RawRef};
+use proxy_json::{Object, Raw, RawRef};
 use proxy_mcp_client::Cancellation;
 use proxy_wire::{Id, Notification, RpcError};
 
@@ -35,20 +35,22 @@ impl InFlight {
         Ok(InFlightRequest { requests: self.clone(), id: id.clone(), cancel })
     }
 
-    /// Handles a notification of the client if it concerns running requests.
-    pub(crate) fn take_notification(&self, notification: &Notification) {
-        if notification.method == "notifications/cancelled" {
-            self.cancel(notification.params.as_deref());
-        }
+    /// Handles a notification of the client if it concerns running requests. Returns the params of a cancellation of a request
+    /// that is not running here.
+    pub(crate) fn take_notification<'a>(&self, notification: &'a Notification) -> Option<&'a Raw> {
+        let params = notification.params.as_ref().filter(|_| notification.method == "notifications/cancelled")?;
+        (!self.cancel(params)).then_some(params)
     }
 
-    /// Handles `notifications/cancelled`. An unknown id is ignored.
-    fn cancel(&self, params: Option<&RawRef>) {
-        let Some(Ok(params)) = params.map(Object::of) else { return };
+    /// Handles the params of `notifications/cancelled`. Returns whether the request was running here.
+    pub(crate) fn cancel(&self, params: &RawRef) -> bool {
+        let Ok(params) = Object::of(params) else { return false };
         let id = params.get("requestId").and_then(|id| Id::parse(id.get()));
-        if let Some(running) = id.and_then(|id| self.lock().get(&id).cloned()) {
+        let running = id.and_then(|id| self.lock().get(&id).cloned());
+        if let Some(running) = &running {
             running.cancel(params.get("reason"));
         }
+        running.is_some()
     }
 
     pub(crate) fn cancel_all(&self) {

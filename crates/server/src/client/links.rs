@@ -10,7 +10,7 @@ use proxy_json::{Object, RawRef};
 use proxy_model::{Principal, Who};
 
 /// The maximum number of links per client. The oldest links are removed first.
-const MAX_LINKS: usize = 1000;
+pub(crate) const MAX_LINKS: usize = 1000;
 /// Links with a longer URI are not remembered.
 const MAX_URI_LENGTH: usize = 4096;
 /// The maximum number of principals whose links are remembered.
@@ -31,12 +31,19 @@ impl Links {
         self.0.lock()
     }
 
-    /// Remembers the links in a result.
-    pub(crate) fn remember(&self, server: &Arc<str>, result: &RawRef) {
-        let uris = uris(result);
+    /// Remembers the links in a result, and returns their URIs.
+    pub(crate) fn remember(&self, server: &Arc<str>, result: &RawRef) -> Vec<String> {
+        let mut uris = uris(result);
+        uris.retain(|uri| uri.len() <= MAX_URI_LENGTH);
+        self.add(server, &uris);
+        uris
+    }
+
+    /// Remembers links of a server.
+    pub(crate) fn add(&self, server: &Arc<str>, uris: &[String]) {
         let mut links = self.lock();
-        for uri in uris.into_iter().filter(|uri| uri.len() <= MAX_URI_LENGTH) {
-            let uri: Arc<str> = uri.into();
+        for uri in uris {
+            let uri: Arc<str> = uri.as_str().into();
             if links.servers.insert(Arc::clone(&uri), Arc::clone(server)).is_none() {
                 links.order.push_back(uri);
             }

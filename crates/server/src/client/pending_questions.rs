@@ -103,6 +103,13 @@ fn question_id(number: u64) -> Id {
     Id::string(&format!("{}.{number}", Home::of_this_process()))
 }
 
+/// The process that has asked the question with this id; `None` for an id that no process makes.
+pub(crate) fn home_of(id: &Id) -> Option<Home> {
+    let text = id.text();
+    let (home, _) = text.split_once('.')?;
+    Home::parse(home)
+}
+
 /// The number of the question with this id; `None` if another process has asked it.
 fn number_of(id: &Id) -> Option<u64> {
     let text = id.text();

@@ -11,6 +11,7 @@ use super::log_level::ClientLogLevel;
 use super::pending_questions::PendingQuestions;
 use super::sink::MessageSink;
 use super::subscriptions::SessionSubscriptions;
+use crate::front::session_id::SessionId;
 use proxy_engine::gateway::SurfaceHandle;
 use proxy_json::RawRef;
 use proxy_model::{Abilities, ClientInfo, ClientProfile, Owner, Principal, SurfaceKey, TraceContext};
@@ -68,6 +69,8 @@ pub(crate) struct ClientSession {
     pub(crate) timer: Option<Arc<SessionTimer>>,
     /// A digest of the id of an HTTP session.
     pub(crate) id: Option<Arc<str>>,
+    /// The id of an HTTP session.
+    pub(crate) http: Option<Arc<SessionId>>,
 }
 
 impl ClientSession {
@@ -79,6 +82,7 @@ impl ClientSession {
             gone: CancellationToken::new(),
             timer: None,
             id: None,
+            http: None,
         }
     }
 }
@@ -136,9 +140,20 @@ impl Client {
         self.with_session(|session| session.timer = Some(Arc::new(SessionTimer::start(stats))))
     }
 
-    /// Adds a digest of the id of its HTTP session.
-    pub(crate) fn with_id(self, digest: Arc<str>) -> Self {
-        self.with_session(|session| session.id = Some(digest))
+    /// Adds the id of its HTTP session.
+    pub(crate) fn with_id(self, id: &SessionId) -> Self {
+        self.with_session(|session| {
+            session.id = Some(id.sid.digest().to_string().into());
+            session.http = Some(Arc::new(id.clone()));
+        })
+    }
+
+    /// Whether another process can know the client, too: by its session over HTTP, or by who it is.
+    pub(crate) fn is_known_elsewhere(&self) -> bool {
+        match &self.kind {
+            ClientKind::Session(session) => session.http.is_some(),
+            ClientKind::Stateless => matches!(self.owner, Owner::Person(_)),
+        }
     }
 
     /// The resources that the client of a session subscribed to.

@@ -6,23 +6,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
+use tokio::sync::OnceCell;
 
-use crate::client::event_id::EventId;
+use crate::client::event_id::{EventId, STANDALONE};
 use crate::client::in_flight::InFlight;
+use crate::client::log_level::ClientLogLevel;
 use crate::client::replay_budget::ReplayBudget;
 use crate::client::session_stream::SessionStream;
 use crate::client::sink::MessageSink;
 use crate::client::state::{Client, ClientSession};
 use crate::front::session_id::SessionId;
-use proxy_model::{Home, Owner, Principal};
+use proxy_model::{Home, Owner, Principal, SessionDigest};
 use proxy_wire::http::Frames;
 use proxy_wire::outbound::Outlet;
-use proxy_wire::{Response, Revision, encode};
+use proxy_wire::{LoggingLevel, Response, Revision, encode};
 
 /// The maximum number of finished streams of a session that can still be resumed.
 const MAX_FINISHED_STREAMS: usize = 32;
-/// The number of the stream for messages that do not belong to a request.
-const STANDALONE: u64 = 0;
 /// How long a finished stream can be resumed.
 const REPLAY_LIFETIME: Duration = Duration::from_secs(120);
 /// The maximum size of the replay buffers of a session's finished streams.
@@ -42,6 +42,8 @@ pub(crate) struct Session {
     standalone: Arc<SessionStream>,
     /// Whether the lists may have changed while no process served the session, and the client was not told yet.
     missed_lists: AtomicBool,
+    /// Set once it is known that the session has not ended elsewhere.
+    confirmed: OnceCell<()>,
     /// The `list_changed` notifications that wait until the client opens the standalone stream.
     unsent: Mutex<Vec<&'static str>>,
     last_used: Mutex<Instant>,
@@ -49,7 +51,8 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(id: SessionId, client: Client, replay_budget: &Arc<ReplayBudget>) -> Self {
-        Self::numbered_after(0, id, client, replay_budget)
+        let session = Self::numbered_after(0, id, client, replay_budget);
+        Session { confirmed: OnceCell::new_with(Some(())), ..session }
     }
 
     /// A session that was opened before, here or elsewhere.
@@ -62,10 +65,19 @@ impl Session {
         session
     }
 
+    /// Waits until it is known that the session has not ended elsewhere. Of several requests, one asks for all. After an error
+    /// the next one asks again.
+    pub(super) async fn confirm<E, F: Future<Output = Result<(), E>>>(&self, ask: impl FnOnce() -> F) -> Result<(), E> {
+        if self.confirmed.initialized() {
+            return Ok(());
+        }
+        self.confirmed.get_or_try_init(ask).await.map(|_| ())
+    }
+
     /// A session whose streams, and the events of its standalone stream, have the numbers above `last_number`.
     fn numbered_after(last_number: u64, id: SessionId, client: Client, replay_budget: &Arc<ReplayBudget>) -> Self {
         let standalone = Arc::new(SessionStream::after(STANDALONE, last_number, replay_budget));
-        let client = Client { owner: Owner::Session(id.sid), ..client.with_id(id.sid.digest().to_string().into()) };
+        let client = Client { owner: Owner::Session(id.sid), ..client.with_id(&id) };
         Session {
             id,
             client: Mutex::new(Arc::new(client.with_sink(MessageSink::SessionStream(Arc::clone(&standalone))))),
@@ -75,9 +87,15 @@ impl Session {
             next_stream: AtomicU64::new(last_number + 1),
             standalone,
             missed_lists: AtomicBool::new(false),
+            confirmed: OnceCell::new(),
             unsent: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
         }
+    }
+
+    /// What others may know of its id.
+    pub(crate) fn digest(&self) -> SessionDigest {
+        self.id.sid.digest()
     }
 
     pub(crate) fn client(&self) -> Arc<Client> {
@@ -100,6 +118,13 @@ impl Session {
         let now = Arc::new(client.with_principal(principal));
         let before = std::mem::replace(&mut *client, Arc::clone(&now));
         Some((before, now))
+    }
+
+    /// Sets the log level that the client has set in another process.
+    pub(super) fn set_level(&self, level: LoggingLevel) {
+        if let ClientLogLevel::Session(session) = &self.client().level {
+            session.set(level);
+        }
     }
 
     /// Handles the response to a request of the proxy.

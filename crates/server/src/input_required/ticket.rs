@@ -10,7 +10,7 @@ use super::journals::OpenQuestion;
 use proxy_base::seal::{Purpose, Sealer};
 use proxy_engine::calls::ItemCall;
 use proxy_json::{Object, ObjectError, RawRef, check_unique_keys, digest};
-use proxy_model::{Owner, Principal};
+use proxy_model::{Home, Owner, Principal};
 use proxy_store::Store;
 use proxy_wire::RpcError;
 
@@ -83,13 +83,13 @@ pub(super) struct RedeemedTicket {
 #[derive(Debug)]
 pub(crate) struct Tickets {
     sealer: Sealer,
-    /// A random name of this process.
+    /// The name of this process.
     process: String,
 }
 
 impl Tickets {
     pub(crate) fn new(sealer: Sealer) -> Self {
-        Tickets { sealer, process: uuid::Uuid::new_v4().simple().to_string() }
+        Tickets { sealer, process: Home::of_this_process().to_string() }
     }
 
     /// The process that a ticket to `target` must name: this one, or none if every process that shares the store may redeem
@@ -97,6 +97,14 @@ impl Tickets {
     fn process_for(&self, target: &TicketTarget, store: &Store) -> Option<&str> {
         let is_local = !store.is_shared() || matches!(target, TicketTarget::Call(_));
         is_local.then_some(&self.process)
+    }
+
+    /// The process in which the call of a ticket is suspended. The ticket is not used up.
+    pub(crate) fn home_of(&self, principal: &Principal, ticket: &str) -> Option<Home> {
+        let content = self.sealer.open(Purpose::Ticket, &Owner::of_handles(principal).text(""), ticket)?;
+        let ticket: Ticket = serde_json::from_slice(&content).ok()?;
+        let is_suspended = matches!(ticket.waiting, TicketTarget::Call(_));
+        ticket.process.filter(|_| is_suspended).and_then(|process| Home::parse(&process))
     }
 
     /// Issues a ticket. `store` is the current one, which remembers its number when it is used.
@@ -207,7 +215,8 @@ mod tests {
     #[tokio::test]
     async fn without_a_shared_store_only_the_process_that_issued_a_ticket_redeems_it() {
         let sealer = Sealer::with_keys(["the same for both of them, and long enough"]).unwrap();
-        let (tickets, others) = (Tickets::new(sealer.clone()), Tickets::new(sealer));
+        let tickets = Tickets::new(sealer.clone());
+        let others = Tickets { process: "another".to_owned(), ..Tickets::new(sealer) };
         let (store, ann) = (Store::memory(), Principal::named("ann"));
         for waiting in [TicketTarget::Call(7), server_state()] {
             let ticket = tickets.issue(&store, &ann, fingerprint("d"), waiting.clone(), None, MINUTE).unwrap();

@@ -86,7 +86,7 @@ pub(super) async fn answer(
     request.record_item(kind, &key);
     peer.set_progress_token(sent.progress_token);
     let outcome = rounds::call(server, peer, request, sent.call, sent.ticket).await;
-    let outcome = outcome.map(|result| post_process(request, kind, &key, &client, result));
+    let outcome = outcome.map(|result| post_process(server, request, kind, &key, &client, result));
     let outcome = outcome.map(|result| private_if_personal(server, request, kind, result));
     let outcome = outcome.or_else(|fault| missing_capability::resolve(client.revision, client.declared(), kind, fault));
     let outcome = match outcome {
@@ -102,12 +102,20 @@ pub(super) async fn answer(
 }
 
 /// Remembers the resource links in a result, and converts its content blocks for the client's revision.
-fn post_process(request: &RequestContext, kind: ItemKind, key: &str, client: &Client, result: Raw) -> Raw {
+fn post_process(
+    server: &Server,
+    request: &RequestContext,
+    kind: ItemKind,
+    key: &str,
+    client: &Client,
+    result: Raw,
+) -> Raw {
     if blocks::has_links(&result)
         && let Some(links) = &client.links
         && let Some(origin) = request.surface.find(kind, key).and_then(|entry| entry.origin.as_ref())
     {
-        links.remember(&origin.backend, &result);
+        let uris = links.remember(&origin.backend, &result);
+        server.replicas.share_links(client, uris, &origin.backend);
     }
     blocks::encode_for(client.revision, kind, result)
 }

@@ -4,6 +4,7 @@
 pub(crate) mod capabilities;
 mod completion_complete;
 pub(super) mod initialize;
+mod forwarding;
 mod item;
 mod list;
 mod logging_set_level;
@@ -45,6 +46,9 @@ pub(super) async fn answer(
     cancel: Cancellation,
     surface: Option<Arc<Surface>>,
 ) -> MethodOutcome {
+    if let Some(home) = forwarding::home_of(server, client, message) {
+        return Box::pin(forwarding::forward(server, client, message, home, &cancel)).await;
+    }
     let recorded = record(server, client, message);
     let mut outcome = respond(server, client, sink, message, cancel, surface, recorded.recording()).await;
     if outcome.is_none() && server.gateway.is_out_of_time() {
@@ -128,7 +132,7 @@ async fn respond(
         Method::PromptsGet => Box::pin(prompts_get::get(server, &peer, &request, message)).await,
         Method::List(kind) => Some(list::list(server, client, &request, kind, message)),
         Method::CompletionComplete => Box::pin(completion_complete::complete(server, &peer, &request, message)).await,
-        Method::LoggingSetLevel => Some(logging_set_level::set_level(client, message)),
+        Method::LoggingSetLevel => Some(Box::pin(logging_set_level::set_level(server, client, message)).await),
         Method::ResourcesSubscribe => Box::pin(resources_subscribe::subscribe(server, client, &request, message)).await,
         Method::ResourcesUnsubscribe => Some(resources_subscribe::unsubscribe(client, message)),
         Method::TasksGet | Method::TasksUpdate | Method::TasksCancel | Method::TasksResult => {

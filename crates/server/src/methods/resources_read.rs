@@ -19,6 +19,7 @@ pub(super) async fn read(
         Ok(sent) => sent,
         Err(error) => return Some(Err(error)),
     };
+    server.learn_link(&request.surface, &sent.call.key, peer.client()).await;
     sent.call.unlisted_on = server.server_of_unlisted(&request.surface, &sent.call.key, peer.client());
     sent.call.params = super::tasks::without_task_if(sent.task, sent.call.params);
     item::answer(server, peer, request, sent).await

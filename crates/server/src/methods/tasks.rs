@@ -19,7 +19,7 @@ use proxy_engine::calls::{OtherRequest, RequestContext};
 use proxy_engine::surface::Surface;
 use proxy_json::{Needle, Object, Raw, raw};
 use proxy_mcp_client::{CallError, TASKS_EXTENSION};
-use proxy_model::{ItemKind, Owner};
+use proxy_model::{BackendKind, Era, Home, ItemKind, Owner};
 use proxy_wire::{Method, Request, Revision, RpcError, code, without_reserved};
 
 /// The encrypted content of a task id.
@@ -32,6 +32,9 @@ struct SealedTask {
     /// The published tool that created the task.
     #[serde(default)]
     tool: String,
+    /// The process whose connection the server knows the task by; none if every process can ask for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    home: Option<String>,
 }
 
 /// Whether a stateless client declared the tasks extension with this request.
@@ -103,8 +106,10 @@ pub(super) fn with_sealed_id(
         return Ok(result);
     };
     let Ok(object) = Object::of(&result) else { return Ok(result) };
+    let home = belongs_to_process(server, &target.backend).then(|| Home::of_this_process().to_string());
     let sealed = |id: String| {
-        let content = SealedTask { backend: target.backend.to_string(), id, stateless, tool: tool.to_owned() };
+        let (backend, tool) = (target.backend.to_string(), tool.to_owned());
+        let content = SealedTask { backend, id, stateless, tool, home: home.clone() };
         let content = serde_json::to_vec(&content).unwrap_or_default();
         server
             .sealer
@@ -121,6 +126,21 @@ pub(super) fn with_sealed_id(
     let Some(id) = task.string("taskId") else { return Ok(result) };
     let task = task.edit().set("taskId", &sealed(id)?).finish_raw();
     Ok(object.edit().set("task", &task).finish_raw())
+}
+
+/// Whether other processes cannot ask this server for its tasks: it is a child of this process, or knows its sessions only.
+fn belongs_to_process(server: &Server, backend: &str) -> bool {
+    if server.replicas.store().is_none() {
+        return false;
+    }
+    let snapshot = server.gateway.snapshot();
+    snapshot.backend(backend).is_none_or(|view| view.kind != BackendKind::Http || view.info.era() == Era::Session)
+}
+
+/// The process that has to answer a request about a task, if only one can.
+pub(super) fn home_of(server: &Server, client: &Client, message: &Request) -> Option<Home> {
+    let (_, task, _) = opened(server, client, message).ok()?;
+    Home::parse(&task.home?)
 }
 
 /// `tasks/get`, `tasks/update`, `tasks/result` and `tasks/cancel`, forwarded to the server that has the task.
@@ -195,7 +215,7 @@ fn opened(server: &Server, client: &Client, message: &Request) -> Result<(String
     Ok((id, task, params))
 }
 
-fn unknown_task() -> RpcError {
+pub(super) fn unknown_task() -> RpcError {
     RpcError::invalid_params("unknown task")
 }
 

@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisError, RedisResult};
+use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
+use redis::cluster::ClusterClient;
+use redis::cluster_async::ClusterConnection;
+use redis::{Client, Cmd, ConnectionAddr, IntoConnectionInfo, Pipeline, ProtocolVersion};
+use redis::{RedisError, RedisFuture, RedisResult, Value};
 
 use crate::StoreError;
 use crate::driver::Outcome;
@@ -25,29 +28,85 @@ pub(super) enum RetryPolicy {
     IfNotSent,
 }
 
+/// What connects: to one server, or to the nodes of a cluster.
+#[derive(Clone)]
+enum RedisClient {
+    Single(Box<Client>),
+    Cluster(Box<ClusterClient>),
+}
+
+/// A connection that its clones share.
+#[derive(Clone)]
+pub(super) enum SharedConnection {
+    Single(ConnectionManager),
+    Cluster(ClusterConnection),
+}
+
+impl ConnectionLike for SharedConnection {
+    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        match self {
+            SharedConnection::Single(connection) => connection.req_packed_command(command),
+            SharedConnection::Cluster(connection) => connection.req_packed_command(command),
+        }
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        match self {
+            SharedConnection::Single(connection) => connection.req_packed_commands(pipeline, offset, count),
+            SharedConnection::Cluster(connection) => connection.req_packed_commands(pipeline, offset, count),
+        }
+    }
+
+    fn get_db(&self) -> i64 {
+        match self {
+            SharedConnection::Single(connection) => connection.get_db(),
+            SharedConnection::Cluster(connection) => connection.get_db(),
+        }
+    }
+}
+
+impl RedisClient {
+    async fn connect(&self, reply_timeout: Option<Duration>) -> RedisResult<SharedConnection> {
+        match self {
+            RedisClient::Single(client) => {
+                let config = ConnectionManagerConfig::new()
+                    .set_connection_timeout(Some(STEP_TIMEOUT))
+                    .set_response_timeout(reply_timeout)
+                    .set_number_of_retries(1)
+                    .set_min_delay(Duration::from_millis(50));
+                ConnectionManager::new_lazy_with_config(Client::clone(client), config).map(SharedConnection::Single)
+            }
+            RedisClient::Cluster(client) => {
+                let config = redis::cluster::ClusterConfig::new()
+                    .set_connection_timeout(STEP_TIMEOUT)
+                    .set_response_timeout(reply_timeout.unwrap_or(Duration::from_secs(3600)));
+                client.get_async_connection_with_config(config).await.map(SharedConnection::Cluster)
+            }
+        }
+    }
+}
+
 pub(super) struct RedisConnection {
     /// The address without a password.
     name: String,
-    client: Client,
-    manager: Mutex<Option<ConnectionManager>>,
+    client: RedisClient,
+    connection: Mutex<Option<SharedConnection>>,
     errors: AtomicU64,
 }
 
 impl RedisConnection {
     pub(super) fn new(address: &str) -> Outcome<Self> {
         let wrong = |error: RedisError| StoreError::Address { shown: redacted(address), reason: reason(&error) };
-        let info = address.into_connection_info().map_err(wrong)?;
-        let name = match info.addr() {
-            ConnectionAddr::Unix(path) => format!("unix://{}", path.display()),
-            ConnectionAddr::TcpTls { host, port, .. } => {
-                format!("rediss://{host}:{port}/{}", info.redis_settings().db())
-            }
-            address => format!("redis://{address}/{}", info.redis_settings().db()),
+        let (name, client) = match cluster_nodes(address) {
+            Some(nodes) => cluster(&nodes).map_err(wrong)?,
+            None => single(address).map_err(wrong)?,
         };
-        // With RESP3 the manager notices a lost connection immediately, and not only with the next request.
-        let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
-        let client = Client::open(info.set_redis_settings(settings)).map_err(wrong)?;
-        Ok(RedisConnection { name, client, manager: Mutex::default(), errors: AtomicU64::new(0) })
+        Ok(RedisConnection { name, client, connection: Mutex::default(), errors: AtomicU64::new(0) })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -59,15 +118,21 @@ impl RedisConnection {
         self.errors.load(Relaxed)
     }
 
+    /// A connection of its own for a command that waits for as long as it says itself: on the shared one, all other commands
+    /// would wait for it.
+    pub(super) async fn waiting(&self) -> Outcome<SharedConnection> {
+        self.client.connect(None).await.map_err(|error| self.problem(&error))
+    }
+
     /// Runs an operation over the connection, within [`OPERATION_TIMEOUT`].
     pub(super) async fn run<T, F, Fut>(&self, retry: RetryPolicy, operation: F) -> Outcome<T>
     where
-        F: Fn(ConnectionManager) -> Fut,
+        F: Fn(SharedConnection) -> Fut,
         Fut: Future<Output = RedisResult<T>>,
     {
         let tried = async {
-            match operation(self.manager()?).await {
-                Err(error) if is_retryable(&error, retry) => operation(self.manager()?).await,
+            match operation(self.connection().await?).await {
+                Err(error) if is_retryable(&error, retry) => operation(self.connection().await?).await,
                 outcome => outcome,
             }
         };
@@ -90,27 +155,22 @@ impl RedisConnection {
         }
     }
 
-    fn manager(&self) -> RedisResult<ConnectionManager> {
-        let mut manager_slot = self.manager.lock();
-        if let Some(manager) = manager_slot.as_ref() {
-            return Ok(manager.clone());
+    async fn connection(&self) -> RedisResult<SharedConnection> {
+        if let Some(connection) = self.connection.lock().as_ref() {
+            return Ok(connection.clone());
         }
-        let config = ConnectionManagerConfig::new()
-            .set_connection_timeout(Some(STEP_TIMEOUT))
-            .set_response_timeout(Some(STEP_TIMEOUT))
-            .set_number_of_retries(1)
-            .set_min_delay(Duration::from_millis(50));
-        let manager = ConnectionManager::new_lazy_with_config(self.client.clone(), config)?;
-        Ok(manager_slot.insert(manager).clone())
+        // Two operations may connect at once; one of the connections is closed after its operation.
+        let connection = self.client.connect(Some(STEP_TIMEOUT)).await?;
+        Ok(self.connection.lock().get_or_insert(connection).clone())
     }
 
     /// Makes the next operation open a new connection: a half-open one would never deliver a reply.
     fn forget_connection(&self) {
-        self.manager.lock().take();
+        self.connection.lock().take();
     }
 
-    fn problem(&self, error: &RedisError) -> StoreError {
-        if error.is_io_error() || error.is_timeout() || error.is_connection_dropped() {
+    pub(super) fn problem(&self, error: &RedisError) -> StoreError {
+        if error.is_io_error() || error.is_timeout() || error.is_connection_dropped() || error.is_cluster_error() {
             return self.unavailable(reason(error));
         }
         StoreError::Refused { store: self.name.clone(), reason: reason(error) }
@@ -119,6 +179,49 @@ impl RedisConnection {
     fn unavailable(&self, reason: String) -> StoreError {
         StoreError::Unavailable { store: self.name.clone(), reason }
     }
+}
+
+/// The URLs of the nodes that a cluster's address names: `redis-cluster://USER:PASSWORD@HOST:PORT,HOST:PORT`.
+fn cluster_nodes(address: &str) -> Option<Vec<String>> {
+    let (scheme, rest) = address.split_once("://")?;
+    let scheme = match scheme {
+        "redis-cluster" => "redis",
+        "rediss-cluster" => "rediss",
+        _ => return None,
+    };
+    let (user, hosts) = rest.rsplit_once('@').map_or((None, rest), |(user, hosts)| (Some(user), hosts));
+    let url = |host: &str| match user {
+        Some(user) => format!("{scheme}://{user}@{host}"),
+        None => format!("{scheme}://{host}"),
+    };
+    Some(hosts.split(',').map(|host| url(host.trim())).collect())
+}
+
+fn cluster(nodes: &[String]) -> RedisResult<(String, RedisClient)> {
+    let mut hosts = Vec::new();
+    let mut is_encrypted = false;
+    for node in nodes {
+        let info = node.as_str().into_connection_info()?;
+        is_encrypted = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
+        hosts.push(info.addr().to_string());
+    }
+    let scheme = if is_encrypted { "rediss-cluster" } else { "redis-cluster" };
+    let client = ClusterClient::builder(nodes.iter().map(String::as_str)).build()?;
+    Ok((format!("{scheme}://{}", hosts.join(",")), RedisClient::Cluster(Box::new(client))))
+}
+
+fn single(address: &str) -> RedisResult<(String, RedisClient)> {
+    let info = address.into_connection_info()?;
+    let name = match info.addr() {
+        ConnectionAddr::Unix(path) => format!("unix://{}", path.display()),
+        ConnectionAddr::TcpTls { host, port, .. } => {
+            format!("rediss://{host}:{port}/{}", info.redis_settings().db())
+        }
+        address => format!("redis://{address}/{}", info.redis_settings().db()),
+    };
+    // With RESP3 the manager notices a lost connection immediately, and not only with the next request.
+    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+    Ok((name, RedisClient::Single(Box::new(Client::open(info.set_redis_settings(settings))?))))
 }
 
 /// A refused connection may be the outcome of an earlier attempt, and nothing was sent over it, so it is always

@@ -2,7 +2,10 @@
 //! scripts use the time of the Redis server, so all proxies agree on it.
 
 mod connection;
+mod keys;
+mod replicas;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
@@ -12,7 +15,10 @@ use super::driver::{Outcome, StoreDriver};
 use super::space::ENTRY_OVERHEAD;
 use super::{Limit, MAX_OWNER, Space, StoreError, TokenDecision};
 use connection::{RedisConnection, RetryPolicy};
+pub use keys::DEFAULT_PREFIX;
+use keys::Keys;
 use proxy_model::Owner;
+pub use replicas::{NoteReader, ReplicaStore, SentNote, SessionRecord};
 
 /// Expiry of the values of a process, or of a session that cannot come back, after their last use: their end may not have
 /// been recorded.
@@ -20,11 +26,27 @@ const CONNECTION_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Expiry of a request's values after their last use, for requests whose end was not recorded.
 const REQUEST_TTL: Duration = Duration::from_secs(3600);
 
+/// A store in Redis as the config describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct RedisSettings<'a> {
+    /// The URL. The nodes of a Redis Cluster are separated by commas.
+    pub address: &'a str,
+    /// Begins all keys.
+    pub prefix: &'a str,
+    /// How long the values of a session stay after their last use, because the session may come back. Zero if none does.
+    pub session_lifetime: Duration,
+}
+
+impl<'a> RedisSettings<'a> {
+    /// Sessions do not come back.
+    pub fn at(address: &'a str) -> Self {
+        RedisSettings { address, prefix: DEFAULT_PREFIX, session_lifetime: Duration::ZERO }
+    }
+}
+
 pub(super) struct RedisStore {
-    connection: RedisConnection,
-    prefix: &'static str,
-    /// Distinguishes the requests of this process from those of others.
-    process_id: String,
+    connection: Arc<RedisConnection>,
+    keys: Keys,
     /// Expiry of a session's values after their last use.
     session_ttl: Duration,
     scripts: Scripts,
@@ -56,20 +78,19 @@ impl Scripts {
 }
 
 impl RedisStore {
-    pub(super) fn new(address: &str, session_lifetime: Duration) -> Outcome<Self> {
-        let process_id = uuid::Uuid::new_v4().simple().to_string();
+    pub(super) fn new(settings: &RedisSettings<'_>) -> Outcome<Self> {
+        let RedisSettings { address, prefix, session_lifetime } = *settings;
         Ok(RedisStore {
-            connection: RedisConnection::new(address)?,
-            prefix: "mcp-proxy",
-            process_id,
+            connection: Arc::new(RedisConnection::new(address)?),
+            keys: Keys::new(prefix, uuid::Uuid::new_v4().simple().to_string()),
             session_ttl: if session_lifetime.is_zero() { CONNECTION_TTL } else { session_lifetime },
             scripts: Scripts::new(),
         })
     }
 
-    fn keys_of(&self, owner: &Owner) -> [String; 3] {
-        let owner = owner.text(&self.process_id);
-        ["values", "ends", "used"].map(|part| format!("{}:{part}:{owner}", self.prefix))
+    /// What several processes know of each other.
+    pub(super) fn replicas(&self) -> ReplicaStore {
+        ReplicaStore::new(Arc::clone(&self.connection), self.keys.clone())
     }
 
     /// The invocation of a script about one value, with the arguments that all of them have in common.
@@ -81,7 +102,7 @@ impl RedisStore {
             Owner::Request(_) => REQUEST_TTL,
         };
         let mut invocation = script.prepare_invoke();
-        for key in self.keys_of(&space.owner) {
+        for key in self.keys.values(&space.owner) {
             invocation.key(key);
         }
         invocation.arg(millis(lease)).arg(ENTRY_OVERHEAD).arg(space.field(key));
@@ -132,7 +153,7 @@ impl StoreDriver for RedisStore {
         async move {
             let mut invocation = self.scripts.take_tokens.prepare_invoke();
             for limit in limits {
-                invocation.key(format!("{}:bucket:{limit}", self.prefix));
+                invocation.key(self.keys.bucket(limit));
                 invocation.arg(limit.tokens()).arg(limit.window());
             }
             let wait: u64 = self.run(invocation, RetryPolicy::Always).await?;
@@ -144,7 +165,7 @@ impl StoreDriver for RedisStore {
     fn put_journal<'a>(&'a self, id: &'a str, content: Vec<u8>, ttl: Duration) -> BoxFuture<'a, Outcome<()>> {
         async move {
             let mut command = redis::cmd("SET");
-            command.arg(format!("{}:journal:{id}", self.prefix)).arg(content).arg("PX").arg(millis(ttl).max(1));
+            command.arg(self.keys.named("journal", id)).arg(content).arg("PX").arg(millis(ttl).max(1));
             self.command(&command, RetryPolicy::Always).await
         }
         .boxed()
@@ -153,7 +174,7 @@ impl StoreDriver for RedisStore {
     fn take_journal<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>> {
         async move {
             let mut invocation = self.scripts.take_journal.prepare_invoke();
-            invocation.key(format!("{}:journal:{id}", self.prefix));
+            invocation.key(self.keys.named("journal", id));
             // If the first attempt took the journal and its reply was lost, a retry would find nothing.
             self.run(invocation, RetryPolicy::IfNotSent).await
         }
@@ -163,7 +184,7 @@ impl StoreDriver for RedisStore {
     fn claim<'a>(&'a self, name: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>> {
         async move {
             let mut command = redis::cmd("SET");
-            command.arg(format!("{}:claim:{name}", self.prefix)).arg(1).arg("NX").arg("PX").arg(millis(ttl).max(1));
+            command.arg(self.keys.named("claim", name)).arg(1).arg("NX").arg("PX").arg(millis(ttl).max(1));
             // If the first attempt claimed the name and its reply was lost, a retry would find it claimed.
             let set: Option<String> = self.command(&command, RetryPolicy::IfNotSent).await?;
             Ok(set.is_some())
@@ -174,7 +195,7 @@ impl StoreDriver for RedisStore {
     fn get_record<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>> {
         async move {
             let mut command = redis::cmd("GET");
-            command.arg(format!("{}:record:{name}", self.prefix));
+            command.arg(self.keys.named("record", name));
             self.command(&command, RetryPolicy::Always).await
         }
         .boxed()
@@ -183,7 +204,7 @@ impl StoreDriver for RedisStore {
     fn put_record<'a>(&'a self, name: &'a str, content: Vec<u8>) -> BoxFuture<'a, Outcome<()>> {
         async move {
             let mut command = redis::cmd("SET");
-            command.arg(format!("{}:record:{name}", self.prefix)).arg(content);
+            command.arg(self.keys.named("record", name)).arg(content);
             self.command(&command, RetryPolicy::Always).await
         }
         .boxed()
@@ -192,7 +213,7 @@ impl StoreDriver for RedisStore {
     fn delete_record<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Outcome<()>> {
         async move {
             let mut command = redis::cmd("DEL");
-            command.arg(format!("{}:record:{name}", self.prefix));
+            command.arg(self.keys.named("record", name));
             self.command(&command, RetryPolicy::Always).await
         }
         .boxed()
@@ -201,7 +222,7 @@ impl StoreDriver for RedisStore {
     fn lock<'a>(&'a self, name: &'a str, holder: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>> {
         async move {
             let mut command = redis::cmd("SET");
-            command.arg(format!("{}:lock:{name}", self.prefix)).arg(holder);
+            command.arg(self.keys.named("lock", name)).arg(holder);
             command.arg("NX").arg("PX").arg(millis(ttl).max(1));
             let set: Option<String> = self.command(&command, RetryPolicy::IfNotSent).await?;
             Ok(set.is_some())
@@ -212,7 +233,7 @@ impl StoreDriver for RedisStore {
     fn unlock<'a>(&'a self, name: &'a str, holder: &'a str) -> BoxFuture<'a, Outcome<()>> {
         async move {
             let mut invocation = self.scripts.unlock.prepare_invoke();
-            invocation.key(format!("{}:lock:{name}", self.prefix)).arg(holder);
+            invocation.key(self.keys.named("lock", name)).arg(holder);
             self.run(invocation, RetryPolicy::Always).await
         }
         .boxed()
@@ -271,9 +292,9 @@ impl StoreDriver for RedisStore {
     fn forget<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<()>> {
         async move {
             let mut command = redis::cmd("DEL");
-            self.keys_of(owner).iter().for_each(|key| {
+            for key in self.keys.values(owner) {
                 command.arg(key);
-            });
+            }
             self.command(&command, RetryPolicy::Always).await
         }
         .boxed()

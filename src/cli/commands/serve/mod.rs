@@ -113,7 +113,7 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     }
     let key_error =
         |error: getrandom::Error| CommandFailure::failed(Diagnostic::error(format!("cannot generate keys: {error}")));
-    let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(key_error)?;
+    let server = Server::new(Arc::clone(&gateway), &config.serve).map_err(key_error)?;
     gateway.set_endpoint(endpoint(&config, listener.as_ref())?);
     let health = Arc::new(Health::default());
     let control = Control::open(&gateway, &server, &config, Authenticator::local_user(&options.variables), &health);

@@ -8,13 +8,13 @@ use super::script_source::script_source;
 use crate::gateway::options::GatewayOptions;
 use crate::surface::ScriptSource;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_config::{Config, Embedding, StoreAddress};
+use proxy_config::{Config, Embedding, RedisAddress, StoreAddress};
 use proxy_fiber::Pool;
 use proxy_host_io::HostIo;
 use proxy_identity::cedar::Policies;
 use proxy_search::Embedder;
 use proxy_search::semantic::{BuiltinEmbedder, server};
-use proxy_store::Store;
+use proxy_store::{RedisSettings, Store};
 use proxy_wire::http;
 
 /// Everything that a config asks for, ready to be applied.
@@ -64,8 +64,12 @@ impl Prepared {
 pub(crate) fn store(config: &Config) -> Result<Store, Diagnostic> {
     match &config.store {
         StoreAddress::Memory => Ok(Store::memory()),
-        StoreAddress::Redis(address) => Store::redis_keeping(address.reveal(), config.serve.session_lifetime)
-            .map_err(|error| Diagnostic::error(format!("`store.url`: {error}")).hint("`redis://HOST:PORT`")),
+        StoreAddress::Redis(RedisAddress { url, prefix }) => Store::redis_with(&RedisSettings {
+            address: url.reveal(),
+            prefix,
+            session_lifetime: config.serve.session_lifetime,
+        })
+        .map_err(|error| Diagnostic::error(format!("`store.url`: {error}")).hint("`redis://HOST:PORT`")),
     }
 }
 

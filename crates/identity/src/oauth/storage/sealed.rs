@@ -12,8 +12,9 @@ use tokio::time::Instant;
 use super::{RecordKey, RecordLock};
 use crate::oauth::LogInError;
 use proxy_base::seal::{Purpose, Sealer};
+use proxy_config::RedisAddress;
 use proxy_model::Secret;
-use proxy_store::{Store, StoreError};
+use proxy_store::{RedisSettings, Store, StoreError};
 
 /// A lock ends by itself if its holder dies; a renewal takes less.
 const LOCK_TTL: Duration = Duration::from_secs(30);
@@ -53,7 +54,7 @@ impl Drop for HeldLock {
 }
 
 impl SealedRecords {
-    pub(crate) fn open(address: &Secret, keys: &[Secret]) -> Result<Self, String> {
+    pub(crate) fn open(address: &RedisAddress, keys: &[Secret]) -> Result<Self, String> {
         if keys.is_empty() {
             return Err(
                 "authorizations cannot be stored: a `store` in Redis requires `serve.stateKeys`, which encrypts them \
@@ -61,7 +62,8 @@ impl SealedRecords {
                     .to_owned(),
             );
         }
-        let store = Store::redis(address.reveal()).map_err(|error| error.to_string())?;
+        let settings = RedisSettings { prefix: &address.prefix, ..RedisSettings::at(address.url.reveal()) };
+        let store = Store::redis_with(&settings).map_err(|error| error.to_string())?;
         let sealer = Sealer::with_keys(keys.iter().map(Secret::reveal)).map_err(|error| error.to_string())?;
         Ok(SealedRecords { store, sealer, warned: Arc::default(), unlocking: Arc::default() })
     }
@@ -187,7 +189,8 @@ mod tests {
 
     #[test]
     fn without_keys_nothing_is_kept() {
-        let error = SealedRecords::open(&Secret::new("redis://h:1"), &[]).unwrap_err();
+        let error = SealedRecords::open(&RedisAddress { url: Secret::new("redis://h:1"), prefix: "p".to_owned() }, &[])
+            .unwrap_err();
         assert!(error.contains("serve.stateKeys"), "{error}");
     }
 }

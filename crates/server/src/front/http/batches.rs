@@ -27,7 +27,7 @@ pub(super) async fn post_batch(
         Ok(items) => items,
         Err(invalid) => return refuse(&invalid.error),
     };
-    let session = match session(&front, headers, principal) {
+    let session = match session(&front, headers, principal).await {
         Ok(session) if session.client().revision == Revision::V2025_03_26 => session,
         // A client whose session has ended must receive that error (404), so that it opens a new session.
         Err(refused) if session_id(headers).is_some() => return refused.reply(None),

@@ -10,6 +10,7 @@ mod negotiate;
 mod post;
 mod post_session;
 mod post_stateless;
+mod replication;
 mod request_headers;
 mod scope_check;
 mod session_lookup;
@@ -52,6 +53,8 @@ pub struct HttpFront {
     sessions: Arc<Sessions>,
     /// Who is admitted. A config reload replaces it.
     authenticator: watch::Sender<Authenticator>,
+    /// Where clients connect.
+    address: String,
     /// What tokens are for.
     resource: Resource,
     request_headers: RequestHeaders,
@@ -68,14 +71,16 @@ impl HttpFront {
         let authenticator =
             Authenticator::new(&authentication.borrow_and_update(), &resource, server.gateway.subject_tokens(), None);
         server.verifier.store(authenticator.verifier.clone());
-        let sessions = Arc::new(Sessions::new(serve, server.sealer.clone()));
+        let sessions = Arc::new(Sessions::new(serve, server.sealer.clone(), server.replicas.time().clone()));
         server.http_sessions.store(Some(Arc::clone(&sessions)));
         let refused_tokens = RefusedTokens::new(&server.telemetry);
+        let address = serve.public_url.clone().unwrap_or_else(|| serve.http.clone());
         let is_traced = server.telemetry.tracer().is_some();
         let front = Arc::new(HttpFront {
             server,
             sessions,
             authenticator: watch::channel(authenticator).0,
+            address,
             resource,
             request_headers: RequestHeaders::new(&serve.request_headers, is_traced),
             replay_budget: Arc::default(),
@@ -104,6 +109,7 @@ impl HttpFront {
                 front.set_authenticator(authenticator);
             }
         });
+        replication::start(&front);
         let weak = Arc::downgrade(&front);
         let mut changes = SurfaceChanges::of(&front.server.gateway);
         tokio::spawn(async move {
@@ -178,6 +184,7 @@ impl HttpFront {
     /// come back after the end of this process.
     pub async fn forget_sessions(&self) {
         let is_kept = self.server.gateway.calls().store.is_shared();
+        self.server.replicas.leave().await;
         let mut sessions = self.sessions.remove_all();
         for session in &sessions {
             session.close();
@@ -200,7 +207,7 @@ impl HttpService for HttpFront {
         let reply = match request.method {
             Method::POST => post::post(self, request, caller, &outlet).await,
             Method::GET => Box::pin(get::get(&self, &request.headers, &caller, &outlet)).await,
-            Method::DELETE => delete::delete(&self, &request.headers, &caller.principal),
+            Method::DELETE => Box::pin(delete::delete(&self, &request.headers, &caller.principal)).await,
             _ => method_not_allowed(),
         };
         if let Body::Json(message) = &reply.body {

@@ -31,14 +31,21 @@ pub(super) async fn initialize(
     principal: Principal,
     outlet: &Outlet,
 ) -> HttpReply {
+    // The time by which a session is born is that of the store.
+    front.server.replicas.time().known().await;
     let handshake = match initialize::negotiate(request) {
         Ok(agreed) => agreed,
         Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
     };
-    let Ok(id) = front.sessions.new_id(&principal, &handshake) else {
+    let Ok(mut id) = front.sessions.new_id(&principal, &handshake) else {
         let error = RpcError::internal("cannot open a session: the random number generator failed");
         return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error));
     };
+    if !id.is_complete
+        && let Some(sealed) = front.sessions.seal_client(&id, &principal, &handshake)
+    {
+        id.is_complete = front.server.replicas.keep_client(id.sid.digest(), &sealed).await;
+    }
     let client = handshake.client(principal).timed(front.server.telemetry.proxy());
     let client = Client { facts: HttpFacts { peer: outlet.peer(), ..client.facts }, ..client };
     let session = Arc::new(Session::new(id, client, &front.replay_budget));

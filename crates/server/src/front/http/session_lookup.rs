@@ -10,10 +10,15 @@ use crate::front::session::Session;
 use crate::front::sessions::{AddedSession, NotAdded};
 use crate::methods::capabilities;
 use proxy_model::Principal;
-use proxy_wire::{Revision, RpcError, headers};
+use proxy_store::SessionRecord;
+use proxy_wire::{LoggingLevel, Revision, RpcError, headers};
 
 /// The session of a request. Also checks that the header `MCP-Protocol-Version`, if present, is a known version.
-pub(super) fn session(front: &HttpFront, headers: &HeaderMap, principal: &Principal) -> Result<Arc<Session>, Refusal> {
+pub(super) async fn session(
+    front: &HttpFront,
+    headers: &HeaderMap,
+    principal: &Principal,
+) -> Result<Arc<Session>, Refusal> {
     let Some(id) = session_id(headers) else {
         let error = RpcError::invalid_request(
             "no session: send `initialize` and then its `Mcp-Session-Id` with each request, or use protocol version \
@@ -21,10 +26,7 @@ pub(super) fn session(front: &HttpFront, headers: &HeaderMap, principal: &Princi
         );
         return Err(Refusal::bad_request(error));
     };
-    let session = match front.sessions.find(id, principal) {
-        Some(session) => session,
-        None => revive(front, id, principal)?,
-    };
+    let session = by_id(front, id, principal).await?;
     if let Some(version) = headers.get(&headers::PROTOCOL_VERSION)
         && !version.to_str().is_ok_and(|version| Revision::parse(version.trim()).is_some())
     {
@@ -35,11 +37,30 @@ pub(super) fn session(front: &HttpFront, headers: &HeaderMap, principal: &Princi
     Ok(session)
 }
 
+/// The session with this id.
+pub(super) async fn by_id(front: &HttpFront, id: &str, principal: &Principal) -> Result<Arc<Session>, Refusal> {
+    let session = match front.sessions.find(id, principal) {
+        Some(session) => session,
+        None => Box::pin(revive(front, id, principal)).await?,
+    };
+    // In the table first: whoever ends a session writes that into the store, and then tells those who have it in their tables.
+    session.confirm(|| Box::pin(confirm(front, &session, principal))).await?;
+    Ok(session)
+}
+
 /// Brings a session back that this process has forgotten, or that another process has opened. Its client has completed the
 /// handshake there.
-fn revive(front: &HttpFront, id: &str, principal: &Principal) -> Result<Arc<Session>, Refusal> {
+async fn revive(front: &HttpFront, id: &str, principal: &Principal) -> Result<Arc<Session>, Refusal> {
     let opened = front.sessions.open(id, principal).ok_or_else(Refusal::unknown_session)?;
-    let handshake = opened.handshake.ok_or_else(Refusal::unknown_session)?;
+    let handshake = match opened.handshake {
+        Some(handshake) => Some(handshake),
+        None => {
+            let known = front.server.replicas.session(opened.id.sid.digest(), principal).await;
+            let known = known.map_err(|_| Refusal::store_away())?;
+            known.client.and_then(|client| front.sessions.open_client(&opened.id, principal, &client))
+        }
+    };
+    let handshake = handshake.ok_or_else(Refusal::unknown_session)?;
     let client = handshake.client(principal.clone()).timed(front.server.telemetry.proxy());
     let session = Arc::new(Session::revived(opened.id, client, &front.replay_budget));
     let AddedSession { session, is_new, removed } = front.sessions.add(session).map_err(|reason| match reason {
@@ -52,6 +73,28 @@ fn revive(front: &HttpFront, id: &str, principal: &Principal) -> Result<Arc<Sess
         tracing::debug!("session {} is back; it was opened by {}", session.id.sid.digest(), session.id.home);
     }
     Ok(session)
+}
+
+/// Reads from the store what became of a session elsewhere.
+async fn confirm(front: &HttpFront, session: &Arc<Session>, principal: &Principal) -> Result<(), Refusal> {
+    let known = front.server.replicas.session(session.id.sid.digest(), principal).await.map_err(|error| {
+        tracing::warn!("cannot revive a session: {error}");
+        Refusal::store_away()
+    })?;
+    if apply(front, session, &known) { Ok(()) } else { Err(Refusal::unknown_session()) }
+}
+
+/// Gives a session what the store knows of it. False if it has ended; then it is removed.
+pub(super) fn apply(front: &HttpFront, session: &Arc<Session>, known: &SessionRecord) -> bool {
+    if known.has_ended || session.id.born <= known.epoch {
+        front.sessions.remove(session);
+        front.server.end_sessions([Arc::clone(session)]);
+        return false;
+    }
+    if let Some(level) = known.level.as_deref().and_then(LoggingLevel::parse) {
+        session.set_level(level);
+    }
+    true
 }
 
 /// Gives the session another surface if its user has changed, and announces the lists that differ.

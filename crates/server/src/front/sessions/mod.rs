@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::session::Session;
-use super::session_id::{SessionId, now};
+use super::session_id::SessionId;
 use crate::methods::initialize::Handshake;
+use crate::replicas::StoreTime;
 use ended::EndedSessions;
 use proxy_base::seal::Sealer;
 use proxy_config::Serve;
@@ -31,6 +32,7 @@ pub(crate) struct Sessions {
     ended: EndedSessions,
     /// How long after its `initialize` a session can be used. Zero if no session comes back.
     lifetime: Duration,
+    time: StoreTime,
     /// Whether other processes have the key of the ids, and the next one will.
     has_shared_keys: bool,
 }
@@ -52,19 +54,30 @@ pub(crate) struct EndedSession {
 }
 
 impl Sessions {
-    pub(crate) fn new(serve: &Serve, sealer: Sealer) -> Self {
+    pub(crate) fn new(serve: &Serve, sealer: Sealer, time: StoreTime) -> Self {
         Sessions {
             table: SessionTable::new(serve.max_sessions, serve.session_idle_timeout),
             ids: SealedIds::new(sealer),
             ended: EndedSessions::default(),
             lifetime: serve.session_lifetime,
+            time,
             has_shared_keys: !serve.state_keys.is_empty(),
         }
     }
 
     /// The id of a session that begins now.
     pub(crate) fn new_id(&self, principal: &Principal, handshake: &Handshake) -> Result<SessionId, getrandom::Error> {
-        self.ids.seal(principal, handshake, now())
+        self.ids.seal(principal, handshake, self.time.now())
+    }
+
+    /// What the client of a session says about itself, sealed for the store.
+    pub(crate) fn seal_client(&self, id: &SessionId, principal: &Principal, handshake: &Handshake) -> Option<Vec<u8>> {
+        self.ids.seal_client(id, principal, handshake)
+    }
+
+    /// The handshake of a session whose client says too much about itself for an id.
+    pub(crate) fn open_client(&self, id: &SessionId, principal: &Principal, sealed: &[u8]) -> Option<Handshake> {
+        self.ids.open_client(id, principal, sealed)
     }
 
     /// The session with this id, if it is in the table. The session of another user is treated as unknown.
@@ -110,7 +123,7 @@ impl Sessions {
             Some(session) => session.id.clone(),
             None => self.open(id, principal)?.id,
         };
-        if id.is_complete && !self.lifetime.is_zero() {
+        if !self.lifetime.is_zero() {
             let until = id.born.saturating_add(self.lifetime_millis());
             self.ended.end(Some(group(principal)), id.sid.digest(), until);
         }
@@ -122,9 +135,36 @@ impl Sessions {
     /// Ends a session for the operator, and returns it if it was in the table.
     pub(crate) fn end_by_digest(&self, digest: SessionDigest) -> Option<Arc<Session>> {
         if self.remembers_ends() {
-            self.ended.end(None, digest, now().saturating_add(self.lifetime_millis()));
+            self.ended.end(None, digest, self.time.now().saturating_add(self.lifetime_millis()));
         }
-        self.table.remove_where(|session| session.id.sid.digest() == digest).pop()
+        self.remove_by_digest(digest)
+    }
+
+    /// The session with this digest, if it is in the table.
+    pub(crate) fn by_digest(&self, digest: SessionDigest) -> Option<Arc<Session>> {
+        self.table.by_digest(digest)
+    }
+
+    /// Removes a session from the table. The caller must end it.
+    pub(crate) fn remove_by_digest(&self, digest: SessionDigest) -> Option<Arc<Session>> {
+        self.table.remove(&self.table.by_digest(digest)?.id.text)
+    }
+
+    /// Removes a session from the table. The caller must end it.
+    pub(crate) fn remove(&self, session: &Session) {
+        self.table.remove(&session.id.text);
+    }
+
+    /// Removes the sessions of a person that were born until then. The caller must end them.
+    pub(crate) fn remove_born_until(&self, person: &str, born: u64) -> Vec<Arc<Session>> {
+        let is_ended =
+            |session: &Session| session.id.born <= born && group(&session.client().principal).text("") == person;
+        self.table.remove_where(is_ended)
+    }
+
+    /// How many sessions this process serves.
+    pub(crate) fn count(&self) -> usize {
+        self.table.count()
     }
 
     /// Ends all sessions of a user until now, and returns those that were in the table.
@@ -146,7 +186,7 @@ impl Sessions {
 
     fn remember_end_of(&self, principal: &Principal) {
         if self.remembers_ends() {
-            let now = now();
+            let now = self.time.now();
             self.ended.end_all_of(group(principal), now, now.saturating_add(self.lifetime_millis()));
         }
     }
@@ -167,7 +207,7 @@ impl Sessions {
 
     /// Removes the sessions whose lifetime is over. The caller must end them.
     pub(crate) fn remove_over(&self) -> Vec<Arc<Session>> {
-        self.ended.sweep(now());
+        self.ended.sweep(self.time.now());
         self.table.remove_where(|session| self.is_over(session))
     }
 
@@ -195,7 +235,7 @@ impl Sessions {
     }
 
     fn is_too_old(&self, born: u64) -> bool {
-        now().saturating_sub(born) >= self.lifetime_millis()
+        self.time.now().saturating_sub(born) >= self.lifetime_millis()
     }
 
     fn has_ended(&self, id: &SessionId, principal: &Principal) -> bool {
@@ -215,12 +255,12 @@ mod tests {
 
     fn sessions() -> Sessions {
         let serve = Serve { session_lifetime: Duration::from_millis(HOUR), ..Serve::default() };
-        Sessions::new(&serve, Sealer::new().unwrap())
+        Sessions::new(&serve, Sealer::new().unwrap(), StoreTime::default())
     }
 
     /// A session that was opened so long ago.
     fn opened(sessions: &Sessions, principal: &Principal, age: u64) -> Arc<Session> {
-        let id = sessions.ids.seal(principal, &Handshake::default(), now() - age).unwrap();
+        let id = sessions.ids.seal(principal, &Handshake::default(), sessions.time.now() - age).unwrap();
         Arc::new(Session::new(id, Handshake::default().client(principal.clone()), &Arc::default()))
     }
 
@@ -258,7 +298,7 @@ mod tests {
     #[test]
     fn without_a_lifetime_a_session_stays_as_long_as_it_is_used() {
         let serve = Serve { session_lifetime: Duration::ZERO, ..Serve::default() };
-        let sessions = Sessions::new(&serve, Sealer::new().unwrap());
+        let sessions = Sessions::new(&serve, Sealer::new().unwrap(), StoreTime::default());
         let ann = Principal::named("ann");
         let old = opened(&sessions, &ann, 10_000 * HOUR);
         let id = old.id.text.clone();

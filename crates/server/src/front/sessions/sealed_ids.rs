@@ -38,6 +38,13 @@ struct ClientContent {
     capabilities: Option<Raw>,
 }
 
+/// What the store keeps of a client that says too much about itself for an id.
+#[derive(Serialize, Deserialize)]
+struct StoredClient {
+    revision: String,
+    client: ClientContent,
+}
+
 /// An id that was opened.
 pub(crate) struct OpenedId {
     pub(crate) id: SessionId,
@@ -79,6 +86,21 @@ impl SealedIds {
         Ok(SessionId { text: format!("{home}.{sealed}"), home, sid, born, is_complete })
     }
 
+    /// What the client says about itself, for the store, if that is too large for the id.
+    pub(super) fn seal_client(&self, id: &SessionId, principal: &Principal, handshake: &Handshake) -> Option<Vec<u8>> {
+        let ClientInfo { implementation, capabilities, .. } = &handshake.client;
+        let client = ClientContent { info: implementation.clone(), capabilities: capabilities.clone() };
+        let content = StoredClient { revision: handshake.revision.as_str().to_owned(), client };
+        let content = serde_json::to_vec(&content).ok()?;
+        self.0.seal_bytes(Purpose::Session, &client_owner(principal, id), &content).ok()
+    }
+
+    pub(super) fn open_client(&self, id: &SessionId, principal: &Principal, sealed: &[u8]) -> Option<Handshake> {
+        let content = self.0.open_bytes(Purpose::Session, &client_owner(principal, id), sealed)?;
+        let content: StoredClient = serde_json::from_slice(&content).ok()?;
+        Some(handshake(Revision::parse(&content.revision)?, content.client))
+    }
+
     /// Opens an id. `None` if it was changed, made with another key, or for another user.
     pub(super) fn open(&self, principal: &Principal, text: &str) -> Option<OpenedId> {
         if text.len() > MAX_ID_BYTES {
@@ -103,6 +125,11 @@ impl SealedIds {
 /// Whom an id is sealed for. With another `home` in front it does not open.
 fn owner(principal: &Principal, home: Home) -> String {
     format!("{home} {}", Owner::of_handles(principal).text(""))
+}
+
+/// Whom the content of the store is sealed for: nobody can exchange that of two sessions.
+fn client_owner(principal: &Principal, id: &SessionId) -> String {
+    format!("client {} {}", id.sid, Owner::of_handles(principal).text(""))
 }
 
 fn handshake(revision: Revision, client: ClientContent) -> Handshake {
@@ -144,6 +171,20 @@ mod tests {
         assert!(handshake.abilities.form && handshake.abilities.roots_changes && !handshake.abilities.sampling);
         assert_eq!((handshake.client.name(), handshake.client.version()), ("inspector".into(), "1.10".into()));
         assert!(!format!("{sealed:?}").contains(&sealed.text[20..]), "{sealed:?}");
+    }
+
+    #[test]
+    fn what_is_too_large_for_an_id_is_sealed_for_its_session() {
+        let ids = SealedIds::new(Sealer::new().unwrap());
+        let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
+        let name = "x".repeat(9000);
+        let [one, other] = [0; 2].map(|_| ids.seal(&ann, &handshake_of(&name), 7).unwrap());
+        assert!(!one.is_complete);
+        let sealed = ids.seal_client(&one, &ann, &handshake_of(&name)).unwrap();
+        let opened = ids.open_client(&one, &ann, &sealed).expect("it is the same session");
+        assert_eq!((opened.client.name(), opened.revision), (name, Revision::V2025_06_18));
+        assert!(opened.abilities.form);
+        assert!(ids.open_client(&other, &ann, &sealed).is_none() && ids.open_client(&one, &bob, &sealed).is_none());
     }
 
     #[test]

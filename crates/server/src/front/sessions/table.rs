@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::share::{group, share_of};
 use crate::front::session::Session;
-use proxy_model::{Owner, Principal};
+use proxy_model::{Owner, Principal, SessionDigest};
 
 /// The table of sessions, with limits on their number and their idle time.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(super) struct SessionTable {
 struct Table {
     /// Under ids of our own, so that nobody can choose them for their hashes.
     sessions: HashMap<String, Arc<Session>, RandomState>,
+    /// The ids by what the public may know of them.
+    digests: HashMap<SessionDigest, String>,
     /// The number of sessions of each person, and of all anonymous clients together.
     counts: HashMap<Owner, usize>,
 }
@@ -30,6 +32,7 @@ struct Table {
 impl Table {
     fn insert(&mut self, session: Arc<Session>) {
         *self.counts.entry(group_of(&session)).or_default() += 1;
+        self.digests.insert(session.id.sid.digest(), session.id.text.clone());
         self.sessions.insert(session.id.text.clone(), session);
     }
 
@@ -40,6 +43,7 @@ impl Table {
     }
 
     fn count_removed(&mut self, session: &Session) {
+        self.digests.remove(&session.id.sid.digest());
         let group = group_of(session);
         if let Some(count) = self.counts.get_mut(&group) {
             *count -= 1;
@@ -104,6 +108,16 @@ impl SessionTable {
     pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
         let session = self.lock().sessions.get(id).cloned()?;
         (session.client().principal.who == principal.who).then_some(session)
+    }
+
+    /// The session with this digest.
+    pub(super) fn by_digest(&self, digest: SessionDigest) -> Option<Arc<Session>> {
+        let table = self.lock();
+        table.sessions.get(table.digests.get(&digest)?).cloned()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.lock().sessions.len()
     }
 
     /// Removes a session from the table. The caller must end or forget it.

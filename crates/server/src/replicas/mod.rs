@@ -1,0 +1,299 @@
+//! Other processes that serve the same clients, with the same store and the same keys: what they must know of sessions, and
+//! requests that only one of them can answer.
+
+mod note;
+mod store_time;
+mod waiting;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::client::links::MAX_LINKS;
+use crate::client::state::Client;
+use proxy_base::seal::{Purpose, Sealer};
+use proxy_config::Serve;
+use proxy_engine::gateway::Gateway;
+use proxy_model::{Home, Owner, Principal, SessionDigest};
+use proxy_store::{NoteReader, Outcome, ReplicaStore, SentNote, SessionRecord};
+
+pub(crate) use note::{ForwardedAnswer, ForwardedPrincipal, ForwardedRequest, HomeNote, News};
+pub(crate) use store_time::StoreTime;
+use waiting::WaitingRequests;
+
+/// How often a process gives a sign of life.
+pub(crate) const BEAT_INTERVAL: Duration = Duration::from_secs(5);
+/// Whose notes are for everybody.
+const EVERYBODY: &str = "everybody";
+/// How long links of stateless clients are kept at least.
+const LINKS_FOR: Duration = Duration::from_secs(3600);
+/// The maximum number of ends that the store does not know yet.
+const MAX_UNWRITTEN: usize = 10_000;
+
+/// The processes that share the store and the keys of this one.
+pub(crate) struct Replicas {
+    gateway: Arc<Gateway>,
+    sealer: Sealer,
+    /// Whether others have the keys: without them nobody can open a session id, or a note.
+    has_shared_keys: bool,
+    /// How long an end of a session counts.
+    lifetime: Duration,
+    time: StoreTime,
+    waiting: WaitingRequests,
+    /// The ends that could not be written because the store was away.
+    unwritten: Mutex<Vec<SessionsEnd>>,
+}
+
+/// The end of sessions, for the store and for the others.
+#[derive(Clone, Debug)]
+pub(crate) enum SessionsEnd {
+    Session(SessionDigest),
+    AllOf(Owner),
+}
+
+/// Why a request could not be forwarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotForwarded {
+    /// The process that could answer does not live any more.
+    Gone,
+    /// The store is away, or the process does not read its notes.
+    Unreachable,
+}
+
+impl Replicas {
+    pub(crate) fn new(gateway: Arc<Gateway>, sealer: Sealer, serve: &Serve) -> Self {
+        let replicas = Replicas {
+            gateway,
+            sealer,
+            has_shared_keys: !serve.state_keys.is_empty(),
+            lifetime: serve.session_lifetime,
+            time: StoreTime::default(),
+            waiting: WaitingRequests::default(),
+            unwritten: Mutex::default(),
+        };
+        if replicas.store().is_some() {
+            replicas.time.expect();
+        }
+        replicas
+    }
+
+    /// Whether other processes can open session ids and notes of this one.
+    pub(crate) fn has_shared_keys(&self) -> bool {
+        self.has_shared_keys
+    }
+
+    /// The store that others use, too; `None` if there are no others. A config reload may replace it.
+    pub(crate) fn store(&self) -> Option<ReplicaStore> {
+        if !self.has_shared_keys {
+            return None;
+        }
+        self.gateway.calls().store.replicas().cloned()
+    }
+
+    pub(crate) fn time(&self) -> &StoreTime {
+        &self.time
+    }
+
+    fn seal(&self, reader: &str, note: &impl serde::Serialize) -> Option<Vec<u8>> {
+        let content = serde_json::to_vec(note).ok()?;
+        self.sealer.seal_bytes(Purpose::Note, reader, &content).ok()
+    }
+
+    fn open<T: serde::de::DeserializeOwned>(&self, reader: &str, note: &[u8]) -> Option<T> {
+        let content = self.sealer.open_bytes(Purpose::Note, reader, note)?;
+        serde_json::from_slice(&content).ok()
+    }
+
+    /// Tells all processes.
+    pub(crate) async fn tell(&self, news: &News) {
+        let (Some(store), Some(note)) = (self.store(), self.seal(EVERYBODY, news)) else { return };
+        if let Err(error) = store.tell(&note).await {
+            tracing::warn!("cannot tell the other proxies what became of a session: {error}");
+        }
+    }
+
+    /// Sends a note to another process.
+    pub(crate) async fn send(&self, home: Home, note: &HomeNote) -> Result<(), NotForwarded> {
+        let store = self.store().ok_or(NotForwarded::Gone)?;
+        let note = self.seal(&home.to_string(), note).ok_or(NotForwarded::Unreachable)?;
+        match store.send(home, &note).await {
+            Ok(SentNote::Sent) => Ok(()),
+            Ok(SentNote::Gone) => Err(NotForwarded::Gone),
+            Ok(SentNote::Full) => {
+                tracing::warn!("proxy {home} does not read the notes of others");
+                Err(NotForwarded::Unreachable)
+            }
+            Err(error) => {
+                tracing::warn!("cannot reach proxy {home}: {error}");
+                Err(NotForwarded::Unreachable)
+            }
+        }
+    }
+
+    /// Forwards a request to the process that can answer it, and waits for the answer as long as that process lives.
+    pub(crate) async fn ask(
+        self: &Arc<Self>,
+        home: Home,
+        request: ForwardedRequest,
+    ) -> Result<ForwardedAnswer, NotForwarded> {
+        let mut waiting = self.waiting.begin(self, home);
+        let from = Home::of_this_process().to_string();
+        let note = HomeNote::Request { number: waiting.number, from, request: Box::new(request) };
+        self.send(home, &note).await?;
+        waiting.is_sent = true;
+        loop {
+            match tokio::time::timeout(BEAT_INTERVAL, &mut waiting.answer).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(_)) => return Err(NotForwarded::Gone),
+                Err(_) => {}
+            }
+            let lives = match self.store() {
+                Some(store) => store.lives(home).await,
+                None => Ok(false),
+            };
+            if matches!(lives, Ok(false)) {
+                return Err(NotForwarded::Gone);
+            }
+        }
+    }
+
+    /// Whether another process lives. False if the store is away.
+    pub(crate) async fn lives(&self, home: Home) -> bool {
+        match self.store() {
+            Some(store) => store.lives(home).await.unwrap_or_default(),
+            None => false,
+        }
+    }
+
+    /// Hands an answer to the request that waits for it.
+    pub(crate) fn take_answer(&self, number: u64, answer: ForwardedAnswer) {
+        self.waiting.take(number, answer);
+    }
+
+    /// Remembers the end of sessions in the store, and tells the others. An end that cannot be written now is written later.
+    pub(crate) async fn end(&self, end: SessionsEnd) {
+        // Without a lifetime no session comes back anywhere.
+        let Some(store) = self.store().filter(|_| !self.lifetime.is_zero()) else { return };
+        if let Err(error) = self.write_end(&store, &end).await {
+            tracing::warn!("cannot write the end of a session into the store, and will try again: {error}");
+            let mut unwritten = self.unwritten.lock();
+            if unwritten.len() < MAX_UNWRITTEN {
+                unwritten.push(end);
+            }
+        }
+    }
+
+    async fn write_end(&self, store: &ReplicaStore, end: &SessionsEnd) -> Outcome<()> {
+        let news = match end {
+            SessionsEnd::Session(session) => {
+                store.end_session(*session, self.lifetime).await?;
+                News::Ended { session: session.to_string() }
+            }
+            SessionsEnd::AllOf(person) => {
+                let born = store.end_sessions_of(person, self.lifetime).await?;
+                News::EndedUntil { person: person.text(""), born }
+            }
+        };
+        match self.seal(EVERYBODY, &news) {
+            Some(note) => store.tell(&note).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a sign of life, with what the process says of itself, and writes what could not be written before.
+    pub(crate) async fn beat(&self, status: &impl serde::Serialize) {
+        let Some(store) = self.store() else { return };
+        let home = Home::of_this_process();
+        let Some(status) = self.seal(&home.to_string(), status) else { return };
+        match store.beat(home, &status).await {
+            Ok(time) => self.time.set(time),
+            Err(error) => {
+                tracing::debug!("no sign of life for the other proxies: {error}");
+                return;
+            }
+        }
+        let unwritten = std::mem::take(&mut *self.unwritten.lock());
+        for end in unwritten {
+            self.end(end).await;
+        }
+    }
+
+    /// What the store knows of a session; nothing if there are no others.
+    pub(crate) async fn session(&self, session: SessionDigest, principal: &Principal) -> Outcome<SessionRecord> {
+        match self.store() {
+            Some(store) => store.session(session, &Owner::of_handles(principal)).await,
+            None => Ok(SessionRecord::default()),
+        }
+    }
+
+    /// Lets the others know the log level of a session.
+    pub(crate) async fn set_level(&self, session: SessionDigest, level: &str) {
+        let Some(store) = self.store() else { return };
+        match store.set_level(session, level, self.lifetime).await {
+            Ok(()) => self.tell(&News::Changed { session: session.to_string() }).await,
+            Err(error) => tracing::warn!("the other proxies do not know the log level of session {session}: {error}"),
+        }
+    }
+
+    /// Keeps what a client says about itself, if it is too large for a session id. False if it cannot be kept.
+    pub(crate) async fn keep_client(&self, session: SessionDigest, sealed: &[u8]) -> bool {
+        let Some(store) = self.store() else { return false };
+        let kept = store.set_client(session, sealed, self.lifetime).await;
+        if let Err(error) = &kept {
+            tracing::warn!("session {session} ends with this process: {error}");
+        }
+        kept.is_ok()
+    }
+
+    /// Lets the others know links, in the background: a result does not wait for the store.
+    pub(crate) fn share_links(&self, client: &Client, uris: Vec<String>, server: &Arc<str>) {
+        if uris.is_empty() || !client.is_known_elsewhere() {
+            return;
+        }
+        let Some(store) = self.store() else { return };
+        let (owner, server, lifetime) = (client.owner.clone(), Arc::clone(server), self.lifetime.max(LINKS_FOR));
+        tokio::spawn(async move {
+            if let Err(error) = store.put_links(&owner, &uris, &server, MAX_LINKS, lifetime).await {
+                tracing::debug!("the other proxies do not know a link: {error}");
+            }
+        });
+    }
+
+    /// The server of a link that a client has received from another process.
+    pub(crate) async fn link(&self, client: &Client, uri: &str) -> Option<Arc<str>> {
+        let store = self.store().filter(|_| client.is_known_elsewhere())?;
+        let found = store.link(&client.owner, uri).await;
+        let found = found.inspect_err(|error| tracing::debug!("cannot look for a link: {error}"));
+        found.ok().flatten().map(Arc::from)
+    }
+
+    /// The end of this process.
+    pub(crate) async fn leave(&self) {
+        if let Some(store) = self.store()
+            && let Err(error) = store.leave(Home::of_this_process()).await
+        {
+            tracing::debug!("the other proxies will notice the end of this one later: {error}");
+        }
+    }
+
+    /// What each process says of itself. `None` for one with other keys.
+    pub(crate) async fn homes<T: serde::de::DeserializeOwned>(&self) -> Outcome<Vec<(Home, Option<T>)>> {
+        let Some(store) = self.store() else { return Ok(Vec::new()) };
+        let homes = store.homes().await?;
+        Ok(homes.into_iter().map(|(home, status)| (home, self.open(&home.to_string(), &status))).collect())
+    }
+
+    /// Waits for notes to this process.
+    pub(crate) async fn read_inbox(&self, reader: &mut NoteReader) -> Outcome<Vec<HomeNote>> {
+        let home = Home::of_this_process().to_string();
+        let notes = reader.next().await?;
+        Ok(notes.iter().filter_map(|note| self.open(&home, note)).collect())
+    }
+
+    /// Waits for notes to all processes. Those with other keys tell nothing.
+    pub(crate) async fn read_news(&self, reader: &mut NoteReader) -> Outcome<Vec<News>> {
+        let notes = reader.next().await?;
+        Ok(notes.iter().filter_map(|note| self.open(EVERYBODY, note)).collect())
+    }
+}
