@@ -57,6 +57,7 @@ mod elicitation_by_scripts;
 mod real_servers;
 mod release;
 mod reload;
+mod replicas;
 mod resources_and_prompts;
 mod scripts;
 mod search;

@@ -75,6 +75,7 @@ pub mod otlp_receiver;
 pub mod postgres;
 pub mod prometheus;
 pub mod redis;
+pub mod redis_cluster;
 
 // Waiting and chance.
 pub mod patience;

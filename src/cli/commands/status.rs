@@ -11,7 +11,9 @@ use proxy_base::control::Instance;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_base::foreign_text::visible;
 use proxy_code_mode::sandbox::JAIL_HINT;
-use proxy_model::operator_api::{ClientStatus, IssuerStatus, ItemCounts, ProxyStatus, ServerProcess, ServerStatus};
+use proxy_model::operator_api::{
+    ClientStatus, IssuerStatus, ItemCounts, ProxyStatus, ReplicaStatus, ServerProcess, ServerStatus,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -24,9 +26,15 @@ pub(crate) struct StatusArgs {
     /// Only report whether the proxy accepts work: exit code 0 if it is ready, else 1
     #[arg(long, conflicts_with = "json")]
     ready: bool,
+    /// Show all proxies that share the store of this one
+    #[arg(long, conflicts_with = "ready")]
+    replicas: bool,
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
+    if args.replicas {
+        return replicas(args);
+    }
     let mut running = instance::all(args.pid)?;
     if args.ready {
         return ready(&running);
@@ -60,6 +68,41 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
             Ok(())
         }
     }
+}
+
+/// The proxies that share the store.
+fn replicas(args: &StatusArgs) -> Result<(), CommandFailure> {
+    let list = query::replicas(&instance::one(args.pid)?)?;
+    if args.json {
+        output::json(&list);
+        return Ok(());
+    }
+    if list.replicas.is_empty() {
+        output::out("this proxy has no replicas: they need `serve.stateKeys` and a `store` in Redis");
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> = list.replicas.iter().map(|replica| replica_row(replica, &list.home)).collect();
+    output::out(&table::render(&["HOME", "VERSION", "HOST", "PID", "SERVES", "UP", "SESSIONS", "SEEN"], &rows));
+    Ok(())
+}
+
+fn replica_row(replica: &ReplicaStatus, here: &str) -> Vec<String> {
+    let home = if replica.home == here { format!("{} (this process)", replica.home) } else { replica.home.clone() };
+    if replica.has_other_keys {
+        let mut row = vec![home, "has other `stateKeys`".to_owned()];
+        row.resize(8, String::new());
+        return row;
+    }
+    vec![
+        home,
+        cell(&replica.version),
+        cell(&replica.host),
+        replica.pid.to_string(),
+        cell(&replica.address),
+        age(replica.uptime_seconds),
+        replica.sessions.to_string(),
+        format!("{} ago", age(replica.seen_seconds_ago)),
+    ]
 }
 
 /// The health check of a container.

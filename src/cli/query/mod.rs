@@ -26,7 +26,9 @@ pub(super) use answers::{Answers, report_missing};
 pub(super) use local::with_loaded;
 pub(super) use running::{RunningProxy, server_log, status};
 pub(super) use user::{ActingUser, UserArgs};
-pub(super) use watching::{call_as_test, call_details, calls, end_sessions, follow, record, restart, sessions};
+pub(super) use watching::{
+    call_as_test, call_details, calls, end_sessions, follow, record, replicas, restart, sessions,
+};
 
 /// Without this line, a new user takes the built-in examples for extensions in the current folder.
 const NO_CONFIG: &str = "no config file found: using the built-in extensions. `--extension DIR` uses your own, `proxy init` writes a config";

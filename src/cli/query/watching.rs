@@ -10,7 +10,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::{setup, spinner};
 use proxy_base::control::Instance;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_model::operator_api::{EndedSessions, RestartReport, SessionEnd, SessionList};
+use proxy_model::operator_api::{EndedSessions, ReplicaList, RestartReport, SessionEnd, SessionList};
 use proxy_wire::http::{HttpAnswer, HttpError};
 
 /// Whether calls are being recorded, and those that were, oldest first. Blocking.
@@ -114,6 +114,12 @@ fn events(
 pub(in crate::cli) fn sessions(instance: &Instance) -> Result<SessionList, CommandFailure> {
     let running = RunningProxy::of(instance, None);
     setup::runtime()?.block_on(running.read("/sessions"))
+}
+
+/// The processes that share the store. Blocking.
+pub(in crate::cli) fn replicas(instance: &Instance) -> Result<ReplicaList, CommandFailure> {
+    let running = RunningProxy::of(instance, None);
+    setup::runtime()?.block_on(running.read("/replicas"))
 }
 
 /// Ends HTTP sessions. Blocking.
