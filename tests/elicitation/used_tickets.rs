@@ -110,15 +110,18 @@ async fn without_redis_a_ticket_belongs_to_the_process_that_issued_it_whatever_t
 }
 
 #[tokio::test]
-async fn a_call_that_waits_in_one_process_is_not_taken_for_another_ones_although_they_share_a_redis() {
+async fn with_redis_a_call_that_waits_in_one_process_is_answered_at_another_once() {
     let Some(redis) = Redis::start().await else { return };
     let world = World::new("legacy", &redis.url()).await;
     let (one, two) = (world.proxy().await, world.proxy().await);
     let (of_one, of_two) = (call(&one, &ask()).await, call(&two, &ask()).await);
-    let foreign = call(&two, &accepted(&ask(), &of_one)).await;
-    assert!(refusal(&foreign).1.contains("another proxy process"), "{foreign}");
-    for (proxy, first) in [(&one, &of_one), (&two, &of_two)] {
-        let done = call(proxy, &accepted(&ask(), first)).await;
+    for (proxy, first) in [(&two, &of_one), (&one, &of_two)] {
+        let back = accepted(&ask(), first);
+        let done = call(proxy, &back).await;
         assert_eq!(done["result"]["resultType"], "complete", "{done}");
+        for proxy in [&one, &two] {
+            let again = call(proxy, &back).await;
+            assert!(refusal(&again).1.contains("was already used"), "{again}");
+        }
     }
 }

@@ -23,10 +23,10 @@ impl Server {
         let is_known = surface.find(ItemKind::Resource, uri).is_some()
             || surface.owner_of_unlisted(uri).is_some()
             || links.server_of(uri).is_some();
-        if is_known || !self.replicas.has_shared_keys() {
+        if is_known || !client.is_known_elsewhere() {
             return;
         }
-        if let Some(server) = self.replicas.link(client, uri).await {
+        if let Some(server) = self.replicas.link(&client.owner, uri).await {
             links.add(&server, &[uri.to_owned()]);
         }
     }

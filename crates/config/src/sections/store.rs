@@ -98,7 +98,7 @@ mod tests {
         );
         assert_eq!(errors("store: {url: 'memory://', urll: 1}").len(), 1);
         assert_eq!(errors("store: {url: 'memory://', prefix: a}"), ["1:8 `store`: `prefix` is for stores in Redis"]);
-        for prefix in ["", "'{a}'", "'a b'", "'a*'", &"a".repeat(101)] {
+        for prefix in ["''", "'{a}'", "'a b'", "'a*'", &"a".repeat(101)] {
             let found = errors(&format!("store: {{url: 'redis://h', prefix: {prefix}}}"));
             assert!(found.len() == 1 && found[0].contains("`store.prefix`"), "{found:?}");
         }

@@ -38,7 +38,10 @@ impl InFlight {
     /// Handles a notification of the client if it concerns running requests. Returns the params of a cancellation of a request
     /// that is not running here.
     pub(crate) fn take_notification<'a>(&self, notification: &'a Notification) -> Option<&'a Raw> {
-        let params = notification.params.as_ref().filter(|_| notification.method == "notifications/cancelled")?;
+        if notification.method != "notifications/cancelled" {
+            return None;
+        }
+        let params = notification.params.as_ref()?;
         (!self.cancel(params)).then_some(params)
     }
 

@@ -10,7 +10,7 @@ use proxy_json::{Object, RawRef};
 use proxy_model::{Principal, Who};
 
 /// The maximum number of links per client. The oldest links are removed first.
-pub(crate) const MAX_LINKS: usize = 1000;
+const MAX_LINKS: usize = 1000;
 /// Links with a longer URI are not remembered.
 const MAX_URI_LENGTH: usize = 4096;
 /// The maximum number of principals whose links are remembered.

@@ -13,6 +13,7 @@ pub(crate) mod peer;
 pub(crate) mod question_channel;
 pub(crate) mod pending_questions;
 pub(crate) mod replay_budget;
+pub(crate) mod session_id;
 pub(crate) mod session_stream;
 pub(crate) mod subscriptions;
 pub(crate) mod task_ids;

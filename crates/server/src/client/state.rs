@@ -11,7 +11,7 @@ use super::log_level::ClientLogLevel;
 use super::pending_questions::PendingQuestions;
 use super::sink::MessageSink;
 use super::subscriptions::SessionSubscriptions;
-use crate::front::session_id::SessionId;
+use crate::client::session_id::SessionId;
 use proxy_engine::gateway::SurfaceHandle;
 use proxy_json::RawRef;
 use proxy_model::{Abilities, ClientInfo, ClientProfile, Owner, Principal, SurfaceKey, TraceContext};

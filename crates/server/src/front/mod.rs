@@ -8,7 +8,6 @@ pub(crate) mod http;
 pub(crate) mod operated_sessions;
 mod refusal;
 pub(crate) mod session;
-pub(crate) mod session_id;
 pub(crate) mod sessions;
 pub(crate) mod stateless;
 pub(crate) mod stdio;

@@ -103,8 +103,10 @@ impl Tickets {
     pub(crate) fn home_of(&self, principal: &Principal, ticket: &str) -> Option<Home> {
         let content = self.sealer.open(Purpose::Ticket, &Owner::of_handles(principal).text(""), ticket)?;
         let ticket: Ticket = serde_json::from_slice(&content).ok()?;
-        let is_suspended = matches!(ticket.waiting, TicketTarget::Call(_));
-        ticket.process.filter(|_| is_suspended).and_then(|process| Home::parse(&process))
+        if !matches!(ticket.waiting, TicketTarget::Call(_)) {
+            return None;
+        }
+        Home::parse(&ticket.process?)
     }
 
     /// Issues a ticket. `store` is the current one, which remembers its number when it is used.

@@ -115,7 +115,9 @@ fn post_process(
         && let Some(origin) = request.surface.find(kind, key).and_then(|entry| entry.origin.as_ref())
     {
         let uris = links.remember(&origin.backend, &result);
-        server.replicas.share_links(client, uris, &origin.backend);
+        if client.is_known_elsewhere() {
+            server.replicas.share_links(&client.owner, uris, &origin.backend);
+        }
     }
     blocks::encode_for(client.revision, kind, result)
 }

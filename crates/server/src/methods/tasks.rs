@@ -108,8 +108,13 @@ pub(super) fn with_sealed_id(
     let Ok(object) = Object::of(&result) else { return Ok(result) };
     let home = belongs_to_process(server, &target.backend).then(|| Home::of_this_process().to_string());
     let sealed = |id: String| {
-        let (backend, tool) = (target.backend.to_string(), tool.to_owned());
-        let content = SealedTask { backend, id, stateless, tool, home: home.clone() };
+        let content = SealedTask {
+            backend: target.backend.to_string(),
+            id,
+            stateless,
+            tool: tool.to_owned(),
+            home: home.clone(),
+        };
         let content = serde_json::to_vec(&content).unwrap_or_default();
         server
             .sealer

@@ -10,8 +10,6 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::client::links::MAX_LINKS;
-use crate::client::state::Client;
 use proxy_base::seal::{Purpose, Sealer};
 use proxy_config::Serve;
 use proxy_engine::gateway::Gateway;
@@ -107,7 +105,8 @@ impl Replicas {
 
     /// Tells all processes.
     pub(crate) async fn tell(&self, news: &News) {
-        let (Some(store), Some(note)) = (self.store(), self.seal(EVERYBODY, news)) else { return };
+        let Some(store) = self.store() else { return };
+        let Some(note) = self.seal(EVERYBODY, news) else { return };
         if let Err(error) = store.tell(&note).await {
             tracing::warn!("cannot tell the other proxies what became of a session: {error}");
         }
@@ -174,7 +173,10 @@ impl Replicas {
     /// Remembers the end of sessions in the store, and tells the others. An end that cannot be written now is written later.
     pub(crate) async fn end(&self, end: SessionsEnd) {
         // Without a lifetime no session comes back anywhere.
-        let Some(store) = self.store().filter(|_| !self.lifetime.is_zero()) else { return };
+        let Some(store) = self.store() else { return };
+        if self.lifetime.is_zero() {
+            return;
+        }
         if let Err(error) = self.write_end(&store, &end).await {
             tracing::warn!("cannot write the end of a session into the store, and will try again: {error}");
             let mut unwritten = self.unwritten.lock();
@@ -247,23 +249,24 @@ impl Replicas {
     }
 
     /// Lets the others know links, in the background: a result does not wait for the store.
-    pub(crate) fn share_links(&self, client: &Client, uris: Vec<String>, server: &Arc<str>) {
-        if uris.is_empty() || !client.is_known_elsewhere() {
+    pub(crate) fn share_links(&self, owner: &Owner, uris: Vec<String>, server: &Arc<str>) {
+        if uris.is_empty() {
             return;
         }
         let Some(store) = self.store() else { return };
-        let (owner, server, lifetime) = (client.owner.clone(), Arc::clone(server), self.lifetime.max(LINKS_FOR));
+        let owner = owner.clone();
+        let server = Arc::clone(server);
+        let lifetime = self.lifetime.max(LINKS_FOR);
         tokio::spawn(async move {
-            if let Err(error) = store.put_links(&owner, &uris, &server, MAX_LINKS, lifetime).await {
+            if let Err(error) = store.put_links(&owner, &uris, &server, lifetime).await {
                 tracing::debug!("the other proxies do not know a link: {error}");
             }
         });
     }
 
     /// The server of a link that a client has received from another process.
-    pub(crate) async fn link(&self, client: &Client, uri: &str) -> Option<Arc<str>> {
-        let store = self.store().filter(|_| client.is_known_elsewhere())?;
-        let found = store.link(&client.owner, uri).await;
+    pub(crate) async fn link(&self, owner: &Owner, uri: &str) -> Option<Arc<str>> {
+        let found = self.store()?.link(owner, uri).await;
         let found = found.inspect_err(|error| tracing::debug!("cannot look for a link: {error}"));
         found.ok().flatten().map(Arc::from)
     }

@@ -50,7 +50,9 @@ impl Drop for WaitingRequest {
         }
         // Without a runtime the proxy has ended.
         let Ok(runtime) = Handle::try_current() else { return };
-        let (replicas, home, number) = (Arc::clone(&self.replicas), self.home, self.number);
+        let replicas = Arc::clone(&self.replicas);
+        let home = self.home;
+        let number = self.number;
         runtime.spawn(async move {
             let from = Home::of_this_process().to_string();
             let _ = replicas.send(home, &HomeNote::Withdrawn { number, from }).await;

@@ -29,6 +29,9 @@ const READ_FOR: Duration = Duration::from_secs(5);
 /// The maximum number of notes that are read at once.
 const READ_AT_ONCE: usize = 100;
 
+/// The maximum number of links of an owner.
+const MAX_LINKS: usize = 1000;
+
 /// Notes in a stream have one field.
 const FIELD: &str = "n";
 
@@ -121,8 +124,8 @@ impl ReplicaStore {
         // Sent together, over one connection.
         let (fields, epoch): (Outcome<Fields>, Outcome<Option<u64>>) =
             futures::future::join(self.command(&fields), self.command(&epoch)).await;
-        let ((ended, level, client), epoch) = (fields?, epoch?);
-        Ok(SessionRecord { has_ended: ended.is_some(), epoch: epoch.unwrap_or_default(), level, client })
+        let (ended, level, client) = fields?;
+        Ok(SessionRecord { has_ended: ended.is_some(), epoch: epoch?.unwrap_or_default(), level, client })
     }
 
     async fn set_session(&self, session: SessionDigest, field: &str, value: &[u8], ttl: Duration) -> Outcome<()> {
@@ -152,16 +155,10 @@ impl ReplicaStore {
         self.set_session(session, "client", client, ttl).await
     }
 
-    /// Remembers which server sent links. At most `limit` links of an owner stay.
-    pub async fn put_links(
-        &self,
-        owner: &Owner,
-        uris: &[String],
-        server: &str,
-        limit: usize,
-        ttl: Duration,
-    ) -> Outcome<()> {
-        let (limit, ttl) = (limit.to_string(), millis(ttl).max(1).to_string());
+    /// Remembers which server sent links.
+    pub async fn put_links(&self, owner: &Owner, uris: &[String], server: &str, ttl: Duration) -> Outcome<()> {
+        let limit = MAX_LINKS.to_string();
+        let ttl = millis(ttl).max(1).to_string();
         let mut arguments: Vec<&[u8]> = vec![limit.as_bytes(), ttl.as_bytes(), server.as_bytes()];
         arguments.extend(uris.iter().map(String::as_bytes));
         self.script(&self.0.scripts.link, &[self.keys().links(owner)], &arguments).await
@@ -179,7 +176,8 @@ impl ReplicaStore {
         let mut alive = redis::cmd("SET");
         alive.arg(self.keys().alive(home)).arg(1).arg("PX").arg(millis(ALIVE_FOR));
         self.command::<()>(&alive).await?;
-        let (home, seen_for) = (home.to_string(), millis(SEEN_FOR).to_string());
+        let home = home.to_string();
+        let seen_for = millis(SEEN_FOR).to_string();
         let arguments = [home.as_bytes(), status, seen_for.as_bytes()];
         self.script(&self.0.scripts.beat, &self.keys().homes(), &arguments).await
     }
@@ -209,7 +207,8 @@ impl ReplicaStore {
 
     /// Sends a note to one process.
     pub async fn send(&self, home: Home, note: &[u8]) -> Outcome<SentNote> {
-        let (limit, ttl) = (MAX_INBOX.to_string(), millis(INBOX_FOR).to_string());
+        let limit = MAX_INBOX.to_string();
+        let ttl = millis(INBOX_FOR).to_string();
         let keys = [self.keys().alive(home), self.keys().inbox(home)];
         let arguments = [note, limit.as_bytes(), ttl.as_bytes()];
         let sent: i64 = self.script(&self.0.scripts.send, &keys, &arguments).await?;

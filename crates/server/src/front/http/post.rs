@@ -106,7 +106,7 @@ async fn post_notification(
 /// Hands a response to the process that has sent the request.
 async fn post_response(front: &HttpFront, session: &Session, response: Response) -> HttpReply {
     let home = response.id.as_ref().and_then(home_of).filter(|home| *home != Home::of_this_process());
-    let (Some(home), Some(id)) = (home, &response.id) else {
+    let Some((home, id)) = home.zip(response.id.as_ref()) else {
         session.take_response(response);
         return HttpReply::empty(StatusCode::ACCEPTED);
     };

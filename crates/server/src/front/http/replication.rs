@@ -70,16 +70,15 @@ struct Current {
     reader: NoteReader,
 }
 
-/// Renews a reader if the config names another store. False if there is no store.
-fn renew(current: &mut Option<Current>, replicas: &Replicas, reader: impl Fn(&ReplicaStore) -> NoteReader) -> bool {
+/// Renews a reader if the config names another store; none if there is no store.
+fn renew(current: &mut Option<Current>, replicas: &Replicas, reader: impl Fn(&ReplicaStore) -> NoteReader) {
     let Some(store) = replicas.store() else {
         *current = None;
-        return false;
+        return;
     };
     if !current.as_ref().is_some_and(|current| current.store.is_same(&store)) {
         *current = Some(Current { reader: reader(&store), store });
     }
-    true
 }
 
 async fn read_news(front: Weak<HttpFront>, replicas: Arc<Replicas>) {
@@ -87,8 +86,8 @@ async fn read_news(front: Weak<HttpFront>, replicas: Arc<Replicas>) {
     let mut last_contact = Instant::now();
     let mut must_ask = false;
     while front.strong_count() > 0 {
-        let has_store = renew(&mut current, &replicas, ReplicaStore::news);
-        let Some(Current { reader, .. }) = current.as_mut().filter(|_| has_store) else {
+        renew(&mut current, &replicas, ReplicaStore::news);
+        let Some(Current { reader, .. }) = &mut current else {
             tokio::time::sleep(BEAT_INTERVAL).await;
             continue;
         };
@@ -123,8 +122,8 @@ async fn read_inbox(front: Weak<HttpFront>, replicas: Arc<Replicas>) {
     let mut current = None;
     let running = Running::default();
     while front.strong_count() > 0 {
-        let has_store = renew(&mut current, &replicas, |store| store.inbox(Home::of_this_process()));
-        let Some(Current { reader, .. }) = current.as_mut().filter(|_| has_store) else {
+        renew(&mut current, &replicas, |store| store.inbox(Home::of_this_process()));
+        let Some(Current { reader, .. }) = &mut current else {
             tokio::time::sleep(BEAT_INTERVAL).await;
             continue;
         };
@@ -156,8 +155,8 @@ impl HttpFront {
                 let Some(session) = known else { return };
                 let front = Arc::clone(self);
                 tokio::spawn(async move {
-                    let (digest, principal) = (session.id.sid.digest(), session.client().principal.clone());
-                    if let Ok(known) = front.server.replicas.session(digest, &principal).await {
+                    let principal = session.client().principal.clone();
+                    if let Ok(known) = front.server.replicas.session(session.digest(), &principal).await {
                         apply(&front, &session, &known);
                     }
                 });
@@ -179,8 +178,8 @@ impl HttpFront {
     /// Asks the store for each session in the table. False if the store is away.
     async fn ask_for_all(&self) -> bool {
         for session in self.sessions.all() {
-            let (digest, principal) = (session.id.sid.digest(), session.client().principal.clone());
-            match self.server.replicas.session(digest, &principal).await {
+            let principal = session.client().principal.clone();
+            match self.server.replicas.session(session.digest(), &principal).await {
                 Ok(known) => drop(apply(self, &session, &known)),
                 Err(_) => return false,
             }
@@ -198,7 +197,8 @@ impl HttpFront {
                 }
             }
             HomeNote::Request { number, from, request } => {
-                let (front, running) = (Arc::clone(self), Arc::clone(running));
+                let front = Arc::clone(self);
+                let running = Arc::clone(running);
                 tokio::spawn(async move { front.answer_forwarded(number, from, *request, &running).await });
             }
             HomeNote::Withdrawn { number, from } => {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::session::Session;
-use super::session_id::SessionId;
+use crate::client::session_id::SessionId;
 use crate::methods::initialize::Handshake;
 use crate::replicas::StoreTime;
 use ended::EndedSessions;

@@ -147,7 +147,7 @@ impl SessionTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front::session_id::SessionId;
+    use crate::client::session_id::SessionId;
     use crate::methods::initialize::Handshake;
     use proxy_model::{Home, Sid};
 

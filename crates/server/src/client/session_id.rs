@@ -9,10 +9,10 @@ use proxy_model::{Home, Sid};
 pub(crate) struct SessionId {
     pub(crate) text: String,
     /// The process that opened the session.
-    pub(super) home: Home,
+    pub(crate) home: Home,
     pub(crate) sid: Sid,
     /// When the session was opened, in milliseconds since 1970 by the clock of the store.
-    pub(super) born: u64,
+    pub(crate) born: u64,
     /// Whether the id, or the store, says what it takes to serve the session after it was forgotten.
     pub(crate) is_complete: bool,
 }
