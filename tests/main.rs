@@ -51,6 +51,7 @@ mod policy;
 mod presets;
 mod probing;
 mod progress;
+mod proxy_loops;
 mod elicitation;
 mod elicitation_by_others;
 mod elicitation_by_scripts;

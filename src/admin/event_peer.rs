@@ -113,6 +113,10 @@ impl Peer for EventPeer {
         None
     }
 
+    fn hops(&self) -> Option<&str> {
+        None
+    }
+
     fn relays(&self) -> bool {
         true
     }

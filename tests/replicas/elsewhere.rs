@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{at, moved, replica, replicas, session, status};
-use crate::support::http_client::HttpClient;
+use crate::support::http_client::{HttpClient, HttpReply};
 use crate::support::http_request::HttpRequest;
 use crate::support::message;
 use crate::support::patience::within;
@@ -102,4 +102,42 @@ async fn the_stream_of_a_call_is_resumed_where_it_is() {
     // Nobody has said so: the sign of life ends by itself.
     let gone = async { while elsewhere.send(&elsewhere.in_session(resume.clone())).await.status != 400 {} };
     within("the end of the other process", &two.program.stderr, gone).await;
+}
+
+#[tokio::test]
+async fn a_client_hears_of_its_resources_wherever_it_listens() {
+    let Some(redis) = Redis::start().await else { return };
+    let [one, two] = replicas(&redis.url(), "").await;
+    let mut client = session(&one).await;
+    let mut elsewhere = moved(&client, &two);
+    let uri = json!({"uri": "memo://greeting"}).to_string();
+    client.request("resources/subscribe", &uri).await.result();
+    let mut listening = elsewhere.get_stream().await;
+    // The servers behind each proxy are its own: only what changes behind the one where the client listens is told.
+    let updated = async |client: &mut HttpClient, listening: &mut HttpReply| {
+        let touching = async {
+            loop {
+                client.call("touch", &uri).await.result();
+                if client.call("seen", "{}").await.raw.contains("resources/subscribe") {
+                    client.call("touch", &uri).await.result();
+                    return;
+                }
+            }
+        };
+        within("the subscription at the server", &two.program.stderr, touching).await;
+        while let Some(message) = listening.next_message().await {
+            if message.method().as_deref() == Some("notifications/resources/updated") {
+                return message.value()["params"]["uri"] == "memo://greeting";
+            }
+        }
+        false
+    };
+    assert!(updated(&mut elsewhere, &mut listening).await);
+    // The newest stream counts.
+    let mut newest = client.get_stream().await;
+    assert!(updated(&mut client, &mut newest).await);
+    while listening.next_message().await.is_some() {}
+    // The client says at one proxy that it has enough, and the other one follows the resource no longer.
+    elsewhere.request("resources/unsubscribe", &uri).await.result();
+    client.call("seen", r#"{"wait_for":"resources/unsubscribe"}"#).await.result();
 }

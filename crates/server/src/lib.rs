@@ -7,6 +7,7 @@ mod era;
 mod methods;
 mod client;
 mod input_required;
+mod drain;
 mod first_lists;
 mod replicas;
 mod unlisted;
@@ -21,6 +22,7 @@ pub use front::stdio::serve_stdio;
 
 use client::links::LinkTable;
 use client::state::{Client, ClientSession};
+use drain::Drain;
 use front::connected_clients::ConnectedClients;
 use front::sessions::Sessions;
 use input_required::conversation::Conversations;
@@ -50,6 +52,7 @@ pub struct Server {
     policy: PolicyNow,
     clients: Arc<ConnectedClients>,
     replicas: Arc<Replicas>,
+    drain: Arc<Drain>,
     telemetry: Arc<Telemetry>,
     /// The sessions of HTTP clients, if they are served.
     http_sessions: Arc<ArcSwapOption<Sessions>>,
@@ -82,6 +85,7 @@ impl Server {
             suspended: Arc::default(),
             policy,
             replicas,
+            drain: Arc::default(),
             clients: Arc::default(),
             http_sessions: Arc::default(),
             verifier: Arc::default(),

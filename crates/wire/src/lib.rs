@@ -4,6 +4,7 @@
 pub mod completion;
 mod error;
 pub mod headers;
+pub mod hops;
 pub mod http;
 mod lines;
 mod message;

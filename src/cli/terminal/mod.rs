@@ -141,6 +141,10 @@ impl Peer for TerminalUser {
         None
     }
 
+    fn hops(&self) -> Option<&str> {
+        None
+    }
+
     fn relays(&self) -> bool {
         true
     }

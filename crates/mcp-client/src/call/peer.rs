@@ -55,6 +55,9 @@ pub trait Peer: Send + Sync + Debug {
     /// server waits for it, so that the server is slowed down instead of losing messages.
     fn room(&self) -> Option<BoxFuture<'static, ()>>;
 
+    /// The proxies that the client's request has passed, as in the header `Proxy-Via`; none if it came directly.
+    fn hops(&self) -> Option<&str>;
+
     /// Whether log messages and other notifications of this call may reach the client at all.
     fn relays(&self) -> bool;
 

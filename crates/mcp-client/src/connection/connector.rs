@@ -23,6 +23,7 @@ use proxy_base::process::{Launch, base_environment, watchdog};
 use proxy_config::{ProtocolChoice, ServerConfig, TransportConfig};
 use proxy_model::{Abilities, LoginNeeded, Secret};
 use proxy_wire::Revision;
+use proxy_wire::hops;
 use proxy_wire::http::HttpClient;
 
 #[derive(Debug)]
@@ -295,7 +296,8 @@ impl Connector {
         purpose: ConnectionPurpose,
     ) -> Result<Arc<Connection>, ConnectError> {
         let client = HttpClient::new(&self.environment.pool, url, headers, self.max_message_bytes())
-            .map_err(|error| ConnectError::Failed(error.to_string()))?;
+            .map_err(|error| ConnectError::Failed(error.to_string()))?
+            .with_header(hops::PROXY_VIA.clone(), hops::own_hop());
         let client = ServerClient::new(client, &self.log_in);
         let is_sse = sse || self.uses_sse.load(Ordering::Relaxed);
         if is_sse && purpose.leg == Leg::Stateless {

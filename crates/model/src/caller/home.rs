@@ -3,6 +3,10 @@
 use std::fmt;
 use std::sync::LazyLock;
 
+use sha2::{Digest, Sha256};
+
+use proxy_json::hex;
+
 /// A process of the proxy. Session ids, event ids and questions to clients name it, as 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Home(u64);
@@ -27,6 +31,11 @@ impl Home {
             return None;
         }
         u64::from_str_radix(text, 16).ok().map(Home)
+    }
+
+    /// What others than the replicas may know of the process.
+    pub fn digest(self) -> String {
+        hex(&Sha256::digest(format!("home {self}"))[..8])
     }
 
     pub(super) fn bits(self) -> u64 {

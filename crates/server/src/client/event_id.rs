@@ -28,6 +28,11 @@ impl EventId {
         (self.stream != STANDALONE && self.home != Home::of_this_process()).then_some(self.home)
     }
 
+    /// Whether the event is of the stream for messages that do not belong to a request.
+    pub(crate) fn is_of_listener(self) -> bool {
+        self.stream == STANDALONE
+    }
+
     /// An event of this process.
     pub(super) fn here(stream: u64, number: u64) -> Self {
         EventId { home: Home::of_this_process(), stream, number }

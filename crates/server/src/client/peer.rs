@@ -236,6 +236,10 @@ impl Peer for ClientPeer {
         self.round().sink.room()
     }
 
+    fn hops(&self) -> Option<&str> {
+        self.client.facts.hops.as_deref()
+    }
+
     fn relays(&self) -> bool {
         true
     }

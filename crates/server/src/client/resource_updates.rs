@@ -99,6 +99,16 @@ impl ResourceUpdates {
         self.wake.notify_one();
     }
 
+    /// Ends all subscriptions but these.
+    pub(crate) fn retain(&self, uris: &[String]) {
+        let ended: Vec<FollowedResource> = {
+            let mut resources = self.resources.lock();
+            resources.extract_if(|uri, _| !uris.contains(uri)).map(|(_, resource)| resource).collect()
+        };
+        // The lock is released before the subscriptions are dropped.
+        drop(ended);
+    }
+
     pub(crate) fn remove(&self, uri: &str) {
         // The lock is released before the subscription is dropped.
         let resource = self.resources.lock().remove(uri);

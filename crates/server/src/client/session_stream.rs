@@ -244,6 +244,12 @@ impl SessionStream {
         self.lock().reader.as_ref().is_some_and(|reader| !reader.frames.is_closed())
     }
 
+    /// Ends the connection of the reader, if there is one. The stream goes on.
+    pub(crate) fn end_reader(&self) {
+        self.lock().reader = None;
+        self.replaced.notify_waiters();
+    }
+
     /// Ends the stream. Buffered events can still be replayed.
     pub(crate) fn finish(&self) {
         let budget = {

@@ -46,6 +46,8 @@ pub(crate) struct HttpFacts {
     pub(crate) trace_context: Option<TraceContext>,
     /// The other end of the connection.
     pub(crate) peer: Option<IpAddr>,
+    /// The proxies that the request has passed.
+    pub(crate) hops: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug)]

@@ -218,6 +218,16 @@ impl Session {
         }
     }
 
+    /// Whether the client listens here.
+    pub(super) fn is_listening(&self) -> bool {
+        self.standalone.has_reader()
+    }
+
+    /// The client listens elsewhere.
+    pub(super) fn stop_listening(&self) {
+        self.standalone.end_reader();
+    }
+
     /// Removes the finished streams that can no longer be resumed.
     pub(super) fn remove_expired_streams(&self) {
         let mut streams = self.streams.lock();

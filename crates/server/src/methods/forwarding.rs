@@ -50,6 +50,7 @@ pub(super) async fn forward(
         message: text,
         headers: client.facts.headers.to_vec(),
         peer: client.facts.peer,
+        hops: client.facts.hops.clone(),
     };
     let asked = tokio::select! {
         asked = server.replicas.ask(home, request) => asked,

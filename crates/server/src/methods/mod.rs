@@ -10,7 +10,7 @@ mod list;
 mod logging_set_level;
 mod prompts_get;
 mod resources_read;
-mod resources_subscribe;
+pub(super) mod resources_subscribe;
 mod server_discover;
 mod subscriptions_listen;
 mod tasks;
@@ -134,7 +134,7 @@ async fn respond(
         Method::CompletionComplete => Box::pin(completion_complete::complete(server, &peer, &request, message)).await,
         Method::LoggingSetLevel => Some(Box::pin(logging_set_level::set_level(server, client, message)).await),
         Method::ResourcesSubscribe => Box::pin(resources_subscribe::subscribe(server, client, &request, message)).await,
-        Method::ResourcesUnsubscribe => Some(resources_subscribe::unsubscribe(client, message)),
+        Method::ResourcesUnsubscribe => Some(Box::pin(resources_subscribe::unsubscribe(server, client, message)).await),
         Method::TasksGet | Method::TasksUpdate | Method::TasksCancel | Method::TasksResult => {
             Box::pin(tasks::task(server, &peer, &request, message)).await
         }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::{MethodOutcome, item};
+use super::{MethodOutcome, context, item};
 use crate::Server;
+use crate::client::peer::{AskBy, ClientPeer};
 use crate::client::resource_updates::ResourceUpdates;
 use crate::client::state::Client;
 use crate::client::subscriptions::SessionSubscriptions;
@@ -14,9 +15,12 @@ use proxy_engine::calls::{OtherRequest, RequestContext};
 use proxy_engine::gateway::NewFollower;
 use proxy_engine::surface::{NoUpdates, UpdateSource};
 use proxy_json::{Object, Raw, RawRef};
-use proxy_mcp_client::{CallError, Subscriber};
+use proxy_mcp_client::{CallError, Cancellation, Subscriber};
 use proxy_model::{ItemKind, Owner, PersonKey};
 use proxy_wire::{Request, RpcError};
+
+/// The method of a subscription that a client has made elsewhere.
+const METHOD: &str = "resources/subscribe";
 
 pub(super) async fn subscribe(
     server: &Server,
@@ -33,13 +37,43 @@ pub(super) async fn subscribe(
         outcome = add(server, client, request, subscriptions.updates(), &message.method, &uri) => outcome,
         () = request.cancel.cancelled() => return None,
     };
+    if outcome.is_ok() {
+        share(server, client, &uri, true).await;
+    }
     item::encode(outcome.map(|()| empty()), ItemKind::ResourceTemplate, &uri, client.revision)
 }
 
-pub(super) fn unsubscribe(client: &Client, message: &Request) -> Result<Raw, RpcError> {
+pub(super) async fn unsubscribe(server: &Server, client: &Client, message: &Request) -> Result<Raw, RpcError> {
     let (uri, subscriptions) = read(client, message)?;
     subscriptions.updates().remove(&uri);
+    share(server, client, &uri, false).await;
     Ok(empty())
+}
+
+/// Lets other processes that serve the session know of a subscription.
+async fn share(server: &Server, client: &Client, uri: &str, is_subscribed: bool) {
+    if let Some(id) = client.session().and_then(|session| session.http.as_ref()) {
+        server.replicas.set_subscription(id.sid.digest(), uri, is_subscribed).await;
+    }
+}
+
+/// Follows the resources to which a client has subscribed elsewhere, and no others.
+pub(crate) async fn follow(server: &Server, client: &Arc<Client>, uris: Vec<String>) {
+    let Some(subscriptions) = client.subscriptions() else { return };
+    let updates = subscriptions.updates();
+    updates.retain(&uris);
+    if uris.iter().all(|uri| updates.contains(uri)) {
+        return;
+    }
+    let Ok(surface) = server.surface(client).await else { return };
+    subscriptions.start_notifying(&server.gateway, &client.surface_handle);
+    let peer = ClientPeer::new(client, subscriptions.sink(), AskBy::Nothing, None);
+    let request = context(server, client, surface, peer, Cancellation::default());
+    for uri in uris.iter().filter(|uri| !updates.contains(uri)) {
+        if let Err(error) = add(server, client, &request, updates, METHOD, uri).await {
+            tracing::debug!(uri, ?error, "a subscription from another process failed");
+        }
+    }
 }
 
 /// Subscribes a client to one resource if the script's `on_other_request` admits it. A second subscription to the same

@@ -63,6 +63,7 @@ pub(super) async fn listen(
     if !subscribed.is_empty() {
         accepted.insert(RESOURCES.to_owned(), subscribed.into());
     }
+    let _drained = server.drain.stream();
     let acknowledgment = tagged(&message.id, json!({ "notifications": accepted }));
     sink.send(encode::notification("notifications/subscriptions/acknowledged", Some(&acknowledgment))).await;
     loop {
@@ -82,7 +83,10 @@ pub(super) async fn listen(
                 tokio::time::sleep(UPDATE_INTERVAL).await;
             }
             () = cancel.cancelled() => return None,
-            () = server.gateway.stopping() => break,
+            () = server.gateway.stopping() => {
+                server.drain.turn().await;
+                break;
+            }
         }
     }
     let result = tagged(&message.id, json!({}));

@@ -238,6 +238,29 @@ impl Replicas {
         }
     }
 
+    /// Lets the others know that the client of a session follows a resource, or no longer does.
+    pub(crate) async fn set_subscription(&self, session: SessionDigest, uri: &str, is_subscribed: bool) {
+        let Some(store) = self.store() else { return };
+        let written = if is_subscribed {
+            store.subscribe(session, uri, self.lifetime).await
+        } else {
+            store.unsubscribe(session, uri).await
+        };
+        match written {
+            Ok(()) => self.tell(&News::Changed { session: session.to_string() }).await,
+            Err(error) => tracing::warn!("the other proxies do not know a subscription of session {session}: {error}"),
+        }
+    }
+
+    /// Lets the others know that the client of a session listens here. The newest stream counts.
+    pub(crate) async fn set_listener(&self, session: SessionDigest) {
+        let Some(store) = self.store() else { return };
+        match store.set_listener(session, Home::of_this_process(), self.lifetime).await {
+            Ok(()) => self.tell(&News::Changed { session: session.to_string() }).await,
+            Err(error) => tracing::warn!("the other proxies do not know that session {session} listens here: {error}"),
+        }
+    }
+
     /// Keeps what a client says about itself, if it is too large for a session id. False if it cannot be kept.
     pub(crate) async fn keep_client(&self, session: SessionDigest, sealed: &[u8]) -> bool {
         let Some(store) = self.store() else { return false };

@@ -49,6 +49,9 @@ pub(crate) struct ForwardedRequest {
     /// The headers that scripts see.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) peer: Option<IpAddr>,
+    /// The proxies that the request has passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hops: Option<Arc<str>>,
 }
 
 /// The outcome of a forwarded request.

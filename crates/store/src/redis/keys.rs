@@ -51,6 +51,10 @@ impl Keys {
         self.key(session, "session")
     }
 
+    pub(super) fn subscriptions(&self, session: SessionDigest) -> String {
+        self.key(session, "subscriptions")
+    }
+
     pub(super) fn epoch(&self, person: &Owner) -> String {
         self.of_owner(person, "epoch")
     }

@@ -63,6 +63,10 @@ pub struct SessionRecord {
     pub level: Option<String>,
     /// What the client says about itself, if that is too large for a session id.
     pub client: Option<Vec<u8>>,
+    /// The resources to which the client has subscribed.
+    pub subscriptions: Vec<String>,
+    /// The process at which the client listens, or has listened last.
+    pub listener: Option<Home>,
 }
 
 /// What became of a note to another process.
@@ -117,15 +121,24 @@ impl ReplicaStore {
     /// What is known of a session of this person.
     pub async fn session(&self, session: SessionDigest, person: &Owner) -> Outcome<SessionRecord> {
         let mut fields = redis::cmd("HMGET");
-        fields.arg(self.keys().session(session)).arg("ended").arg("level").arg("client");
+        fields.arg(self.keys().session(session)).arg("ended").arg("level").arg("client").arg("listener");
+        let mut subscriptions = redis::cmd("SMEMBERS");
+        subscriptions.arg(self.keys().subscriptions(session));
         let mut epoch = redis::cmd("GET");
         epoch.arg(self.keys().epoch(person));
-        type Fields = (Option<u8>, Option<String>, Option<Vec<u8>>);
+        type Fields = (Option<u8>, Option<String>, Option<Vec<u8>>, Option<String>);
         // Sent together, over one connection.
-        let (fields, epoch): (Outcome<Fields>, Outcome<Option<u64>>) =
-            futures::future::join(self.command(&fields), self.command(&epoch)).await;
-        let (ended, level, client) = fields?;
-        Ok(SessionRecord { has_ended: ended.is_some(), epoch: epoch?.unwrap_or_default(), level, client })
+        let (fields, epoch, subscriptions): (Outcome<Fields>, Outcome<Option<u64>>, Outcome<Vec<String>>) =
+            futures::future::join3(self.command(&fields), self.command(&epoch), self.command(&subscriptions)).await;
+        let (ended, level, client, listener) = fields?;
+        Ok(SessionRecord {
+            has_ended: ended.is_some(),
+            epoch: epoch?.unwrap_or_default(),
+            level,
+            client,
+            subscriptions: subscriptions?,
+            listener: listener.and_then(|home| Home::parse(&home)),
+        })
     }
 
     async fn set_session(&self, session: SessionDigest, field: &str, value: &[u8], ttl: Duration) -> Outcome<()> {
@@ -148,6 +161,23 @@ impl ReplicaStore {
     /// Remembers the log level of a session.
     pub async fn set_level(&self, session: SessionDigest, level: &str, ttl: Duration) -> Outcome<()> {
         self.set_session(session, "level", level.as_bytes(), ttl).await
+    }
+
+    /// Remembers at which process the client of a session listens.
+    pub async fn set_listener(&self, session: SessionDigest, home: Home, ttl: Duration) -> Outcome<()> {
+        self.set_session(session, "listener", home.to_string().as_bytes(), ttl).await
+    }
+
+    /// Remembers that the client of a session has subscribed to a resource.
+    pub async fn subscribe(&self, session: SessionDigest, uri: &str, ttl: Duration) -> Outcome<()> {
+        let key = self.keys().subscriptions(session);
+        self.command::<()>(redis::cmd("SADD").arg(&key).arg(uri)).await?;
+        self.command(redis::cmd("PEXPIRE").arg(&key).arg(millis(ttl).max(1))).await
+    }
+
+    /// Forgets that the client of a session has subscribed to a resource.
+    pub async fn unsubscribe(&self, session: SessionDigest, uri: &str) -> Outcome<()> {
+        self.command(redis::cmd("SREM").arg(self.keys().subscriptions(session)).arg(uri)).await
     }
 
     /// Remembers what the client of a session says about itself.

@@ -161,6 +161,10 @@ impl Peer for ScriptedUser {
         None
     }
 
+    fn hops(&self) -> Option<&str> {
+        None
+    }
+
     fn relays(&self) -> bool {
         true
     }

@@ -91,6 +91,10 @@ impl Peer for HandlerPeer {
         self.peer.room()
     }
 
+    fn hops(&self) -> Option<&str> {
+        self.peer.hops()
+    }
+
     fn relays(&self) -> bool {
         self.relay == Relay::ProgressAndLog
     }

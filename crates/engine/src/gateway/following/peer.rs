@@ -65,6 +65,10 @@ impl Peer for FollowerPeer {
         None
     }
 
+    fn hops(&self) -> Option<&str> {
+        None
+    }
+
     fn relays(&self) -> bool {
         false
     }

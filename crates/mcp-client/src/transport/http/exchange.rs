@@ -17,7 +17,7 @@ use crate::transport::server_client::{SendError, ServerClient};
 use crate::transport::signals::Signals;
 use proxy_json::{Raw, RawRef};
 use proxy_wire::http::{EventStream, HttpAnswer, HttpError, SentHeaders};
-use proxy_wire::{Id, Response, Revision, Sender, batch, code, encode, headers, trace_server};
+use proxy_wire::{Id, Response, Revision, Sender, batch, code, encode, headers, hops, trace_server};
 
 /// The delay before a stream is resumed if the server does not send `retry`.
 pub(crate) const DEFAULT_RETRY: Duration = Duration::from_secs(1);
@@ -82,6 +82,7 @@ impl HttpExchange {
         &self,
         method: &str,
         extra: &[(HeaderName, String)],
+        hops: Option<&str>,
         body: String,
     ) -> Result<HttpAnswer, TransportError> {
         trace_server(&self.server, Sender::Proxy, body.as_bytes());
@@ -92,6 +93,9 @@ impl HttpExchange {
             for (name, value) in extra {
                 added.push(added_header(name, value)?);
             }
+        }
+        if let Some(hops) = hops {
+            added.push(added_header(&hops::PROXY_VIA, &hops::with_own_hop(hops))?);
         }
         let sent = SentHeaders { common: &negotiated.headers, added: &added };
         let answer = match self.client.post(sent, body).await {
@@ -112,7 +116,7 @@ impl HttpExchange {
 
     /// Posts a message for which no caller is waiting. Failures are only logged.
     pub(crate) async fn post_in_background(&self, method: &str, body: String) {
-        match tokio::time::timeout(BACKGROUND_POST_TIMEOUT, self.post(method, &[], body)).await {
+        match tokio::time::timeout(BACKGROUND_POST_TIMEOUT, self.post(method, &[], None, body)).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::debug!(server = %self.server, method, %error, "a message was not accepted"),
             Err(_) => tracing::debug!(server = %self.server, method, "a message was not accepted in time"),
@@ -121,7 +125,8 @@ impl HttpExchange {
 
     pub(crate) async fn request(self: &Arc<Self>, outgoing: &Outgoing<'_>) -> Result<Raw, TransportError> {
         let body = encode::request(outgoing.id, outgoing.method, Some(&outgoing.params));
-        let mut answer = self.post(outgoing.method, &outgoing.headers, body).await?;
+        let hops = outgoing.peer.as_ref().and_then(|peer| peer.hops());
+        let mut answer = self.post(outgoing.method, &outgoing.headers, hops, body).await?;
         if outgoing.method == "initialize"
             && let Some(session) = answer.header(&headers::SESSION_ID)
         {

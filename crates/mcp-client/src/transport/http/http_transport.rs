@@ -80,7 +80,7 @@ impl HttpTransport {
     }
 
     pub(crate) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), TransportError> {
-        self.exchange.post(method, &[], encode::notification(method, params)).await.map(drop)
+        self.exchange.post(method, &[], None, encode::notification(method, params)).await.map(drop)
     }
 
     /// Opens the standalone stream of a session. Completes when the stream is open or cannot be opened.

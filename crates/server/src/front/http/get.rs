@@ -6,7 +6,7 @@ use ::http::{HeaderMap, StatusCode};
 
 use super::admission::until_revoked;
 use super::negotiate::Accepts;
-use super::session_lookup::{session, tell_missed_lists};
+use super::session_lookup::{session, tell_listener, tell_missed_lists};
 use super::{HttpFront, method_not_allowed, session_id};
 use crate::client::event_id::EventId;
 use crate::front::authenticator::Caller;
@@ -32,7 +32,7 @@ pub(super) async fn get(front: &Arc<HttpFront>, headers: &HeaderMap, caller: &Ca
         let error = RpcError::invalid_request("the `Accept` header must include text/event-stream");
         return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
     }
-    if let Some(home) = last_event(headers).and_then(|event| event.home_of_call())
+    if let Some(home) = last_event(headers).and_then(EventId::home_of_call)
         && front.server.replicas.lives(home).await
     {
         return Refusal::stream_elsewhere().reply(None);
@@ -45,6 +45,9 @@ pub(super) async fn get(front: &Arc<HttpFront>, headers: &HeaderMap, caller: &Ca
         let error = RpcError::invalid_request("`Last-Event-ID` refers to a stream that cannot be resumed");
         return HttpReply::refusal(StatusCode::BAD_REQUEST, &error);
     };
+    if last_event(headers).is_none_or(EventId::is_of_listener) {
+        tell_listener(front, &session);
+    }
     tell_missed_lists(front, &session);
     HttpReply::events(until_revoked(front, frames, caller))
 }

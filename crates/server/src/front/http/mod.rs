@@ -39,7 +39,7 @@ use proxy_fiber::CommonDelay;
 use proxy_identity::bearer::Resource;
 use proxy_model::{CallSource, Owner};
 use proxy_wire::http::{Admission, Body, HttpReply, HttpRequest, HttpService};
-use proxy_wire::{Sender, headers, trace_client};
+use proxy_wire::{Sender, headers, hops, trace_client};
 
 /// How long the response is awaited before an event stream is opened. A response that arrives earlier, with nothing said
 /// before it, is one JSON body; for a stateless request it also determines the HTTP status.
@@ -55,6 +55,8 @@ pub struct HttpFront {
     authenticator: watch::Sender<Authenticator>,
     /// Where clients connect.
     address: String,
+    /// How long running requests get at shutdown.
+    drain_timeout: Duration,
     /// What tokens are for.
     resource: Resource,
     request_headers: RequestHeaders,
@@ -81,6 +83,7 @@ impl HttpFront {
             sessions,
             authenticator: watch::channel(authenticator).0,
             address,
+            drain_timeout: serve.drain_timeout,
             resource,
             request_headers: RequestHeaders::new(&serve.request_headers, is_traced),
             replay_budget: Arc::default(),
@@ -164,12 +167,21 @@ impl HttpFront {
         }
     }
 
-    /// Begins the shutdown: ends the streams that have no end of their own, and lets running calls finish.
+    /// Begins the shutdown: ends the streams that have no end of their own, one after the other, and lets running calls
+    /// finish.
     pub fn begin_shutdown(&self) {
+        let (listening, silent): (Vec<_>, Vec<_>) =
+            self.sessions.all().into_iter().partition(|session| session.is_listening());
+        self.server.drain.begin(listening.len(), self.drain_timeout);
         self.server.gateway.begin_stop();
-        for session in self.sessions.all() {
-            session.end_listening();
-        }
+        silent.iter().for_each(|session| session.end_listening());
+        let drain = Arc::clone(&self.server.drain);
+        tokio::spawn(async move {
+            for session in listening {
+                drain.turn().await;
+                session.end_listening();
+            }
+        });
     }
 
     /// Answers the requests that are still running: there is no time left for them.
@@ -203,6 +215,10 @@ impl HttpService for HttpFront {
     }
 
     async fn handle(self: Arc<Self>, request: HttpRequest, caller: Caller) -> HttpReply {
+        if let Some(error) = hops::passed(&request.headers).and_then(|passed| hops::refused(&passed)) {
+            tracing::debug!("refused a request: {}", error.message());
+            return HttpReply::refusal(StatusCode::LOOP_DETECTED, &error);
+        }
         let outlet = request.connection.outlet(Owner::of_handles(&caller.principal));
         let reply = match request.method {
             Method::POST => post::post(self, request, caller, &outlet).await,

@@ -11,6 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::HttpFront;
 use super::admission::revoked;
 use super::negotiate::Accepts;
+use super::request_headers::hops;
 use super::scope_check::scope_refusal;
 use crate::client::sink::{MessageQueue, MessageSink};
 use crate::client::state::{Client, HttpFacts};
@@ -58,6 +59,7 @@ pub(super) async fn post_stateless(
                 headers: front.request_headers.of(&headers),
                 trace_context: front.request_headers.trace_context(&headers),
                 peer: outlet.peer(),
+                hops: hops(&headers),
             },
             ..client
         }),

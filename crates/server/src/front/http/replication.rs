@@ -231,7 +231,12 @@ impl HttpFront {
     async fn answer_to(&self, forwarded: ForwardedRequest, cancel: Cancellation) -> Option<ForwardedAnswer> {
         let Ok(Message::Request(request)) = Message::parse(forwarded.message.get().as_bytes()) else { return None };
         let principal = Principal::from(forwarded.principal);
-        let facts = HttpFacts { headers: forwarded.headers.into(), peer: forwarded.peer, ..HttpFacts::default() };
+        let facts = HttpFacts {
+            headers: forwarded.headers.into(),
+            peer: forwarded.peer,
+            hops: forwarded.hops,
+            ..HttpFacts::default()
+        };
         let client = match &forwarded.session {
             Some(id) => {
                 let session = by_id(self, id, &principal).await.ok()?;

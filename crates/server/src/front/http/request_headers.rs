@@ -7,6 +7,12 @@ use ::http::HeaderMap;
 
 use crate::client::state::{Client, HttpFacts};
 use proxy_model::TraceContext;
+use proxy_wire::hops;
+
+/// The proxies that a request has passed.
+pub(super) fn hops(sent: &HeaderMap) -> Option<Arc<str>> {
+    hops::passed(sent).map(Arc::from)
+}
 
 pub(super) struct RequestHeaders {
     /// The names of the exposed headers, in lower case.
@@ -43,10 +49,12 @@ impl RequestHeaders {
     /// The client of a session with what the headers and the connection of this request say.
     pub(super) fn added_to(&self, client: &Arc<Client>, sent: &HeaderMap, peer: Option<IpAddr>) -> Arc<Client> {
         let trace_context = self.trace_context(sent);
-        if self.exposed.is_empty() && trace_context.is_none() && peer == client.facts.peer {
+        let hops = hops(sent);
+        let has_nothing_more = self.exposed.is_empty() && trace_context.is_none() && hops.is_none();
+        if has_nothing_more && peer == client.facts.peer {
             return Arc::clone(client);
         }
-        let facts = HttpFacts { headers: self.of(sent), trace_context, peer };
+        let facts = HttpFacts { headers: self.of(sent), trace_context, peer, hops };
         Arc::new(Client { facts, ..Client::clone(client) })
     }
 }

@@ -8,8 +8,8 @@ use super::{HttpFront, session_id};
 use crate::front::refusal::Refusal;
 use crate::front::session::Session;
 use crate::front::sessions::{AddedSession, NotAdded};
-use crate::methods::capabilities;
-use proxy_model::Principal;
+use crate::methods::{capabilities, resources_subscribe};
+use proxy_model::{Home, Principal};
 use proxy_store::SessionRecord;
 use proxy_wire::{LoggingLevel, Revision, RpcError, headers};
 
@@ -94,7 +94,33 @@ pub(super) fn apply(front: &HttpFront, session: &Arc<Session>, known: &SessionRe
     if let Some(level) = known.level.as_deref().and_then(LoggingLevel::parse) {
         session.set_level(level);
     }
+    if session.is_listening() {
+        if known.listener.is_some_and(|home| home != Home::of_this_process()) {
+            // The newest stream counts, wherever it is.
+            session.stop_listening();
+        } else {
+            follow_resources(front, session, known.subscriptions.clone());
+        }
+    }
     true
+}
+
+/// Follows the resources to which the client has subscribed elsewhere: it listens here.
+fn follow_resources(front: &HttpFront, session: &Session, uris: Vec<String>) {
+    let server = front.server.clone();
+    let client = session.client();
+    tokio::spawn(async move { resources_subscribe::follow(&server, &client, uris).await });
+}
+
+/// Lets other processes know that the client of a session listens here now, and sends it what it follows.
+pub(super) fn tell_listener(front: &Arc<HttpFront>, session: &Arc<Session>) {
+    if front.server.replicas.store().is_none() {
+        return;
+    }
+    let front = Arc::clone(front);
+    let session = Arc::clone(session);
+    // The note that this sends comes back, and then the resources are followed.
+    tokio::spawn(async move { front.server.replicas.set_listener(session.digest()).await });
 }
 
 /// Gives the session another surface if its user has changed, and announces the lists that differ.

@@ -53,6 +53,13 @@ impl HttpClient {
         Ok(HttpClient { route, headers, max_bytes })
     }
 
+    /// Sends a header with every request.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
     /// The endpoint at a URL that the server named, relative to this one. The headers hold credentials, so the URL must
     /// have the same origin.
     pub fn resolve(&self, reference: &str) -> Result<Self, HttpError> {
