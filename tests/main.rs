@@ -60,6 +60,7 @@ mod release;
 mod reload;
 mod replicas;
 mod resources_and_prompts;
+mod roles;
 mod scripts;
 mod search;
 mod servers_under_load;

@@ -8,7 +8,14 @@ use clap::Command;
 /// Every subcommand, by group, in the order of `proxy --help`. Each line has a command and similar ones, so that all
 /// of them fit on one screen.
 const GROUPS: [(&str, &[&[&str]]); 5] = [
-    ("Serve", &[&["serve"], &["status", "logs", "calls", "sessions", "console"], &["login", "logout", "audit"]]),
+    (
+        "Serve",
+        &[
+            &["serve"],
+            &["status", "logs", "calls", "sessions", "console"],
+            &["login", "logout", "audit", "identity-key"],
+        ],
+    ),
     (
         "Inspect",
         &[&["list-servers", "restart"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]],
@@ -58,7 +65,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// Typical uses of each subcommand.
-const EXAMPLES: [(&str, &[&str]); 32] = [
+const EXAMPLES: [(&str, &[&str]); 33] = [
     (
         "serve",
         &[
@@ -106,6 +113,7 @@ const EXAMPLES: [(&str, &[&str]); 32] = [
     ("lsp", &["proxy lsp"]),
     ("init", &["proxy init", "proxy init --from ~/.cursor/mcp.json"]),
     ("completions", &["proxy completions bash > ~/.local/share/bash-completion/completions/proxy"]),
+    ("identity-key", &["proxy identity-key > edge.jwks.json"]),
     ("config-schema", &["proxy config-schema > proxy.schema.json"]),
 ];
 

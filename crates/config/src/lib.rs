@@ -37,7 +37,7 @@ pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use sections::serve::Serve;
 pub use sections::server::{
     AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig,
-    PROTOCOL_VERSIONS, ProtocolChoice, RegisteredClient, ResourceChoice, ServerConfig, SigningAlgorithm,
+    PROTOCOL_VERSIONS, ProtocolChoice, RegisteredClient, ResourceChoice, ServerConfig, SignedConfig, SigningAlgorithm,
     SubjectTokenType, TokenExchangeConfig, TransportConfig,
 };
 pub use sections::session_script::{InlineScript, SessionScript};

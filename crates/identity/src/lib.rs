@@ -5,3 +5,6 @@ pub mod bearer;
 pub mod cedar;
 mod client_form;
 pub mod oauth;
+mod signed;
+
+pub use signed::IdentityKey;

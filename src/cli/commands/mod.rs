@@ -10,6 +10,7 @@ mod completions;
 mod config_schema;
 mod console;
 mod explain;
+mod identity_key;
 mod init;
 mod inspect;
 mod instance;
@@ -96,6 +97,8 @@ pub(super) enum ProxyCommand {
     Lsp(lsp::LspArgs),
     /// Write a proxy.yaml, or import another client's config
     Init(init::InitArgs),
+    /// Print the public key of signed caller identities
+    IdentityKey(identity_key::IdentityKeyArgs),
     /// Print the JSON Schema of proxy.yaml, for editors
     ConfigSchema(config_schema::ConfigSchemaArgs),
     /// Print a completion script for a shell
@@ -145,6 +148,7 @@ impl ProxyCommand {
             ProxyCommand::ShowPreset(args) => show_preset::run(&args),
             ProxyCommand::Lsp(args) => lsp::run(&args),
             ProxyCommand::Init(args) => init::run(&args),
+            ProxyCommand::IdentityKey(args) => identity_key::run(&args),
             ProxyCommand::ConfigSchema(args) => config_schema::run(&args),
             ProxyCommand::Completions(args) => completions::run(&args),
         }

@@ -63,6 +63,7 @@ fn values(config: &Config) -> Vec<String> {
     let introspection = config.auth.issuers.iter().filter_map(|issuer| issuer.introspection.as_ref());
     texts.extend(introspection.map(|introspection| introspection.client_secret.reveal()));
     texts.extend(config.auth.tokens.iter().map(|token| token.token.reveal()));
+    texts.extend(config.serve.identity_key.iter().map(Secret::reveal));
     texts.extend(config.serve.state_keys.iter().map(Secret::reveal));
     texts.extend(config.audit.iter().filter_map(|audit| audit.key.as_ref()).map(Secret::reveal));
     if let Some(otlp) = &config.telemetry.otlp {

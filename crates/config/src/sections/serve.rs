@@ -26,13 +26,15 @@ pub struct Serve {
     /// Keys that encrypt state handed to clients: the first encrypts, all decrypt. If empty, a random key is used until
     /// the process exits.
     pub state_keys: Vec<Secret>,
+    /// The key with which the proxy signs who its callers are, for servers with `auth: {type: signed}`.
+    pub identity_key: Option<Secret>,
     /// How long new requests are still accepted after the signal to stop.
     pub drain_delay: Duration,
     /// How long requests in progress may take to finish at shutdown.
     pub drain_timeout: Duration,
 }
 
-/// Minimum length of a state key; shorter keys could be guessed.
+/// Minimum length of a key; shorter keys could be guessed.
 const MIN_KEY_BYTES: usize = 32;
 
 impl Default for Serve {
@@ -49,6 +51,7 @@ impl Default for Serve {
             first_list: Duration::from_secs(20),
             max_body_bytes: 4 << 20,
             state_keys: Vec::new(),
+            identity_key: None,
             drain_delay: Duration::ZERO,
             drain_timeout: Duration::from_secs(5),
         }
@@ -71,6 +74,7 @@ impl Serve {
             max_body_bytes,
             request_headers,
             state_keys,
+            identity_key: _,
             drain_delay,
             drain_timeout,
         } = self;
@@ -106,7 +110,8 @@ pub(crate) fn read_serve(reader: &ValueReader) -> Option<Serve> {
     fields.set(&mut serve.max_sessions, "maxSessions", ValueReader::count);
     fields.set(&mut serve.first_list, "firstList", ValueReader::duration);
     fields.set(&mut serve.max_body_bytes, "maxBodyBytes", ValueReader::size);
-    fields.set(&mut serve.state_keys, "stateKeys", |reader| reader.list(read_state_key));
+    fields.set(&mut serve.state_keys, "stateKeys", |reader| reader.list(read_key));
+    serve.identity_key = fields.read("identityKey", read_key);
     fields.set(&mut serve.drain_delay, "drainDelay", ValueReader::duration);
     fields.set(&mut serve.drain_timeout, "drainTimeout", ValueReader::duration);
     fields.finish();
@@ -154,7 +159,7 @@ fn read_public_url(reader: &ValueReader) -> Option<String> {
     Some(url.as_str().trim_end_matches('/').to_owned())
 }
 
-fn read_state_key(reader: &ValueReader) -> Option<Secret> {
+fn read_key(reader: &ValueReader) -> Option<Secret> {
     let key = reader.secret()?;
     if key.reveal().len() >= MIN_KEY_BYTES {
         return Some(key);
@@ -184,7 +189,7 @@ mod tests {
     fn everything_can_be_set() {
         let config = loaded(
             "serve: {http: '[::1]:80', path: /x, publicUrl: 'https://MCP.example/x/', allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
-             sessionLifetime: 24h, maxSessions: 7, firstList: 0s, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef], drainDelay: 5s, drainTimeout: 30s}",
+             sessionLifetime: 24h, maxSessions: 7, firstList: 0s, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef], identityKey: 123456789abcdef0123456789abcdef01, drainDelay: 5s, drainTimeout: 30s}",
         );
         let expected = Serve {
             http: "[::1]:80".to_owned(),
@@ -198,6 +203,7 @@ mod tests {
             first_list: Duration::ZERO,
             max_body_bytes: 1000,
             state_keys: vec![Secret::new("0123456789abcdef0123456789abcdef")],
+            identity_key: Some(Secret::new("123456789abcdef0123456789abcdef01")),
             drain_delay: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(30),
         };

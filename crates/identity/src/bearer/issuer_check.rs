@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 
-use super::keys::fetch;
+use super::keys::{KeySource, fetch};
 use proxy_config::Authentication;
 use proxy_wire::http::Fetcher;
 
@@ -10,7 +10,7 @@ use proxy_wire::http::Fetcher;
 pub async fn unreachable_issuers(authentication: &Authentication) -> Vec<String> {
     let fetcher = Fetcher::default();
     let problems = authentication.issuers.iter().map(async |issuer| {
-        let keys = fetch(&fetcher, &issuer.issuer, issuer.jwks_url.as_deref()).await;
+        let keys = fetch(&fetcher, &issuer.issuer, &KeySource::from(issuer)).await;
         keys.err().map(|reason| format!("issuer `{}`: {reason}", issuer.issuer))
     });
     join_all(problems).await.into_iter().flatten().collect()

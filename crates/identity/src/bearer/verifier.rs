@@ -12,7 +12,7 @@ use super::introspection::introspect;
 use super::introspection_queue::IntrospectionQueue;
 use super::issuer::Issuer;
 use super::jwt::{self, Jwt};
-use super::keys::IssuerKeys;
+use super::keys::{IssuerKeys, KeySource};
 use super::resource::Resource;
 use super::token_cache::{TokenCache, TokenDigest, digest};
 use super::user::user;
@@ -67,12 +67,12 @@ impl TokenVerifier {
         }
         let fetcher = before.map_or_else(Arc::default, |before| Arc::clone(&before.fetcher));
         let issuer = |config: &IssuerConfig| {
-            let url = config.jwks_url.as_deref();
+            let source = KeySource::from(config);
             let known = before.into_iter().flat_map(|before| &before.issuers);
-            let known = known.into_iter().find(|issuer| issuer.keys.is_for(&config.issuer, url));
+            let known = known.into_iter().find(|issuer| issuer.keys.is_for(&config.issuer, &source));
             let (keys, notices) = match known {
                 Some(known) => (Arc::clone(&known.keys), Arc::clone(&known.notices)),
-                None => (IssuerKeys::follow(&config.issuer, url, &fetcher), Arc::default()),
+                None => (IssuerKeys::follow(&config.issuer, source, &fetcher), Arc::default()),
             };
             Issuer { config: config.clone(), keys, notices }
         };

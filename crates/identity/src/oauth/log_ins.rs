@@ -13,6 +13,7 @@ use super::subject::{Subject, url_of};
 use super::token_exchange::{CallerExchange, ServerExchange};
 use super::{CredentialStorage, LogInDescription, LogInError, LogInRequest, LogOutReport, PendingLogIn, SubjectTokens};
 use crate::oauth::terms::Registration;
+use crate::signed::{CallerIdentities, SignedIdentities};
 use proxy_config::{AuthConfig, ServerConfig};
 use proxy_model::{CallerCredentials, Credentials};
 use proxy_wire::http::Fetcher;
@@ -49,7 +50,7 @@ impl LogIns {
                 Some(Arc::new(MachineCredentials::of_enterprise(server, url, auth, &self.fetcher)?))
             }
             // Everybody has a connection of their own: see `of_people`.
-            Some(AuthConfig::TokenExchange(_)) => None,
+            Some(AuthConfig::TokenExchange(_) | AuthConfig::Signed(_)) => None,
             Some(AuthConfig::OAuth(_)) | None => {
                 let subject = Subject::of(server, config).ok()?;
                 let log_in = self.person(&subject);
@@ -60,10 +61,15 @@ impl LogIns {
 
     /// What the connections of each person show, at a server that everybody has a connection of their own to.
     pub fn of_people(&self, server: &str, config: &ServerConfig) -> Option<Arc<dyn CallerCredentials>> {
-        let Some(AuthConfig::TokenExchange(exchange)) = &config.auth else { return None };
         let url = url_of(config)?;
-        let exchange = ServerExchange::new(server, url, exchange, &self.subject_tokens, &self.fetcher);
-        Some(Arc::new(CallerExchange(exchange)))
+        match &config.auth {
+            Some(AuthConfig::TokenExchange(exchange)) => {
+                let exchange = ServerExchange::new(server, url, exchange, &self.subject_tokens, &self.fetcher);
+                Some(Arc::new(CallerExchange(exchange)))
+            }
+            Some(AuthConfig::Signed(signed)) => Some(Arc::new(CallerIdentities(SignedIdentities::new(url, signed)?))),
+            _ => None,
+        }
     }
 
     /// The tokens of callers that are exchanged.

@@ -28,4 +28,5 @@ pub use log_in::{LogInRequest, PendingLogIn};
 pub use log_ins::LogIns;
 pub use report::{ClientKind, LogInDescription, LogInKind, LogInReport, LogInState, LogOutReport};
 pub use storage::CredentialStorage;
+pub(crate) use terms::bearer;
 pub use token_exchange::SubjectTokens;

@@ -34,6 +34,7 @@ impl Subject {
             Some(AuthConfig::OAuth(config)) => (config.clone(), true),
             Some(AuthConfig::ClientCredentials(_)) => return Err(not("its `auth.type` is `clientCredentials`")),
             Some(AuthConfig::Enterprise(_)) => return Err(not("its `auth.type` is `enterprise`")),
+            Some(AuthConfig::Signed(_)) => return Err(not("its `auth.type` is `signed`")),
             Some(AuthConfig::TokenExchange(_)) => return Err(not("its `auth.type` is `tokenExchange`")),
         };
         let parsed = Url::parse(url).map_err(|_| not("its `url` is invalid"))?;

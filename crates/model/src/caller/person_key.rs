@@ -1,25 +1,28 @@
-//! Identifies the caller of a token exchange.
+//! Identifies the caller of a server with a connection for each person.
 
 use std::sync::Arc;
 
 use crate::{Principal, Realm, Who};
 
-/// A person as an issuer knows them, with everything that is known of the rights of their token. A token is shown for
+/// A person whose token was verified, with everything that is known of the rights of the token. A token is shown for
 /// requests of the same key only, and a connection to a server, and what the server lists on it, belongs to one key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PersonKey(Arc<Principal>);
 
 impl PersonKey {
-    /// For a principal whose token was verified. `None` for callers who have shown no token of an issuer: nothing can be
-    /// exchanged for them.
+    /// For a principal whose token was verified. `None` for callers who have shown no token: nobody has said who they are.
     pub fn of(principal: &Principal) -> Option<Self> {
         match principal.who.realm {
-            Realm::Issuer(_) => Some(PersonKey(Arc::new(principal.clone()))),
-            Realm::Anonymous | Realm::Local | Realm::Static => None,
+            Realm::Issuer(_) | Realm::Static => Some(PersonKey(Arc::new(principal.clone()))),
+            Realm::Anonymous | Realm::Local => None,
         }
     }
 
-    /// The issuer of the person's token.
+    pub fn principal(&self) -> &Principal {
+        &self.0
+    }
+
+    /// The issuer of the person's token; empty for a token of the config.
     pub fn issuer(&self) -> &str {
         self.0.issuer()
     }
@@ -34,10 +37,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_token_of_an_issuer_makes_a_person() {
-        for nobody in [Principal::anonymous(), Principal::local("ann"), Principal::named("ann")] {
+    fn only_a_token_makes_a_person() {
+        for nobody in [Principal::anonymous(), Principal::local("ann")] {
             assert_eq!(PersonKey::of(&nobody), None);
         }
+        assert_eq!(PersonKey::of(&Principal::named("ann")).map(|key| key.issuer().to_owned()).as_deref(), Some(""));
         let ann = Principal::of(Realm::Issuer("https://a".into()), "ann");
         assert_eq!(PersonKey::of(&ann).map(|key| key.issuer().to_owned()).as_deref(), Some("https://a"));
     }

@@ -53,6 +53,7 @@ pub(super) fn by_a_person(name: &str, server: &ServerConfig) -> Result<(), Comma
         Some(AuthConfig::ClientCredentials(_)) => "clientCredentials",
         Some(AuthConfig::Enterprise(_)) => "enterprise",
         Some(AuthConfig::TokenExchange(_)) => "tokenExchange",
+        Some(AuthConfig::Signed(_)) => "signed",
     };
     let problem = format!("the proxy logs in to server `{name}` by itself: its `auth.type` is `{kind}`");
     Err(refused(server, problem, "`proxy login --list` shows the result"))

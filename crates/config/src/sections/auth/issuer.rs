@@ -1,5 +1,6 @@
 //! `auth.issuers`: whose tokens the proxy accepts, and what it reads from them.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::sections::oauth_values::{is_loopback, read_secret, read_url};
@@ -62,6 +63,8 @@ pub struct IssuerConfig {
     pub audiences: Vec<String>,
     /// `None` to use the URL in the issuer's metadata.
     pub jwks_url: Option<String>,
+    /// A file with the keys, instead of a URL.
+    pub jwks_file: Option<PathBuf>,
     pub algorithms: Vec<Algorithm>,
     /// Put before every `sub`, so that users of different issuers have different names.
     pub prefix: String,
@@ -98,6 +101,7 @@ impl IssuerConfig {
             issuer: issuer.to_owned(),
             audiences: Vec::new(),
             jwks_url: None,
+            jwks_file: None,
             algorithms: ALGORITHMS.map(|(_, algorithm)| algorithm).to_vec(),
             prefix: String::new(),
             groups_claim: "groups".to_owned(),
@@ -120,6 +124,7 @@ impl PartialEq for IssuerConfig {
             issuer,
             audiences,
             jwks_url,
+            jwks_file,
             algorithms,
             prefix,
             groups_claim,
@@ -131,11 +136,11 @@ impl PartialEq for IssuerConfig {
             introspection,
             place: _,
         } = self;
-        (issuer, audiences, jwks_url, algorithms, prefix, introspection)
+        (issuer, audiences, (jwks_url, jwks_file), algorithms, prefix, introspection)
             == (
                 &other.issuer,
                 &other.audiences,
-                &other.jwks_url,
+                (&other.jwks_url, &other.jwks_file),
                 &other.algorithms,
                 &other.prefix,
                 &other.introspection,
@@ -165,6 +170,7 @@ pub(super) fn read_issuer(reader: &ValueReader) -> Option<IssuerConfig> {
     let config = IssuerConfig {
         audiences: words(&mut fields, "audiences"),
         jwks_url: fields.read("jwksUrl", read_jwks_url),
+        jwks_file: fields.read("jwksFile", ValueReader::path_value),
         algorithms: fields.read("algorithms", read_algorithms).unwrap_or(defaults.algorithms),
         prefix: fields.read("prefix", read_prefix).unwrap_or_default(),
         groups_claim: word(&mut fields, "groupsClaim", defaults.groups_claim),
@@ -178,6 +184,9 @@ pub(super) fn read_issuer(reader: &ValueReader) -> Option<IssuerConfig> {
         place,
     };
     fields.finish();
+    if config.jwks_url.is_some() && config.jwks_file.is_some() {
+        return reader.fail("`jwksUrl` and `jwksFile` are mutually exclusive");
+    }
     if issuer.is_none() {
         return reader.fail("missing key `issuer` (the URL that tokens have in `iss`)");
     }

@@ -17,11 +17,11 @@ use tracing::level_filters::LevelFilter;
 use proxy_base::diagnostic::{Diagnostic, Location};
 use proxy_model::{MethodPattern, Secret, ServerAddress};
 
-pub(crate) use auth::resolve_subject_issuers;
 pub use auth::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
-    ResourceChoice, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
+    ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
 };
+pub(crate) use auth::{resolve_signed, resolve_subject_issuers};
 pub(crate) use defaults::read_defaults;
 pub(crate) use env_file::env_files;
 pub(crate) use read::read_servers;
@@ -96,9 +96,9 @@ impl ServerConfig {
         proxy_json::hex(&Sha256::digest(format!("{settings}{}", self.environment_digest())))
     }
 
-    /// Whether every caller has their own connection and token (`tokenExchange`).
+    /// Whether every caller has their own connection and token (`tokenExchange` or `signed`).
     pub fn is_per_person(&self) -> bool {
-        matches!(self.auth, Some(AuthConfig::TokenExchange(_)))
+        matches!(self.auth, Some(AuthConfig::TokenExchange(_) | AuthConfig::Signed(_)))
     }
 
     pub fn new(transport: TransportConfig) -> Self {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use parking_lot::Mutex;
 
-use super::key_fetch::{self, FetchedKeys};
+use super::key_fetch::{self, FetchedKeys, KeySource};
 use super::key_set::KeySet;
 use crate::bearer::error::TokenError;
 use crate::bearer::jwt::Jwt;
@@ -29,7 +29,7 @@ const RETRY_WITH_KEYS: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(in crate::bearer) struct IssuerKeys {
     issuer: String,
-    url: Option<String>,
+    source: KeySource,
     fetcher: Arc<Fetcher>,
     state: Mutex<KeyState>,
     /// The fetches that tokens cause.
@@ -63,10 +63,10 @@ impl KeyState {
 
 impl IssuerKeys {
     /// Begins to fetch the keys, and again whenever they should be. Ends when nobody holds the keys any more.
-    pub(in crate::bearer) fn follow(issuer: &str, url: Option<&str>, fetcher: &Arc<Fetcher>) -> Arc<Self> {
+    pub(in crate::bearer) fn follow(issuer: &str, source: KeySource, fetcher: &Arc<Fetcher>) -> Arc<Self> {
         let keys = Arc::new(IssuerKeys {
             issuer: issuer.to_owned(),
-            url: url.map(str::to_owned),
+            source,
             fetcher: Arc::clone(fetcher),
             state: Mutex::default(),
             caused: RateLimiter::direct(Quota::with_period(MIN_INTERVAL).expect("it is not zero")),
@@ -77,8 +77,8 @@ impl IssuerKeys {
     }
 
     /// Whether these are the keys of this issuer at this place.
-    pub(in crate::bearer) fn is_for(&self, issuer: &str, url: Option<&str>) -> bool {
-        self.issuer == issuer && self.url.as_deref() == url
+    pub(in crate::bearer) fn is_for(&self, issuer: &str, source: &KeySource) -> bool {
+        self.issuer == issuer && self.source == *source
     }
 
     pub(in crate::bearer) fn generation(&self) -> u64 {
@@ -107,7 +107,7 @@ impl IssuerKeys {
 
     /// Fetches the keys. The caller holds `fetching`.
     async fn fetch(&self) {
-        let outcome = key_fetch::fetch(&self.fetcher, &self.issuer, self.url.as_deref()).await;
+        let outcome = key_fetch::fetch(&self.fetcher, &self.issuer, &self.source).await;
         let mut state = self.state.lock();
         state.attempted = Some(Instant::now());
         match outcome {

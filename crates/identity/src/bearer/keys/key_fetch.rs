@@ -1,5 +1,6 @@
 //! Fetches the keys of an issuer: from the URL in the config, or from the one that the issuer's metadata name.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::header::{ACCEPT, CACHE_CONTROL};
@@ -10,6 +11,7 @@ use url::Url;
 
 use super::key_set::KeySet;
 use proxy_base::foreign_text::quoted;
+use proxy_config::IssuerConfig;
 use proxy_wire::http::{Fetcher, Reach, is_same_issuer, issuer_metadata_urls};
 
 /// For one document.
@@ -23,19 +25,42 @@ pub(in crate::bearer) struct FetchedKeys {
     pub(in crate::bearer) max_age: Option<Duration>,
 }
 
+/// Where the keys of an issuer are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::bearer) enum KeySource {
+    /// Its metadata says so.
+    Metadata,
+    Url(String),
+    File(PathBuf),
+}
+
+impl From<&IssuerConfig> for KeySource {
+    fn from(config: &IssuerConfig) -> Self {
+        match (&config.jwks_file, &config.jwks_url) {
+            (Some(file), _) => KeySource::File(file.clone()),
+            (None, Some(url)) => KeySource::Url(url.clone()),
+            (None, None) => KeySource::Metadata,
+        }
+    }
+}
+
 /// # Errors
 /// Says what is wrong without naming a path, which may be a secret.
 pub(in crate::bearer) async fn fetch(
     fetcher: &Fetcher,
     issuer: &str,
-    configured: Option<&str>,
+    source: &KeySource,
 ) -> Result<FetchedKeys, String> {
-    let (reach, url) = match configured {
-        Some(url) => {
+    let (reach, url) = match source {
+        KeySource::File(file) => {
+            let text = tokio::fs::read(file).await.map_err(|error| format!("cannot read `jwksFile`: {error}"))?;
+            return keys_in(&text, None);
+        }
+        KeySource::Url(url) => {
             let url = Url::parse(url).map_err(|error| format!("`jwksUrl`: {error}"))?;
             (Reach::of(&url).await, url)
         }
-        None => {
+        KeySource::Metadata => {
             let named = Url::parse(issuer).map_err(|error| error.to_string())?;
             let reach = Reach::of(&named).await;
             (reach, keys_url(fetcher, reach, issuer, &named).await?)
@@ -45,15 +70,19 @@ pub(in crate::bearer) async fn fetch(
     if response.status().as_u16() != 200 {
         return Err(format!("cannot fetch its keys: HTTP {}", response.status().as_u16()));
     }
-    let document: Value = serde_json::from_slice(response.body()).map_err(|_| "its keys are not JSON".to_owned())?;
+    keys_in(response.body(), max_age(response.headers()))
+}
+
+/// The keys in a document.
+fn keys_in(text: &[u8], max_age: Option<Duration>) -> Result<FetchedKeys, String> {
+    let document: Value = serde_json::from_slice(text).map_err(|_| "its keys are not JSON".to_owned())?;
     let keys = KeySet::parse(&document).ok_or("its keys are not a JWK set")?;
     // An issuer that lists no key at all has withdrawn them: no token counts any more.
     let is_withdrawn = document["keys"].as_array().is_some_and(Vec::is_empty);
     if keys.len() == 0 && !is_withdrawn {
         return Err("none of its keys can verify a token".to_owned());
     }
-    let digest = Sha256::digest(response.body()).into();
-    Ok(FetchedKeys { keys, digest, max_age: max_age(response.headers()) })
+    Ok(FetchedKeys { keys, digest: Sha256::digest(text).into(), max_age })
 }
 
 /// Where the metadata of an issuer say that its keys are.

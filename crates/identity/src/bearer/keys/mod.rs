@@ -5,4 +5,4 @@ mod key_fetch;
 mod key_set;
 
 pub(super) use issuer_keys::IssuerKeys;
-pub(super) use key_fetch::fetch;
+pub(super) use key_fetch::{KeySource, fetch};

@@ -10,17 +10,18 @@ use proxy_config::AuthConfig;
 /// A server at which nobody logs in: the proxy does as itself, or shows what it got for the token of each caller.
 pub(crate) fn of_machine(auth: &AuthConfig) -> LogInDescription {
     let (kind, issuer, scopes) = match auth {
-        AuthConfig::ClientCredentials(auth) => (LogInKind::ClientCredentials, &auth.issuer, &auth.scopes),
-        AuthConfig::Enterprise(auth) => (LogInKind::Enterprise, &auth.issuer, &auth.scopes),
-        AuthConfig::TokenExchange(auth) => (LogInKind::TokenExchange, &auth.subject_issuer, &auth.scopes),
-        AuthConfig::OAuth(auth) => (LogInKind::OAuth, &auth.issuer, &auth.scopes),
+        AuthConfig::ClientCredentials(auth) => (LogInKind::ClientCredentials, auth.issuer.clone(), &auth.scopes[..]),
+        AuthConfig::Enterprise(auth) => (LogInKind::Enterprise, auth.issuer.clone(), &auth.scopes[..]),
+        AuthConfig::TokenExchange(auth) => (LogInKind::TokenExchange, auth.subject_issuer.clone(), &auth.scopes[..]),
+        AuthConfig::OAuth(auth) => (LogInKind::OAuth, auth.issuer.clone(), &auth.scopes[..]),
+        AuthConfig::Signed(auth) => (LogInKind::Signed, Some(auth.issuer.clone()), &[][..]),
     };
     LogInDescription {
         kind,
         state: LogInState::NotNeeded,
-        issuer: issuer.clone(),
+        issuer,
         client: Some(ClientKind::Configured),
-        scopes: scopes.clone(),
+        scopes: scopes.to_vec(),
         wanted_scopes: Vec::new(),
         expires_at: None,
         refreshable: true,

@@ -39,6 +39,7 @@ pub enum LogInKind {
     ClientCredentials,
     Enterprise,
     TokenExchange,
+    Signed,
 }
 
 impl LogInKind {
@@ -49,6 +50,7 @@ impl LogInKind {
             LogInKind::ClientCredentials => "clientCredentials",
             LogInKind::Enterprise => "enterprise",
             LogInKind::TokenExchange => "tokenExchange",
+            LogInKind::Signed => "signed",
         }
     }
 }

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 pub(super) use authorization_server::AuthorizationServer;
 pub(super) use client::{AuthMethod, Registration};
-pub(super) use grant::{Grant, bearer, renew_at};
+pub(crate) use grant::bearer;
+pub(super) use grant::{Grant, renew_at};
 
 /// The texts of a list in a document.
 pub(super) fn texts(value: Option<&Value>) -> Option<Vec<String>> {

@@ -11,16 +11,17 @@ impl AuthConfig {
         let (client, issuer, scopes, resource) = match self {
             AuthConfig::OAuth(oauth) => {
                 let client = oauth.client.as_ref().map(|client| client.id.as_str());
-                (client.or(oauth.client_metadata_url.as_deref()), &oauth.issuer, &oauth.scopes, &oauth.resource)
+                (client.or(oauth.client_metadata_url.as_deref()), &oauth.issuer, &oauth.scopes[..], &oauth.resource)
             }
             AuthConfig::ClientCredentials(own) => {
-                (Some(own.client_id.as_str()), &own.issuer, &own.scopes, &own.resource)
+                (Some(own.client_id.as_str()), &own.issuer, &own.scopes[..], &own.resource)
             }
             AuthConfig::Enterprise(enterprise) => {
-                (Some(enterprise.client.id.as_str()), &enterprise.issuer, &enterprise.scopes, &enterprise.resource)
+                (Some(enterprise.client.id.as_str()), &enterprise.issuer, &enterprise.scopes[..], &enterprise.resource)
             }
+            AuthConfig::Signed(_) => (None, &NO_ISSUER, &[][..], &ResourceChoice::Auto),
             AuthConfig::TokenExchange(exchange) => {
-                (Some(exchange.client.id.as_str()), &NO_ISSUER, &exchange.scopes, &exchange.resource)
+                (Some(exchange.client.id.as_str()), &NO_ISSUER, &exchange.scopes[..], &exchange.resource)
             }
         };
         let kind = match self {
@@ -28,6 +29,7 @@ impl AuthConfig {
             AuthConfig::ClientCredentials(_) => Some("clientCredentials"),
             AuthConfig::Enterprise(_) => Some("enterprise"),
             AuthConfig::TokenExchange(_) => Some("tokenExchange"),
+            AuthConfig::Signed(_) => Some("signed"),
         };
         let person = match self {
             AuthConfig::Enterprise(enterprise) => match &enterprise.id_token {
@@ -56,6 +58,7 @@ impl AuthConfig {
             }
             AuthConfig::ClientCredentials(_) => Vec::new(),
             AuthConfig::TokenExchange(config) => config.client.secret.iter().collect(),
+            AuthConfig::Signed(config) => vec![&config.key],
             AuthConfig::Enterprise(config) => {
                 let clients =
                     [&config.idp_client, &config.client].into_iter().filter_map(|client| client.secret.as_ref());

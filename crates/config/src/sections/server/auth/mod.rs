@@ -3,12 +3,14 @@
 mod account;
 mod own_keys;
 mod read;
+mod signed;
 mod subject_issuer;
 mod types;
 
 pub(super) use read::read_auth;
+pub(crate) use signed::resolve_signed;
 pub(crate) use subject_issuer::resolve_subject_issuers;
 pub use types::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
-    ResourceChoice, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
+    ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
 };

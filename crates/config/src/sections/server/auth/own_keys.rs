@@ -8,15 +8,17 @@ pub(super) enum AuthKind {
     ClientCredentials,
     Enterprise,
     TokenExchange,
+    Signed,
     /// Would show the client's token to the server.
     Passthrough,
 }
 
-pub(super) const KINDS: [(&str, AuthKind); 7] = [
+pub(super) const KINDS: [(&str, AuthKind); 8] = [
     ("oauth", AuthKind::OAuth),
     ("clientCredentials", AuthKind::ClientCredentials),
     ("enterprise", AuthKind::Enterprise),
     ("tokenExchange", AuthKind::TokenExchange),
+    ("signed", AuthKind::Signed),
     ("passthrough", AuthKind::Passthrough),
     ("bearer", AuthKind::Passthrough),
     ("forward", AuthKind::Passthrough),

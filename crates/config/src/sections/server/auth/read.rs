@@ -3,12 +3,13 @@
 use super::own_keys::{AuthKind, KINDS, OwnKeys};
 use super::types::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
-    ResourceChoice, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
+    ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
 };
 use crate::sections::oauth_values::{read_metadata_url, read_port, read_scope, read_secret, read_url};
 use crate::sections::server::TransportConfig;
 use crate::syntax::reader::{Fields, ValueReader};
 use proxy_base::diagnostic::Location;
+use proxy_model::Secret;
 
 const ALGORITHMS: [(&str, SigningAlgorithm); 5] = [
     ("RS256", SigningAlgorithm::Rs256),
@@ -63,7 +64,7 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
     let exchange = read_exchange(&mut fields, &mut own);
     fields.finish();
     let Some(kind) = kind else {
-        let problem = "missing key `type`: `oauth`, `clientCredentials`, `enterprise` or `tokenExchange`";
+        let problem = "missing key `type`: `oauth`, `clientCredentials`, `enterprise`, `tokenExchange` or `signed`";
         return if declared.is_some() { None } else { reader.fail(problem) };
     };
     own.refuse_others(kind);
@@ -111,6 +112,14 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
                 subject_token_type: exchange.subject_token_type,
                 subject_issuer: exchange.subject_issuer,
             }))
+        }
+        AuthKind::Signed => {
+            let has_more = client.is_some() || !scopes.is_empty() || resource != ResourceChoice::Auto;
+            if has_more || named_issuer.is_some() {
+                return reader.fail("`type: signed` has no other keys: the key is `serve.identityKey`");
+            }
+            // Filled in once `serve` is read.
+            Some(AuthConfig::Signed(SignedConfig { key: Secret::new(""), issuer: String::new() }))
         }
         AuthKind::Passthrough => None,
     }
@@ -198,7 +207,6 @@ fn read_client(fields: &mut Fields, id: &'static str, secret: &'static str) -> O
 mod tests {
     use super::*;
     use crate::testing::{errors, loaded};
-    use proxy_model::Secret;
 
     fn auth(text: &str) -> AuthConfig {
         let config = loaded(&format!("mcpServers: {{a: {{url: 'https://h/mcp', auth: {text}}}}}"));
@@ -307,7 +315,9 @@ mod tests {
     fn wrong_values_say_what_is_right() {
         assert_eq!(
             problems("{scopes: [a]}"),
-            ["`mcpServers.a.auth`: missing key `type`: `oauth`, `clientCredentials`, `enterprise` or `tokenExchange`"]
+            [
+                "`mcpServers.a.auth`: missing key `type`: `oauth`, `clientCredentials`, `enterprise`, `tokenExchange` or `signed`"
+            ]
         );
         assert!(problems("{type: oauth, clientId: x}")[0].contains("missing key `issuer`"));
         assert!(problems("{type: oauth, clientSecret: x}")[0].contains("requires `clientId`"));

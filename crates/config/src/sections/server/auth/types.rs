@@ -15,6 +15,8 @@ pub enum AuthConfig {
     Enterprise(EnterpriseConfig),
     /// Each caller's token is exchanged for a token for the server (RFC 8693).
     TokenExchange(TokenExchangeConfig),
+    /// The proxy itself says who each caller is.
+    Signed(SignedConfig),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -128,6 +130,15 @@ pub struct TokenExchangeConfig {
     pub subject_token_type: SubjectTokenType,
     /// Whose tokens are exchanged. Always set in a config without errors.
     pub subject_issuer: Option<String>,
+}
+
+/// How the proxy signs who its callers are. Always complete in a config without errors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SignedConfig {
+    /// `serve.identityKey`.
+    pub key: Secret,
+    /// `serve.publicUrl`.
+    pub issuer: String,
 }
 
 /// What the token of a caller is said to be.
