@@ -19,6 +19,7 @@ mod compare;
 mod connection_reuse;
 mod connection_shares;
 mod console;
+mod contrib;
 mod control_socket;
 mod docs;
 mod envelope;

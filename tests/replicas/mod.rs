@@ -1,6 +1,7 @@
 //! Several proxies with one Redis and the same keys: what one of them learns of a session, all know.
 
 mod answers;
+mod balanced;
 mod cluster;
 mod elsewhere;
 mod ends;

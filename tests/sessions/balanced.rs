@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::{TOKENS, replicas};
-use crate::support::http_client::HttpClient;
-use crate::support::nginx::Nginx;
+use crate::support::balancer::{Balancing, Upstream};
+use crate::support::nginx;
 
 #[tokio::test]
 async fn any_proxy_behind_nginx_serves_a_session() {
-    let [one, two] = replicas(TOKENS).await;
-    let Some(nginx) = Nginx::round_robin(&[&one.url, &two.url]).await else { return };
+    let [one, two] = replicas(&format!("{TOKENS}\ntelemetry: {{metrics: '127.0.0.1:0'}}")).await;
+    let upstreams = [Upstream::of(&one).await, Upstream::of(&two).await];
+    let Some(nginx) = nginx::start(&upstreams, Balancing::InTurn).await else { return };
     for token in ["secret-token-of-a", "secret-token-of-b"] {
-        let client = HttpClient::new(&nginx.url, nginx.stderr().clone());
-        let mut client = client.with_header("Authorization", &format!("Bearer {token}"));
+        let mut client = nginx.client().with_header("Authorization", &format!("Bearer {token}"));
         client.initialize("2025-11-25").await.result();
         let mut servers = BTreeSet::new();
         for number in 0..8 {

@@ -55,6 +55,7 @@ pub mod corpus;
 pub mod http_request;
 pub mod http_body;
 pub mod sse;
+pub mod yaml;
 
 // Servers behind the proxy. The usual one is the program `fake_backend`.
 pub mod listener;
@@ -70,6 +71,9 @@ pub mod token_endpoint;
 pub mod log_ins;
 
 // Other services around the proxy.
+pub mod balancer;
+pub mod envoy;
+pub mod haproxy;
 pub mod nginx;
 pub mod otlp_receiver;
 pub mod postgres;

