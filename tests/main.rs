@@ -77,6 +77,7 @@ mod supply_chain;
 mod support;
 mod tasks;
 mod testing;
+mod threads;
 mod token_exchange;
 mod traces;
 mod trial;

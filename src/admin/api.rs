@@ -26,9 +26,10 @@ use super::routes::{Operation, routed};
 use proxy_base::control;
 use proxy_base::process::ANCESTORS_VARIABLE;
 use proxy_engine::gateway::{Gateway, STOPPED, SurfaceHandle};
+use proxy_fiber::ThreadReport;
 use proxy_identity::bearer::named_user;
 use proxy_json::{Raw, valid};
-use proxy_model::operator_api::{ProxyStatus, ServerLog, SessionEnd};
+use proxy_model::operator_api::{ProxyStatus, ServerLog, SessionEnd, ThreadStatus};
 use proxy_model::{
     Abilities, CallSource, ClientProfile, Era, ItemKind, NamedUser, Owner, Principal, SessionDigest, SurfaceKey,
 };
@@ -68,6 +69,11 @@ pub type LogsProvider = Arc<dyn Fn(&str) -> ServerLog + Send + Sync>;
 /// An error reply.
 pub(super) type Refused = HttpReply;
 
+fn thread_status(report: &ThreadReport) -> ThreadStatus {
+    let ThreadReport { connections, running, requests, busy } = *report;
+    ThreadStatus { connections, running, requests, busy_seconds: busy.as_secs_f64() }
+}
+
 impl ControlApi {
     pub fn new(
         gateway: &Arc<Gateway>,
@@ -78,9 +84,17 @@ impl ControlApi {
         health: &Arc<Health>,
     ) -> Self {
         let recorder = CallRecorder::new(gateway.calls().dispatcher.telemetry());
-        let (gateway, server, health) = (Arc::clone(gateway), server.clone(), Arc::clone(health));
-        let (elicitations, running) = (Arc::default(), TaskTracker::new());
-        ControlApi { gateway, server, local, recorder, elicitations, logs, folder, health, running }
+        ControlApi {
+            gateway: Arc::clone(gateway),
+            server: server.clone(),
+            local,
+            recorder,
+            elicitations: Arc::default(),
+            logs,
+            folder,
+            health: Arc::clone(health),
+            running: TaskTracker::new(),
+        }
     }
 
     /// The running calls from commands and the console, so that shutdown can wait for them.
@@ -97,6 +111,7 @@ impl ControlApi {
         ProxyStatus {
             issuers: self.server.issuers(),
             clients: self.server.clients(),
+            threads: self.server.threads().reports().iter().map(thread_status).collect(),
             health: self.health.as_str().to_owned(),
             ..self.gateway.status()
         }
@@ -118,8 +133,8 @@ impl ControlApi {
         let _ = tokio::time::timeout(STARTING_TIMEOUT, self.gateway.lists_known()).await;
         let surface = self.gateway.surface(&handle).await;
         let surface = surface.map_err(|error| problem(StatusCode::CONFLICT, &error.to_string()))?;
-        let (gateway, source) = (Arc::clone(&self.gateway), CallSource::Control);
-        Ok(Operator { gateway, surface, principal, peer: None, source, uid: None })
+        let gateway = Arc::clone(&self.gateway);
+        Ok(Operator { gateway, surface, principal, peer: None, source: CallSource::Control, uid: None })
     }
 
     async fn reply(self: Arc<Self>, request: SocketRequest) -> Result<HttpReply, Refused> {

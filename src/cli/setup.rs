@@ -202,8 +202,7 @@ pub(super) fn variables() -> Vec<(String, String)> {
 /// A single-threaded runtime for all I/O: passing a message between threads costs more than parsing it. Script handlers
 /// run on worker threads.
 pub(super) fn runtime() -> Result<Runtime, CommandFailure> {
-    proxy_fiber::batch_wakeups();
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().on_thread_park(proxy_fiber::flush_wakeups).build()?)
+    Ok(proxy_fiber::serving_runtime()?)
 }
 
 /// Prints a warning for each server that is not available.

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use proxy_engine::gateway::{Gateway, GatewayOptions, Reread};
+use proxy_fiber::ServingThreads;
 use proxy_identity::bearer::Resource;
 use proxy_mcp_client::StartPolicy;
 use proxy_server::{Authenticator, HttpFront, Server, serve_stdio};
@@ -60,7 +61,7 @@ impl Proxy {
             let address = listener.address().expect("the listener is bound");
             let _ = sender.send(format!("http://{address}{}", serve.path));
             let front = HttpFront::new(running.server, &serve, Resource::new(&serve, address));
-            listener.serve(front, stop).await;
+            listener.serve(front, ServingThreads::default(), stop).await;
         });
         let url = url.await.expect("the proxy listens");
         HttpProxy { program: Program::in_process(server), url, world: self.0 }
@@ -115,7 +116,8 @@ impl ServerThread {
                 let started = Gateway::start(&read, &options);
                 let gateway = Arc::new(started.unwrap_or_else(|problems| panic!("the proxy starts: {problems:?}")));
                 tokio::spawn(Arc::clone(&gateway).follow_files(read.clone(), config, Box::new(|_| {})));
-                let server = Server::new(Arc::clone(&gateway), &read.serve).expect("random numbers");
+                let server =
+                    Server::new(Arc::clone(&gateway), &read.serve, ServingThreads::default()).expect("random numbers");
                 let max_body_bytes = usize::try_from(read.serve.max_body_bytes).unwrap_or(usize::MAX);
                 tokio::select! {
                     () = serve(Running { config: read, server, max_body_bytes }, stopped.clone()) => {}

@@ -26,12 +26,19 @@ impl Severity {
 }
 
 /// A source location, with the text of the file so that the line can be shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Location {
     pub file: String,
     pub source: Arc<str>,
     /// Byte offsets into `source`.
     pub span: Range<usize>,
+}
+
+/// Without the text of the file, which may contain secrets.
+impl fmt::Debug for Location {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}:{}", self.file, self.line(), self.column())
+    }
 }
 
 impl Location {

@@ -1,6 +1,6 @@
 //! A delay shared by many waits, most of which end before it elapses. Registering a timer that is due before all others
 //! makes tokio's time driver unpark the runtime with a system call, which happened for almost every call. Here one timer
-//! serves all waits: it is set for the oldest wait, and a wait that has ended by then costs nothing more.
+//! serves all waits of a serving thread: it is set for the oldest wait, and a wait that has ended by then costs nothing more.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::serving::{PerThread, serving_thread};
+
 /// A delay of a fixed length.
 #[derive(Clone, Debug)]
 pub struct CommonDelay(Arc<DelayInner>);
@@ -17,7 +19,7 @@ pub struct CommonDelay(Arc<DelayInner>);
 #[derive(Debug)]
 struct DelayInner {
     length: Duration,
-    state: Mutex<DelayState>,
+    states: PerThread<Mutex<DelayState>>,
 }
 
 #[derive(Debug, Default)]
@@ -30,29 +32,31 @@ struct DelayState {
 
 impl CommonDelay {
     pub fn new(length: Duration) -> Self {
-        CommonDelay(Arc::new(DelayInner { length, state: Mutex::default() }))
+        CommonDelay(Arc::new(DelayInner { length, states: PerThread::default() }))
     }
 
     /// Waits for that long, on a thread of the runtime or with its handle entered.
     pub async fn elapsed(&self) {
         let over = Arc::new(Notify::new());
+        let thread = serving_thread();
         let is_first = {
-            let mut state = self.0.state.lock();
+            let mut state = self.0.states.of(thread).lock();
             state.waits.push_back((Instant::now() + self.0.length, Arc::downgrade(&over)));
             !std::mem::replace(&mut state.ticking, true)
         };
         if is_first {
             // Without the lock: if the runtime is ending, the ticker is dropped at once, which takes the lock.
-            tokio::spawn(Ticker(Some(Arc::downgrade(&self.0))).run());
+            tokio::spawn(Ticker { delay: Some(Arc::downgrade(&self.0)), thread }.run());
         }
         over.notified().await;
     }
 }
 
 impl DelayInner {
-    /// Ends the waits that are due, and returns when the next one is due. Returns `None` if there is none; the ticker then stops.
-    fn end_due(&self) -> Option<Instant> {
-        let mut state = self.state.lock();
+    /// Ends the waits of a thread that are due, and returns when the next one is due. Returns `None` if there is none; the
+    /// ticker then stops.
+    fn end_due(&self, thread: usize) -> Option<Instant> {
+        let mut state = self.states.of(thread).lock();
         let now = Instant::now();
         while let Some((due, wait)) = state.waits.front() {
             match wait.upgrade() {
@@ -67,23 +71,31 @@ impl DelayInner {
     }
 }
 
-/// Wakes the waits of a delay. `None` once it has nothing left to wake.
-struct Ticker(Option<Weak<DelayInner>>);
+/// Wakes the waits of a delay on one thread.
+struct Ticker {
+    /// `None` once it has nothing left to wake.
+    delay: Option<Weak<DelayInner>>,
+    thread: usize,
+}
 
 impl Ticker {
     async fn run(mut self) {
-        while let Some(due) = self.0.as_ref().and_then(Weak::upgrade).and_then(|delay| delay.end_due()) {
+        while let Some(due) = self.upgrade().and_then(|delay| delay.end_due(self.thread)) {
             tokio::time::sleep_until(due).await;
         }
-        self.0 = None;
+        self.delay = None;
+    }
+
+    fn upgrade(&self) -> Option<Arc<DelayInner>> {
+        self.delay.as_ref().and_then(Weak::upgrade)
     }
 }
 
 /// A ticker whose runtime ends has to be replaced.
 impl Drop for Ticker {
     fn drop(&mut self) {
-        if let Some(delay) = self.0.as_ref().and_then(Weak::upgrade) {
-            delay.state.lock().ticking = false;
+        if let Some(delay) = self.upgrade() {
+            delay.states.of(self.thread).lock().ticking = false;
         }
     }
 }
@@ -115,7 +127,7 @@ mod tests {
         for (number, wait) in waits.collect::<Vec<_>>().into_iter().enumerate() {
             assert!(wait.await.unwrap(), "{number}");
         }
-        let state = delay.0.state.lock();
+        let state = delay.0.states.of(0).lock();
         assert!(state.waits.len() <= 1, "what is over is forgotten");
     }
 

@@ -7,11 +7,15 @@
 //!
 //! # Threads
 //!
-//! - The **runtime thread** runs tokio's single-threaded runtime: all sockets, pipes and timers. It never runs a handler,
-//!   and must never block or compute for long. Messages above 128 KiB are parsed on tokio's blocking pool
-//!   ([`off_thread_if_large`]); the passes over them that remain yield in between ([`yield_if_large`]).
+//! - A **serving thread** runs a single-threaded tokio runtime: the sockets, pipes and timers of the requests that it
+//!   answers. The first one also has everything that belongs to no request. There are `serve.threads` of them
+//!   ([`ServingThreads`]). It never runs a handler, and must never block or compute for long. Messages above 128 KiB are
+//!   parsed on tokio's blocking pool ([`off_thread_if_large`]); the passes over them that remain yield in between
+//!   ([`yield_if_large`]).
 //! - A **worker** is a thread of a [`Pool`]. There are as many as CPUs (2 to 8). Workers ask the kernel for a long time
-//!   slice ([`request_long_timeslice`]), so the runtime thread preempts them when a message arrives.
+//!   slice ([`request_long_timeslice`]), so serving threads preempt them when a message arrives.
+//!   While a worker runs a fiber, it works for the serving thread that the fiber's job came from: it has that thread's
+//!   number ([`serving_thread`]) and runtime.
 //! - A **fiber** runs on the worker that started it, from its first instruction to its last. It never migrates, so its
 //!   stack may hold `Rc`s and other values that are not `Send`.
 //! - A **branch** ([`Branches`]) is a fiber that runs inside another fiber, or on a plain thread, and borrows from it. It
@@ -19,10 +23,10 @@
 //!
 //! # Who wakes whom
 //!
-//! - The runtime thread pushes jobs to the pool's queue. It wakes workers at the end of its turn, once for all jobs of that
+//! - A serving thread pushes jobs to the pool's queue. It wakes workers at the end of its turn, once for all jobs of that
 //!   turn ([`flush_wakeups`]); 32 jobs, or the first job of a pool, do not wait for that.
 //! - A woken worker takes one job, polls its fibers, and takes the next job. Each job is taken by one worker.
-//! - A future that a fiber waits for wakes that fiber's task on its worker. What the runtime thread completes in one turn
+//! - A future that a fiber waits for wakes that fiber's task on its worker. What a serving thread completes in one turn
 //!   wakes a sleeping worker once, together with the jobs. A branch's waker marks the branch as ready and wakes the task of
 //!   the fiber around it.
 //! - A worker wakes tasks of the runtime only through [`run_on_runtime`], in batches and in order. This includes the
@@ -57,6 +61,7 @@ mod large;
 mod pool;
 mod queue;
 mod run_on_runtime;
+mod serving;
 mod stack;
 mod timeslice;
 mod wakeups;
@@ -70,6 +75,10 @@ pub use in_place::boxed_in_place;
 pub use large::{off_thread_if_large, yield_if_large};
 pub use pool::{Pool, PoolError};
 pub use run_on_runtime::run_on_runtime;
+pub use serving::{
+    LoadingConnection, LoadingRequest, MAX_SERVING_THREADS, PerThread, ServingThreads, ThreadReport, serving_runtime,
+    serving_thread,
+};
 pub use stack::HANDLER_STACK;
 pub use timeslice::request_long_timeslice;
 pub use wakeups::{batch_wakeups, flush_wakeups};

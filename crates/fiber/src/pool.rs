@@ -4,12 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::common_delay::CommonDelay;
-use super::queue::JobQueue;
+use super::queue::{JobQueue, QueuedJob};
 use super::run_on_runtime::run_on_runtime;
+use super::serving::Origin;
 use super::wakeups::{self, WakeForJobs};
 use super::worker::{self, PoolWorker};
 
@@ -54,7 +54,7 @@ impl Pool {
     pub async fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, PoolError> {
         let permit = Arc::clone(&self.0.permits).acquire_owned().await.map_err(|_| PoolError::Dropped)?;
         let (sender, mut receiver) = oneshot::channel();
-        self.0.queue.push(Box::new(move || {
+        let job = Box::new(move || {
             let result =
                 catch_unwind(AssertUnwindSafe(job)).map_err(|payload| PoolError::Panicked(panic_message(&*payload)));
             run_on_runtime(move || {
@@ -62,7 +62,8 @@ impl Pool {
                 let _ = sender.send(result);
                 drop(permit);
             });
-        }));
+        });
+        self.0.queue.push(QueuedJob { job, origin: Origin::here() });
         // The first worker is started at once, so that the caller learns if there can be none.
         if !self.has_workers() || !wakeups::hold_back(&self.0) {
             self.0.wake_one()?;
@@ -109,7 +110,7 @@ impl PoolInner {
             return Ok(());
         }
         if workers.len() < self.usual_workers {
-            match PoolWorker::start(Arc::clone(&self.queue), Handle::current()) {
+            match PoolWorker::start(Arc::clone(&self.queue)) {
                 Ok(worker) => {
                     workers.push(worker);
                     return Ok(());
@@ -133,7 +134,7 @@ impl PoolInner {
     fn replace_stuck_workers(&self) -> Result<(), PoolError> {
         let mut workers = self.workers.lock();
         if workers.iter().all(PoolWorker::is_stuck) && workers.len() < MAX_WORKERS {
-            workers.push(PoolWorker::start(Arc::clone(&self.queue), Handle::current())?);
+            workers.push(PoolWorker::start(Arc::clone(&self.queue))?);
         }
         workers.iter().for_each(PoolWorker::wake);
         Ok(())

@@ -4,22 +4,30 @@ use std::collections::VecDeque;
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::serving::Origin;
+
 pub(super) type Job = Box<dyn FnOnce() + Send>;
+
+/// A job and the serving thread that it works for.
+pub(super) struct QueuedJob {
+    pub(super) job: Job,
+    pub(super) origin: Origin,
+}
 
 /// Jobs in the order of their arrival, shared by all workers of a pool.
 #[derive(Default)]
-pub(super) struct JobQueue(Mutex<VecDeque<Job>>);
+pub(super) struct JobQueue(Mutex<VecDeque<QueuedJob>>);
 
 impl JobQueue {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Job>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<QueuedJob>> {
         self.0.lock()
     }
 
-    pub(super) fn push(&self, job: Job) {
+    pub(super) fn push(&self, job: QueuedJob) {
         self.lock().push_back(job);
     }
 
-    pub(super) fn pop(&self) -> Option<Job> {
+    pub(super) fn pop(&self) -> Option<QueuedJob> {
         self.lock().pop_front()
     }
 

@@ -14,7 +14,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::coroutine::Fiber;
-use super::queue::JobQueue;
+use super::queue::{JobQueue, QueuedJob};
+use super::serving::Origin;
 use super::worker_waker::WorkerWaker;
 use super::{run_on_runtime, timeslice};
 
@@ -46,8 +47,9 @@ pub(super) struct PoolWorker {
 }
 
 impl PoolWorker {
-    /// Starts the thread, which takes jobs from the queue at once. Its fibers use the timers and sockets of `runtime`.
-    pub(super) fn start(queue: Arc<JobQueue>, runtime: Handle) -> io::Result<Self> {
+    /// Starts the thread, which takes jobs from the queue at once. Between its fibers, it works for the calling thread.
+    pub(super) fn start(queue: Arc<JobQueue>) -> io::Result<Self> {
+        let runtime = Handle::current();
         let status = Arc::new(WorkerStatus {
             started: Instant::now(),
             busy_since: AtomicU64::new(0),
@@ -96,7 +98,7 @@ impl Drop for PoolWorker {
 /// The worker's loop: runs until the pool is gone and every fiber has ended.
 fn run_fibers(runtime: &Handle, queue: &JobQueue, status: &Arc<WorkerStatus>) {
     let _context = runtime.enter();
-    run_on_runtime::register_worker(runtime);
+    run_on_runtime::register_worker();
     let mut fibers = FuturesUnordered::new();
     let mut woken = pin!(status.wake.notified());
     WorkerWaker::block_on(poll_fn(|context| {
@@ -106,14 +108,15 @@ fn run_fibers(runtime: &Handle, queue: &JobQueue, status: &Arc<WorkerStatus>) {
             // worker could take the rest.
             let job = if closed { None } else { queue.pop() };
             let started = job.is_some();
-            match job.map(Fiber::new) {
-                None => {}
-                Some(Ok(fiber)) => {
-                    status.fibers.fetch_add(1, Ordering::Relaxed);
-                    fibers.push(TimedFiber { fiber, status: Arc::clone(status) });
+            if let Some(QueuedJob { job, origin }) = job {
+                match Fiber::new(job) {
+                    Ok(fiber) => {
+                        status.fibers.fetch_add(1, Ordering::Relaxed);
+                        fibers.push(WorkerFiber { fiber, origin, status: Arc::clone(status) });
+                    }
+                    // The job was dropped, and with it the sender that its caller waits for.
+                    Err(error) => tracing::error!(%error, "cannot allocate a stack for a handler"),
                 }
-                // The job was dropped, and with it the sender that its caller waits for.
-                Some(Err(error)) => tracing::error!(%error, "cannot allocate a stack for a handler"),
             }
             if matches!(fibers.poll_next_unpin(context), Poll::Ready(Some(()))) || started {
                 continue;
@@ -129,24 +132,27 @@ fn run_fibers(runtime: &Handle, queue: &JobQueue, status: &Arc<WorkerStatus>) {
     }));
 }
 
-/// A fiber that records in the status when it runs.
-struct TimedFiber {
+/// A fiber that works for the serving thread it came from, and records in the status when it runs.
+struct WorkerFiber {
     fiber: Fiber,
+    origin: Origin,
     status: Arc<WorkerStatus>,
 }
 
-impl Future for TimedFiber {
+impl Future for WorkerFiber {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.status.busy_since.store(self.status.now(), Ordering::Relaxed);
-        let outcome = Pin::new(&mut self.fiber).poll(context);
-        self.status.busy_since.store(0, Ordering::Relaxed);
+        let WorkerFiber { fiber, origin, status } = &mut *self;
+        let _entered = origin.enter();
+        status.busy_since.store(status.now(), Ordering::Relaxed);
+        let outcome = Pin::new(fiber).poll(context);
+        status.busy_since.store(0, Ordering::Relaxed);
         outcome
     }
 }
 
-impl Drop for TimedFiber {
+impl Drop for WorkerFiber {
     fn drop(&mut self) {
         self.status.fibers.fetch_sub(1, Ordering::Relaxed);
     }

@@ -5,6 +5,5 @@ pub mod bearer;
 pub mod cedar;
 mod client_form;
 pub mod oauth;
-mod signed;
 
-pub use signed::IdentityKey;
+pub use oauth::IdentityKey;

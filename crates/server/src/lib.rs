@@ -33,6 +33,7 @@ use proxy_config::Serve;
 use proxy_engine::calls::PolicyNow;
 use proxy_engine::gateway::Gateway;
 use proxy_engine::surface::Surface;
+use proxy_fiber::ServingThreads;
 use proxy_identity::bearer::TokenVerifier;
 use proxy_model::operator_api::IssuerStatus;
 use proxy_model::{CallSource, Secret};
@@ -53,6 +54,7 @@ pub struct Server {
     clients: Arc<ConnectedClients>,
     replicas: Arc<Replicas>,
     drain: Arc<Drain>,
+    threads: ServingThreads,
     telemetry: Arc<Telemetry>,
     /// The sessions of HTTP clients, if they are served.
     http_sessions: Arc<ArcSwapOption<Sessions>>,
@@ -68,7 +70,7 @@ impl Server {
     ///
     /// # Errors
     /// Fails if the operating system's random number generator fails.
-    pub fn new(gateway: Arc<Gateway>, serve: &Serve) -> Result<Self, getrandom::Error> {
+    pub fn new(gateway: Arc<Gateway>, serve: &Serve, threads: ServingThreads) -> Result<Self, getrandom::Error> {
         let sealer = Sealer::with_keys(serve.state_keys.iter().map(Secret::reveal))?;
         let replicas = Arc::new(Replicas::new(Arc::clone(&gateway), sealer.clone(), serve));
         let tickets = Arc::new(Tickets::new(sealer.clone()));
@@ -86,10 +88,16 @@ impl Server {
             policy,
             replicas,
             drain: Arc::default(),
+            threads,
             clients: Arc::default(),
             http_sessions: Arc::default(),
             verifier: Arc::default(),
         })
+    }
+
+    /// The threads that serve clients.
+    pub fn threads(&self) -> &ServingThreads {
+        &self.threads
     }
 
     /// The state of each issuer whose tokens are accepted, for `proxy status`.

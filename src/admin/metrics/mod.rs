@@ -1,6 +1,7 @@
 //! The metrics of a proxy in the OpenMetrics text format. They are rendered on request; a call only increments counters.
 
 mod series;
+mod threads;
 
 use std::fmt;
 use std::sync::Arc;
@@ -77,6 +78,7 @@ impl Collector for Metrics {
         definition_tokens(&mut encoder, &gauges.definition_tokens)?;
         let clients = self.server.clients().len() as u64;
         numbers(&mut encoder, "proxy_sessions", "Clients with a session", &single(clients))?;
+        threads::threads(&mut encoder, &self.server.threads().reports())?;
         self.proxy(&mut encoder)?;
         counters(&mut encoder, "proxy_store_errors", "Failed store operations", &single(gauges.store_errors))?;
         let failed = u64::from(gauges.reload_failed);

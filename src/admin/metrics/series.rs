@@ -39,6 +39,18 @@ pub(super) fn counters(
     })
 }
 
+/// Sums of seconds.
+pub(super) fn seconds(
+    encoder: &mut DescriptorEncoder,
+    name: &str,
+    help: &str,
+    series: &[(Labels, f64)],
+) -> fmt::Result {
+    each(encoder, name, help, Some(&Unit::Seconds), MetricType::Counter, series, |metric, value| {
+        metric.encode_counter::<NoLabelSet, _, u64>(value, None)
+    })
+}
+
 pub(super) fn histograms(
     encoder: &mut DescriptorEncoder,
     name: &str,

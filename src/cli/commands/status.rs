@@ -12,7 +12,7 @@ use proxy_base::diagnostic::Diagnostic;
 use proxy_base::foreign_text::visible;
 use proxy_code_mode::sandbox::JAIL_HINT;
 use proxy_model::operator_api::{
-    ClientStatus, IssuerStatus, ItemCounts, ProxyStatus, ReplicaStatus, ServerProcess, ServerStatus,
+    ClientStatus, IssuerStatus, ItemCounts, ProxyStatus, ReplicaStatus, ServerProcess, ServerStatus, ThreadStatus,
 };
 
 #[derive(Debug, Args)]
@@ -170,6 +170,10 @@ fn render(status: &ProxyStatus) -> String {
         String::new(),
         clients(&status.clients),
     ];
+    if status.threads.len() > 1 {
+        lines.push(String::new());
+        lines.push(threads(&status.threads));
+    }
     for issuer in &status.issuers {
         lines.push(String::new());
         lines.extend(issuer_lines(issuer));
@@ -309,6 +313,22 @@ fn clients(clients: &[ClientStatus]) -> String {
         })
         .collect();
     table::render(&["CLIENT", "VERSION", "PROTOCOL", "USER", "CONNECTED"], &rows)
+}
+
+fn threads(threads: &[ThreadStatus]) -> String {
+    let rows: Vec<Vec<String>> = (1..)
+        .zip(threads)
+        .map(|(number, thread): (usize, _)| {
+            vec![
+                number.to_string(),
+                thread.connections.to_string(),
+                thread.running.to_string(),
+                thread.requests.to_string(),
+                format!("{:.1} s", thread.busy_seconds),
+            ]
+        })
+        .collect();
+    table::render(&["THREAD", "CONNECTIONS", "RUNNING", "REQUESTS", "BUSY"], &rows)
 }
 
 /// A text for a table cell.

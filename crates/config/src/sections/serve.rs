@@ -11,6 +11,8 @@ pub struct Serve {
     /// `address:port`.
     pub http: String,
     pub path: String,
+    /// How many threads serve clients.
+    pub threads: usize,
     /// The URL under which clients reach the proxy, as tokens name it in `aud`; `None` if unknown.
     pub public_url: Option<String>,
     pub allowed_origins: Vec<String>,
@@ -42,6 +44,7 @@ impl Default for Serve {
         Serve {
             http: "127.0.0.1:7331".to_owned(),
             path: "/mcp".to_owned(),
+            threads: 1,
             public_url: None,
             allowed_origins: Vec::new(),
             request_headers: Vec::new(),
@@ -65,6 +68,7 @@ impl Serve {
         let Serve {
             http,
             path,
+            threads,
             public_url,
             allowed_origins,
             session_idle_timeout,
@@ -81,6 +85,7 @@ impl Serve {
         let keys = [
             ("serve.http", *http != other.http),
             ("serve.path", *path != other.path),
+            ("serve.threads", *threads != other.threads),
             ("serve.publicUrl", *public_url != other.public_url),
             ("serve.allowedOrigins", *allowed_origins != other.allowed_origins),
             ("serve.sessionIdleTimeout", *session_idle_timeout != other.session_idle_timeout),
@@ -102,6 +107,7 @@ pub(crate) fn read_serve(reader: &ValueReader) -> Option<Serve> {
     let mut fields = reader.fields()?;
     fields.set(&mut serve.http, "http", read_address);
     fields.set(&mut serve.path, "path", read_path);
+    fields.set(&mut serve.threads, "threads", read_threads);
     serve.public_url = fields.read("publicUrl", read_public_url);
     fields.set(&mut serve.allowed_origins, "allowedOrigins", |reader| reader.list(read_origin));
     fields.set(&mut serve.request_headers, "requestHeaders", |reader| reader.list(read_request_header));
@@ -116,6 +122,23 @@ pub(crate) fn read_serve(reader: &ValueReader) -> Option<Serve> {
     fields.set(&mut serve.drain_timeout, "drainTimeout", ValueReader::duration);
     fields.finish();
     Some(serve)
+}
+
+/// At most so many threads serve clients: workers, servers and the kernel need processors, too.
+const MAX_THREADS: usize = 8;
+
+fn read_threads(reader: &ValueReader) -> Option<usize> {
+    let text = reader.text()?;
+    // A config that is only recorded has no values.
+    serving_threads(&text).or_else(|| reader.expected("a number from 1 to 8, or `auto`"))
+}
+
+/// The number of threads that `serve.threads` or `--threads` asks for: from 1 to 8, or `auto` for one per processor.
+pub fn serving_threads(text: &str) -> Option<usize> {
+    if text == "auto" {
+        return Some(std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS));
+    }
+    text.parse().ok().filter(|threads| (1..=MAX_THREADS).contains(threads))
 }
 
 /// The name of a header that scripts may read. Credentials and headers of the protocol are rejected.
@@ -188,12 +211,13 @@ mod tests {
     #[test]
     fn everything_can_be_set() {
         let config = loaded(
-            "serve: {http: '[::1]:80', path: /x, publicUrl: 'https://MCP.example/x/', allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
+            "serve: {http: '[::1]:80', path: /x, threads: 3, publicUrl: 'https://MCP.example/x/', allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
              sessionLifetime: 24h, maxSessions: 7, firstList: 0s, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef], identityKey: 123456789abcdef0123456789abcdef01, drainDelay: 5s, drainTimeout: 30s}",
         );
         let expected = Serve {
             http: "[::1]:80".to_owned(),
             path: "/x".to_owned(),
+            threads: 3,
             public_url: Some("https://mcp.example/x".to_owned()),
             allowed_origins: vec!["https://a.example:8443".to_owned()],
             request_headers: vec!["x-team".to_owned()],
@@ -217,6 +241,18 @@ mod tests {
         assert!(found[0].contains("contains credentials"), "{}", found[0]);
         assert!(found[2].contains("`mcp-session-id` is never passed to scripts"), "{}", found[2]);
         assert!(found[3].contains("a header name such as `x-request-id`"), "{}", found[3]);
+    }
+
+    #[test]
+    fn threads_are_few_or_as_many_as_processors() {
+        assert!((1..=8).contains(&loaded("serve: {threads: auto}").serve.threads));
+        for wrong in ["0", "9", "-1", "many", "1.5", "true"] {
+            let found = errors(&format!("serve:\n  threads: {wrong}\n"));
+            assert_eq!(
+                found,
+                [format!("2:12 `serve.threads`: expected a number from 1 to 8, or `auto`, found `{wrong}`")]
+            );
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod branches;
 mod pool;
+mod serving;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -32,6 +32,8 @@ pub struct ProxyStatus {
     pub jail: Option<JailStatus>,
     pub issuers: Vec<IssuerStatus>,
     pub clients: Vec<ClientStatus>,
+    /// What each thread that serves clients does.
+    pub threads: Vec<ThreadStatus>,
     /// `ready` if it takes work. Empty for a proxy of an older version.
     pub health: String,
 }
@@ -103,6 +105,19 @@ pub struct IssuerStatus {
     pub error: Option<String>,
     pub omitted_groups: u64,
     pub odd_claims: u64,
+}
+
+/// A thread that serves clients.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ThreadStatus {
+    pub connections: usize,
+    /// Requests that are being answered.
+    pub running: usize,
+    /// All requests so far.
+    pub requests: u64,
+    /// How long it was not idle so far.
+    pub busy_seconds: f64,
 }
 
 /// A client with a session.

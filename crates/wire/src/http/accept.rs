@@ -17,7 +17,8 @@ use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +27,7 @@ use super::watched_stream::WatchedStream;
 use super::woken_only::WokenOnly;
 use crate::outbound::{OutboundBudget, OutboundConnection};
 use proxy_base::process::descriptors;
-use proxy_fiber::boxed_in_place;
+use proxy_fiber::{ServingThreads, boxed_in_place};
 
 /// How many connections there may be, and how long a client may take to send the head of a request.
 #[derive(Clone, Copy, Debug)]
@@ -56,10 +57,14 @@ const CLOSE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Serves until `stop`, then lets running responses finish. The limits hold for clients that send the head of a request byte
 /// by byte, or not at all: they must neither hold a connection forever nor keep others from connecting.
+///
+/// One task accepts for all threads. If each thread had a socket of its own (`SO_REUSEPORT`), a second proxy on the same port
+/// would take a part of the clients instead of failing, and of few connections, one thread would often have most.
 pub(super) async fn serve<R, B>(
     listener: TcpListener,
     limits: ConnectionLimits,
     outbound: OutboundBudget,
+    threads: ServingThreads,
     stop: CancellationToken,
     respond: impl Fn(Request<Incoming>, Arc<OutboundConnection>) -> R + Clone + Send + Sync + 'static,
 ) where
@@ -70,7 +75,8 @@ pub(super) async fn serve<R, B>(
     // hyper would set a timer for each request; `ConnectionSlot::silent` needs one for each connection.
     builder.http1().header_read_timeout(None);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(limits.next_head);
-    let (builder, mut connections) = (Arc::new(builder), JoinSet::new());
+    let builder = Arc::new(builder);
+    let mut connections = JoinSet::new();
     let mut slots = ConnectionSlots::new(limits.connections);
     loop {
         let has_room = slots.has_room();
@@ -89,13 +95,30 @@ pub(super) async fn serve<R, B>(
                 }
             },
         };
-        let slot = slots.add();
-        let stream = WatchedStream { stream, connection: outbound.connection() };
-        let (builder, stop) = (Arc::clone(&builder), stop.clone());
-        connections.spawn(connection(builder, stream, slot, limits, stop, respond.clone()));
+        let (runtime, load) = threads.least_loaded();
+        let stream = match moved_to(runtime, stream) {
+            Ok(stream) => WatchedStream { stream, connection: outbound.connection() },
+            Err(error) => {
+                tracing::error!(%error, "cannot hand a connection over to its thread");
+                continue;
+            }
+        };
+        let slot = slots.add(load);
+        let served = connection(Arc::clone(&builder), stream, slot, limits, stop.clone(), respond.clone());
+        connections.spawn_on(served, runtime);
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
+}
+
+/// The stream of a connection that another runtime will serve.
+fn moved_to(runtime: &Handle, stream: TcpStream) -> io::Result<TcpStream> {
+    if runtime.id() == Handle::current().id() {
+        return Ok(stream);
+    }
+    let stream = stream.into_std()?;
+    let _context = runtime.enter();
+    TcpStream::from_std(stream)
 }
 
 /// Whether the client went away before its connection was accepted.
@@ -123,7 +146,8 @@ async fn connection<R, B>(
     if let Ok(address) = stream.stream.peer_addr() {
         outbound.set_peer(address.ip());
     }
-    let (its_slot, outlet) = (Arc::clone(&slot), Arc::clone(&outbound));
+    let its_slot = Arc::clone(&slot);
+    let outlet = Arc::clone(&outbound);
     let service = service_fn(move |request: Request<Incoming>| {
         if request.version() == Version::HTTP_2 {
             outlet.set_multiplexed();
@@ -192,7 +216,6 @@ fn report<E: Display>(ended: Result<(), E>) {
 mod tests {
     use http_body_util::Full;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpStream;
 
     use super::*;
     use crate::http::reply_body::ReplyBody;
@@ -206,7 +229,14 @@ mod tests {
         let (stop, soon) = (CancellationToken::new(), Duration::from_millis(50));
         let limits = ConnectionLimits { connections: 10, first_head: soon, next_head: soon };
         let respond = |_, _| async { Response::new(Full::<Bytes>::from("here")) };
-        let serving = tokio::spawn(serve(listener, limits, OutboundBudget::default(), stop.clone(), respond));
+        let serving = tokio::spawn(serve(
+            listener,
+            limits,
+            OutboundBudget::default(),
+            ServingThreads::default(),
+            stop.clone(),
+            respond,
+        ));
         for (sent, answered) in [
             ("", false),
             ("PR", false),
@@ -240,7 +270,14 @@ mod tests {
             tokio::time::sleep(next_head * 5).await;
             Response::new(Full::<Bytes>::from("here"))
         };
-        let serving = tokio::spawn(serve(listener, limits, OutboundBudget::default(), stop.clone(), respond));
+        let serving = tokio::spawn(serve(
+            listener,
+            limits,
+            OutboundBudget::default(),
+            ServingThreads::default(),
+            stop.clone(),
+            respond,
+        ));
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
         let mut received = String::new();
@@ -264,7 +301,7 @@ mod tests {
         };
         // What the client has not taken counts as a request that is being answered.
         let limits = ConnectionLimits { next_head: stall / 8, ..ConnectionLimits::default() };
-        let serving = tokio::spawn(serve(listener, limits, outbound, stop.clone(), respond));
+        let serving = tokio::spawn(serve(listener, limits, outbound, ServingThreads::default(), stop.clone(), respond));
         let request = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
         for (pause, pauses, all) in [(stall / 8, 6, true), (stall * 3, 1, false)] {
             let mut stream = TcpStream::connect(address).await.unwrap();

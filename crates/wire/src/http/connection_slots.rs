@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::outbound::OutboundConnection;
+use proxy_fiber::{LoadingConnection, LoadingRequest};
 
 /// The state of one connection.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub(super) struct ConnectionSlot {
     /// Whether there has been a request.
     was_used: AtomicBool,
     idle_since: Mutex<Instant>,
+    load: LoadingConnection,
     /// Cancelled when the connection has to make room.
     pub(super) close: CancellationToken,
     /// Notified when a request of any connection has ended.
@@ -33,7 +35,7 @@ impl ConnectionSlot {
     pub(super) fn begin(self: &Arc<Self>) -> RunningRequest {
         self.running.fetch_add(1, Ordering::Relaxed);
         self.was_used.store(true, Ordering::Relaxed);
-        RunningRequest(Arc::clone(self))
+        RunningRequest { slot: Arc::clone(self), _load: self.load.request() }
     }
 
     /// Completes once the client has sent no request for `next`, or for `first` since it connected. A request counts when its
@@ -59,13 +61,16 @@ impl ConnectionSlot {
 
 /// A request whose response is not complete.
 #[derive(Debug)]
-pub(super) struct RunningRequest(Arc<ConnectionSlot>);
+pub(super) struct RunningRequest {
+    slot: Arc<ConnectionSlot>,
+    _load: LoadingRequest,
+}
 
 impl Drop for RunningRequest {
     fn drop(&mut self) {
-        *self.0.idle_since.lock() = Instant::now();
-        self.0.running.fetch_sub(1, Ordering::Relaxed);
-        self.0.ended.notify_one();
+        *self.slot.idle_since.lock() = Instant::now();
+        self.slot.running.fetch_sub(1, Ordering::Relaxed);
+        self.slot.ended.notify_one();
     }
 }
 
@@ -119,9 +124,9 @@ impl ConnectionSlots {
         self.ended.notified().await;
     }
 
-    /// Adds a connection. If there are too many, the one that has been idle the longest is told to close and no longer
+    /// Adds a connection with what it means for its thread. If there are too many, the one that has been idle the longest is told to close and no longer
     /// counts.
-    pub(super) fn add(&mut self) -> Arc<ConnectionSlot> {
+    pub(super) fn add(&mut self, load: LoadingConnection) -> Arc<ConnectionSlot> {
         if self.open.len() >= self.limit {
             let idle = self.open.iter().enumerate().filter(|(_, slot)| slot.is_idle());
             if let Some((place, _)) = idle.min_by_key(|(_, slot)| *slot.idle_since.lock()) {
@@ -132,6 +137,7 @@ impl ConnectionSlots {
             running: AtomicUsize::new(0),
             was_used: AtomicBool::new(false),
             idle_since: Mutex::new(Instant::now()),
+            load,
             close: CancellationToken::new(),
             ended: Arc::clone(&self.ended),
         });
@@ -143,21 +149,24 @@ impl ConnectionSlots {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proxy_fiber::ServingThreads;
 
-    #[test]
-    fn the_connection_that_was_idle_for_longest_makes_room_and_a_busy_one_never() {
+    #[tokio::test]
+    async fn the_connection_that_was_idle_for_longest_makes_room_and_a_busy_one_never() {
         let mut slots = ConnectionSlots::new(3);
-        let [busy, idle, used] = [slots.add(), slots.add(), slots.add()];
+        let threads = ServingThreads::default();
+        let add = |slots: &mut ConnectionSlots| slots.add(threads.least_loaded().1);
+        let [busy, idle, used] = [add(&mut slots), add(&mut slots), add(&mut slots)];
         let running = busy.begin();
         drop(used.begin());
         assert!(slots.has_room());
-        let another = slots.add();
+        let another = add(&mut slots);
         assert_eq!([&busy, &idle, &used].map(|slot| slot.close.is_cancelled()), [false, true, false]);
         let others = [used.begin(), another.begin()];
         assert!(!slots.has_room(), "all are busy");
         drop((running, busy));
         assert!(slots.has_room(), "one has ended");
-        slots.add();
+        add(&mut slots);
         assert!(![&used, &another].iter().any(|slot| slot.close.is_cancelled()));
         drop(others);
     }

@@ -24,6 +24,7 @@ use super::guard::{Guard, GuardError};
 use super::reply_body::ReplyBody;
 use crate::outbound::{NoRoom, OutboundBudget, OutboundConnection, OutboundMessage, Outlet};
 use crate::{RpcError, encode, oversized};
+use proxy_fiber::ServingThreads;
 
 /// How long the body of a request may take to arrive.
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -154,13 +155,13 @@ impl Listener {
         self.socket.local_addr()
     }
 
-    /// Serves until `stop`, then lets running replies finish.
-    pub async fn serve<S: HttpService>(self, service: Arc<S>, stop: CancellationToken) {
-        let (path, guard, max_body) = (self.path, self.guard, self.max_body);
-        let endpoint = Arc::new(Endpoint { service, path, guard, max_body });
+    /// Serves on these threads until `stop`, then lets running replies finish.
+    pub async fn serve<S: HttpService>(self, service: Arc<S>, threads: ServingThreads, stop: CancellationToken) {
+        let endpoint = Arc::new(Endpoint { service, path: self.path, guard: self.guard, max_body: self.max_body });
         // There is one path, which `reply` compares: a router would only add to every request.
         let respond = move |request, connection| Arc::clone(&endpoint).respond(request, connection);
-        accept::serve(self.socket, accept::ConnectionLimits::default(), OutboundBudget::default(), stop, respond).await;
+        let limits = accept::ConnectionLimits::default();
+        accept::serve(self.socket, limits, OutboundBudget::default(), threads, stop, respond).await;
     }
 }
 

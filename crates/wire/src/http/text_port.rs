@@ -12,6 +12,7 @@ use super::Guard;
 use super::accept::{self, ConnectionLimits};
 use super::reply_body::ReplyBody;
 use crate::outbound::{OutboundBudget, OutboundConnection};
+use proxy_fiber::ServingThreads;
 
 /// The maximum number of connections: scrapers and probes are few.
 const MAX_CONNECTIONS: usize = 64;
@@ -47,7 +48,7 @@ pub async fn serve_text<S: TextService>(socket: TcpListener, service: Arc<S>, st
         async move { into_response(reply(&request, &guard, service).await, connection) }
     };
     let limits = ConnectionLimits { connections: MAX_CONNECTIONS, ..ConnectionLimits::default() };
-    accept::serve(socket, limits, OutboundBudget::default(), stop, respond).await;
+    accept::serve(socket, limits, OutboundBudget::default(), ServingThreads::default(), stop, respond).await;
 }
 
 async fn reply<S: TextService>(request: &Request<Incoming>, guard: &Guard, service: Arc<S>) -> TextReply {

@@ -17,6 +17,7 @@ use super::body::{self, BodyError};
 use super::listener::{BODY_TIMEOUT, HttpReply, into_response};
 use super::reply_body::ReplyBody;
 use crate::outbound::{OutboundBudget, OutboundConnection};
+use proxy_fiber::ServingThreads;
 
 /// The maximum number of connections: a browser opens a few for each page.
 const MAX_CONNECTIONS: usize = 64;
@@ -54,7 +55,15 @@ pub async fn serve_web<S: WebService>(socket: TcpListener, service: Arc<S>, max_
         }
     };
     let limits = ConnectionLimits { connections: MAX_CONNECTIONS, ..ConnectionLimits::default() };
-    accept::serve(socket, limits, OutboundBudget::default(), CancellationToken::new(), respond).await;
+    accept::serve(
+        socket,
+        limits,
+        OutboundBudget::default(),
+        ServingThreads::default(),
+        CancellationToken::new(),
+        respond,
+    )
+    .await;
 }
 
 async fn reply<S: WebService>(request: Request<Incoming>, service: Arc<S>, max_body: usize) -> HttpReply {

@@ -22,9 +22,10 @@ use crate::cli::{logging, table};
 use proxy_author::published::PublishedFile;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_base::process::descriptors;
-use proxy_config::Config;
+use proxy_config::{Config, serving_threads};
 use proxy_engine::extension;
 use proxy_engine::gateway::{Endpoint, Gateway, GatewayOptions, Reread};
+use proxy_fiber::ServingThreads;
 use proxy_identity::oauth::CredentialStorage;
 use proxy_server::{Authenticator, Server, serve_stdio};
 use proxy_wire::http::Listener;
@@ -47,9 +48,16 @@ pub(crate) struct ServeArgs {
     /// Serve on HTTP instead of stdio [default address: `serve.http` in the config]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
     http: Option<Option<String>>,
+    /// Serve on N threads, or `auto` for one per processor [default: `serve.threads` in the config]
+    #[arg(long, value_name = "N", requires = "http", value_parser = threads)]
+    threads: Option<usize>,
     /// Allow unauthenticated access from other machines
     #[arg(long, requires = "http")]
     insecure: bool,
+}
+
+fn threads(text: &str) -> Result<usize, &'static str> {
+    serving_threads(text).ok_or("expected a number from 1 to 8, or `auto`")
 }
 
 pub(super) fn run(args: ServeArgs) -> Result<(), CommandFailure> {
@@ -113,7 +121,10 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     }
     let key_error =
         |error: getrandom::Error| CommandFailure::failed(Diagnostic::error(format!("cannot generate keys: {error}")));
-    let server = Server::new(Arc::clone(&gateway), &config.serve).map_err(key_error)?;
+    // A client on stdio has one connection.
+    let threads = if listener.is_some() { args.threads.unwrap_or(config.serve.threads) } else { 1 };
+    let server =
+        Server::new(Arc::clone(&gateway), &config.serve, ServingThreads::start(threads)?).map_err(key_error)?;
     gateway.set_endpoint(endpoint(&config, listener.as_ref())?);
     let health = Arc::new(Health::default());
     let control = Control::open(&gateway, &server, &config, Authenticator::local_user(&options.variables), &health);

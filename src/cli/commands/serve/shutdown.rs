@@ -50,10 +50,11 @@ pub(super) async fn serve_http(
     logging::status(&format!("listening on http://{}{}", listener.address()?, config.serve.path));
     let mut signals = ShutdownSignals::listen();
     let resource = Resource::new(&config.serve, listener.address()?);
+    let threads = server.threads().clone();
     let front = HttpFront::new(server, &config.serve, resource);
     let stop = CancellationToken::new();
     // Shared, because it is awaited in several places.
-    let serving = listener.serve(Arc::clone(&front), stop.clone()).shared();
+    let serving = listener.serve(Arc::clone(&front), threads, stop.clone()).shared();
     tokio::select! {
         () = serving.clone() => return Ok(()),
         () = signals.next() => {}

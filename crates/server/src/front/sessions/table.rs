@@ -1,6 +1,7 @@
 //! The sessions that this process serves now, by id.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,38 +12,38 @@ use super::share::{group, share_of};
 use crate::front::session::Session;
 use proxy_model::{Owner, Principal, SessionDigest};
 
+/// Each request locks one shard, and nobody holds one for longer than it takes to walk through a few sessions.
+const SHARDS: usize = 256;
+
+type Shard = HashMap<String, Arc<Session>, RandomState>;
+
 /// The table of sessions, with limits on their number and their idle time.
 #[derive(Debug)]
 pub(super) struct SessionTable {
-    table: Mutex<Table>,
+    /// By id. The ids are our own, so nobody can choose them for their hashes.
+    shards: Box<[Mutex<Shard>]>,
+    hasher: RandomState,
+    register: Mutex<Register>,
     limit: usize,
     idle_timeout: Duration,
 }
 
+/// What is known of all sessions together. Changed only when sessions come and go, and locked before any shard.
 #[derive(Debug, Default)]
-struct Table {
-    /// Under ids of our own, so that nobody can choose them for their hashes.
-    sessions: HashMap<String, Arc<Session>, RandomState>,
+struct Register {
     /// The ids by what the public may know of them.
     digests: HashMap<SessionDigest, String>,
     /// The number of sessions of each person, and of all anonymous clients together.
     counts: HashMap<Owner, usize>,
 }
 
-impl Table {
-    fn insert(&mut self, session: Arc<Session>) {
-        *self.counts.entry(group_of(&session)).or_default() += 1;
+impl Register {
+    fn add(&mut self, session: &Session) {
+        *self.counts.entry(group_of(session)).or_default() += 1;
         self.digests.insert(session.id.sid.digest(), session.id.text.clone());
-        self.sessions.insert(session.id.text.clone(), session);
     }
 
-    fn remove(&mut self, id: &str) -> Option<Arc<Session>> {
-        let session = self.sessions.remove(id)?;
-        self.count_removed(&session);
-        Some(session)
-    }
-
-    fn count_removed(&mut self, session: &Session) {
+    fn remove(&mut self, session: &Session) {
         self.digests.remove(&session.id.sid.digest());
         let group = group_of(session);
         if let Some(count) = self.counts.get_mut(&group) {
@@ -51,13 +52,6 @@ impl Table {
                 self.counts.remove(&group);
             }
         }
-    }
-
-    /// The id of the group's session that has not been used for longest, of those that are not in use now.
-    fn least_used(&self, of: &Owner) -> Option<String> {
-        let members = self.sessions.iter().filter(|(_, session)| group_of(session) == *of);
-        let idle = members.filter(|(_, session)| session.is_idle(Duration::ZERO));
-        idle.min_by_key(|(_, session)| session.last_used()).map(|(id, _)| id.clone())
     }
 }
 
@@ -77,65 +71,94 @@ pub(crate) struct AddedSession {
 
 impl SessionTable {
     pub(super) fn new(limit: usize, idle_timeout: Duration) -> Self {
-        SessionTable { table: Mutex::default(), limit, idle_timeout }
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        SessionTable { shards, hasher: RandomState::default(), register: Mutex::default(), limit, idle_timeout }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock()
+    fn shard(&self, id: &str) -> MutexGuard<'_, Shard> {
+        let place = self.hasher.hash_one(id) as usize % SHARDS;
+        self.shards[place].lock()
+    }
+
+    fn register(&self) -> MutexGuard<'_, Register> {
+        self.register.lock()
     }
 
     /// Adds a session. If its group or the table is full, the least used idle session of the
     /// group makes room. Returns `None` if it has none.
     pub(super) fn add(&self, session: Arc<Session>) -> Option<AddedSession> {
         let group = group_of(&session);
-        let mut table = self.lock();
-        if let Some(known) = table.sessions.get(&session.id.text) {
+        let mut register = self.register();
+        if let Some(known) = self.shard(&session.id.text).get(&session.id.text) {
             return Some(AddedSession { session: Arc::clone(known), is_new: false, removed: None });
         }
-        let of_group = table.counts.get(&group).copied().unwrap_or_default();
-        let is_full = table.sessions.len() >= self.limit || of_group >= share_of(self.limit, &group);
+        let of_group = register.counts.get(&group).copied().unwrap_or_default();
+        let is_full = register.digests.len() >= self.limit || of_group >= share_of(self.limit, &group);
         let removed = if is_full {
-            let least_used = table.least_used(&group)?;
-            table.remove(&least_used)
+            let least_used = self.least_used(&group)?;
+            self.remove_from(&mut register, &least_used.id.text)
         } else {
             None
         };
-        table.insert(Arc::clone(&session));
+        register.add(&session);
+        self.shard(&session.id.text).insert(session.id.text.clone(), Arc::clone(&session));
         Some(AddedSession { session, is_new: true, removed })
+    }
+
+    /// The group's session that has not been used for longest, of those that are not in use now.
+    fn least_used(&self, of: &Owner) -> Option<Arc<Session>> {
+        let of_shard = |shard: &Mutex<Shard>| {
+            let shard = shard.lock();
+            let idle = shard.values().filter(|session| session.is_idle(Duration::ZERO) && group_of(session) == *of);
+            idle.min_by_key(|session| session.last_used()).cloned()
+        };
+        self.shards.iter().filter_map(of_shard).min_by_key(|session| session.last_used())
     }
 
     /// The session with this id. The session of another user is treated as unknown.
     pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
-        let session = self.lock().sessions.get(id).cloned()?;
+        let session = self.shard(id).get(id).cloned()?;
         (session.client().principal.who == principal.who).then_some(session)
     }
 
     /// The session with this digest.
     pub(super) fn by_digest(&self, digest: SessionDigest) -> Option<Arc<Session>> {
-        let table = self.lock();
-        table.sessions.get(table.digests.get(&digest)?).cloned()
+        let id = self.register().digests.get(&digest).cloned()?;
+        self.shard(&id).get(&id).cloned()
     }
 
     pub(super) fn count(&self) -> usize {
-        self.lock().sessions.len()
+        self.register().digests.len()
     }
 
     /// Removes a session from the table. The caller must end or forget it.
     pub(super) fn remove(&self, id: &str) -> Option<Arc<Session>> {
-        self.lock().remove(id)
+        self.remove_from(&mut self.register(), id)
+    }
+
+    fn remove_from(&self, register: &mut Register, id: &str) -> Option<Arc<Session>> {
+        let session = self.shard(id).remove(id)?;
+        register.remove(&session);
+        Some(session)
     }
 
     /// Removes all sessions that match. The caller must end or forget them.
     pub(super) fn remove_where(&self, matches: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
-        let mut table = self.lock();
-        let removed: Vec<_> =
-            table.sessions.extract_if(|_, session| matches(session)).map(|(_, session)| session).collect();
-        removed.iter().for_each(|session| table.count_removed(session));
+        let mut register = self.register();
+        let mut removed = Vec::new();
+        for shard in &self.shards {
+            removed.extend(shard.lock().extract_if(|_, session| matches(session)).map(|(_, session)| session));
+        }
+        removed.iter().for_each(|session| register.remove(session));
         removed
     }
 
     pub(super) fn all(&self) -> Vec<Arc<Session>> {
-        self.lock().sessions.values().cloned().collect()
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            all.extend(shard.lock().values().cloned());
+        }
+        all
     }
 
     /// Removes the idle sessions. The caller must forget them.

@@ -1,7 +1,7 @@
 //! Chooses the HTTP client for a server. Servers on this machine need no TLS, proxy or compression, so hyper connections
 //! are used directly, which makes every call cheaper. All other servers are reached through `reqwest`.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,29 +11,35 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use super::answer::HttpResponse;
 use super::local::LocalServer;
 use super::{HttpError, SentHeaders};
+use proxy_fiber::PerThread;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Redirects are followed only within an origin, and only those that keep the method.
 const MAX_REDIRECTS: usize = 5;
 
-/// The HTTP client for all remote servers. Created for the first such server, because loading the system's certificates can
+/// The HTTP clients for all remote servers. They are created for the first such server, because loading the system's certificates can
 /// mean reading more than a hundred files.
 #[derive(Clone, Debug, Default)]
 pub struct HttpPool {
-    remote: Arc<OnceLock<reqwest::Client>>,
+    remote: RemoteClients,
 }
+
+/// A client for each serving thread, with connections of its own. The runtime that opens a connection does its I/O.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RemoteClients(Arc<PerThread<reqwest::Client>>);
 
 /// How one server is reached.
 #[derive(Clone, Debug)]
 pub(super) enum Route {
-    Remote(reqwest::Client, reqwest::Url),
+    Remote(RemoteClients, reqwest::Url),
     Local(Arc<LocalServer>, Uri),
 }
 
-impl HttpPool {
-    fn remote(&self) -> Result<reqwest::Client, HttpError> {
-        if let Some(made) = self.remote.get() {
-            return Ok(made.clone());
+impl RemoteClients {
+    /// The client of this thread.
+    fn client(&self) -> Result<&reqwest::Client, HttpError> {
+        if let Some(made) = self.0.get() {
+            return Ok(made);
         }
         let made = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
@@ -41,9 +47,11 @@ impl HttpPool {
             .tcp_nodelay(true)
             .user_agent(proxy_base::PRODUCT)
             .build()?;
-        Ok(self.remote.get_or_init(|| made).clone())
+        Ok(self.0.get_or_init(|| made))
     }
+}
 
+impl HttpPool {
     pub(super) fn route(&self, url: &str) -> Result<Route, HttpError> {
         let invalid = |error: &dyn std::fmt::Display| HttpError::Connect(format!("invalid URL: {error}"));
         let uri: Uri = url.parse().map_err(|error: http::uri::InvalidUri| invalid(&error))?;
@@ -51,7 +59,8 @@ impl HttpPool {
             return Ok(Route::Local(LocalServer::new(&uri), uri));
         }
         let url = reqwest::Url::parse(url).map_err(|error| invalid(&error))?;
-        Ok(Route::Remote(self.remote()?, url))
+        self.remote.client()?;
+        Ok(Route::Remote(self.remote.clone(), url))
     }
 }
 
@@ -74,7 +83,7 @@ impl Route {
             return Err(HttpError::OtherOrigin(url.origin().ascii_serialization()));
         }
         Ok(match self {
-            Route::Remote(client, _) => Route::Remote(client.clone(), url),
+            Route::Remote(clients, _) => Route::Remote(clients.clone(), url),
             Route::Local(server, _) => Route::Local(Arc::clone(server), url.as_str().parse().map_err(|_| invalid())?),
         })
     }
@@ -105,7 +114,8 @@ impl Route {
         body: Bytes,
     ) -> Result<HttpResponse, HttpError> {
         match self {
-            Route::Remote(client, url) => {
+            Route::Remote(clients, url) => {
+                let client = clients.client()?;
                 let mut request = reqwest::Request::new(method, url.clone());
                 *request.headers_mut() = headers.to_map();
                 *request.body_mut() = Some(body.into());

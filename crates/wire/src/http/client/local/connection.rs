@@ -23,6 +23,7 @@ use super::early_response::EarlyResponseStream;
 use super::io_waker::IoWaker;
 use crate::http::HttpError;
 use crate::http::client::error::root_cause;
+use proxy_fiber::serving_thread;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Size limit of the status line and the headers of a response.
@@ -44,6 +45,8 @@ pub(super) struct LocalConnection {
     requests: SendRequest<Full<Bytes>>,
     /// `None` once the connection is closed. It is large, and each request passes the connection on many times.
     driver: Option<Box<ConnectionDriver>>,
+    /// The serving thread whose runtime is told of I/O.
+    thread: usize,
 }
 
 /// The result of sending a request.
@@ -70,7 +73,12 @@ impl LocalConnection {
         let (requests, io) = handshake.map_err(|error| HttpError::Connect(error.to_string()))?;
         let io_waker = Arc::new(IoWaker::default());
         let waker = Waker::from(Arc::clone(&io_waker));
-        Ok(LocalConnection { requests, driver: Some(Box::new(ConnectionDriver { io, io_waker, waker })) })
+        let driver = Some(Box::new(ConnectionDriver { io, io_waker, waker }));
+        Ok(LocalConnection { requests, driver, thread: serving_thread() })
+    }
+
+    pub(super) fn thread(&self) -> usize {
+        self.thread
     }
 
     /// Whether the last exchange is complete, as far as the I/O that was done shows.

@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 
 use super::HttpError;
 use connection::{LocalConnection, LocalExchange};
+use proxy_fiber::{PerThread, serving_thread};
 pub(super) use response::LocalResponse;
 
 const MAX_IDLE: usize = 64;
@@ -26,7 +27,8 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 pub(super) struct LocalServer {
     /// Host and port.
     address: (String, u16),
-    idle: Mutex<IdleConnections>,
+    /// Each thread has its own, because the I/O of a connection wakes the thread that opened it.
+    idle: PerThread<Mutex<IdleConnections>>,
 }
 
 #[derive(Debug, Default)]
@@ -41,7 +43,7 @@ impl LocalServer {
     /// The server of a URI that has a host.
     pub(super) fn new(uri: &Uri) -> Arc<Self> {
         let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
-        Arc::new(LocalServer { address: (host, uri.port_u16().unwrap_or(80)), idle: Mutex::default() })
+        Arc::new(LocalServer { address: (host, uri.port_u16().unwrap_or(80)), idle: PerThread::default() })
     }
 
     /// The value of the `Host` header.
@@ -82,13 +84,14 @@ impl LocalServer {
         LocalResponse::new(Arc::clone(self), connection, response)
     }
 
-    fn lock(&self) -> MutexGuard<'_, IdleConnections> {
-        self.idle.lock()
+    /// The idle connections of a thread.
+    fn idle_of(&self, thread: usize) -> MutexGuard<'_, IdleConnections> {
+        self.idle.of(thread).lock()
     }
 
-    /// The connection used last: the server is the least likely to have closed that one.
+    /// This thread's connection that was used last: the server is the least likely to have closed that one.
     fn take_idle(&self) -> Option<LocalConnection> {
-        let mut idle = self.lock();
+        let mut idle = self.idle_of(serving_thread());
         while let Some((connection, _)) = idle.connections.pop() {
             // Whether the server has closed it meanwhile shows before anything is sent.
             if connection.is_ready() {
@@ -104,7 +107,8 @@ impl LocalServer {
         if !connection.is_ready() && !connection.is_idle() {
             return;
         }
-        let mut idle = self.lock();
+        let thread = connection.thread();
+        let mut idle = self.idle_of(thread);
         idle.connections.push((connection, Instant::now()));
         if idle.connections.len() > MAX_IDLE {
             idle.connections.remove(0);
@@ -114,24 +118,24 @@ impl LocalServer {
             && let Ok(runtime) = Handle::try_current()
         {
             idle.swept = true;
-            runtime.spawn(sweep(Arc::downgrade(self)));
+            runtime.spawn(sweep(Arc::downgrade(self), thread));
         }
     }
 
-    /// Closes the connections that have been idle for that long: whether any are left.
-    fn close_expired(&self, timeout: Duration) -> bool {
-        let mut idle = self.lock();
+    /// Closes a thread's connections that have been idle for that long: whether any are left.
+    fn close_expired(&self, thread: usize, timeout: Duration) -> bool {
+        let mut idle = self.idle_of(thread);
         idle.connections.retain(|(_, since)| since.elapsed() < timeout);
         idle.swept = !idle.connections.is_empty();
         idle.swept
     }
 }
 
-/// Closes connections that stay idle, for as long as there are any.
-async fn sweep(server: Weak<LocalServer>) {
+/// Closes a thread's connections that stay idle, for as long as there are any.
+async fn sweep(server: Weak<LocalServer>, thread: usize) {
     loop {
         tokio::time::sleep(IDLE_TIMEOUT).await;
-        if !server.upgrade().is_some_and(|server| server.close_expired(IDLE_TIMEOUT)) {
+        if !server.upgrade().is_some_and(|server| server.close_expired(thread, IDLE_TIMEOUT)) {
             return;
         }
     }

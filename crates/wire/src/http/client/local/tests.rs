@@ -220,8 +220,8 @@ async fn connections_that_were_idle_too_long_are_closed() {
         stream
     };
     let (_, mut stream) = tokio::join!(ask(&server), other_side);
-    assert!(server.lock().swept);
-    assert!(server.close_expired(IDLE_TIMEOUT), "it has just been used");
-    assert!(!server.close_expired(Duration::ZERO), "nothing is left");
+    assert!(server.idle_of(0).swept);
+    assert!(server.close_expired(0, IDLE_TIMEOUT), "it has just been used");
+    assert!(!server.close_expired(0, Duration::ZERO), "nothing is left");
     assert_eq!(stream.read(&mut [0; 16]).await.unwrap(), 0, "closed from the other side");
 }

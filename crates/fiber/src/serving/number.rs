@@ -1,0 +1,54 @@
+//! The number of the serving thread whose work runs on a thread.
+
+use std::cell::Cell;
+
+use tokio::runtime::{EnterGuard, Handle};
+
+/// More threads than this do not pay: workers, servers and the kernel need processors, too.
+pub const MAX_SERVING_THREADS: usize = 8;
+
+thread_local! {
+    /// Threads that work for no particular serving thread count as the first.
+    static NUMBER: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The number of the serving thread whose work runs here, below [`MAX_SERVING_THREADS`].
+pub fn serving_thread() -> usize {
+    NUMBER.get()
+}
+
+/// Makes the calling thread the serving thread with this number.
+pub(super) fn become_serving_thread(number: usize) {
+    NUMBER.set(number);
+}
+
+/// Where a job comes from: a serving thread and its runtime.
+pub(crate) struct Origin {
+    number: usize,
+    runtime: Handle,
+}
+
+impl Origin {
+    /// The origin of what runs here now. Called on a runtime.
+    pub(crate) fn here() -> Self {
+        Origin { number: serving_thread(), runtime: Handle::current() }
+    }
+
+    /// Makes this thread work for the origin until the result is dropped. `None` if it does already.
+    pub(crate) fn enter(&self) -> Option<Entered<'_>> {
+        let before = NUMBER.replace(self.number);
+        (before != self.number).then(|| Entered { before, _runtime: self.runtime.enter() })
+    }
+}
+
+/// While this exists, the thread works for another one.
+pub(crate) struct Entered<'a> {
+    before: usize,
+    _runtime: EnterGuard<'a>,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        NUMBER.set(self.before);
+    }
+}
