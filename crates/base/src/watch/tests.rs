@@ -173,7 +173,7 @@ async fn a_folder_further_up_may_be_replaced() {
     assert!(sees(&mut watcher, &paths, || fs::write(&file, "3").unwrap()).await, "and its file written");
 }
 
-/// `docs/guides/extensions.md` names both times.
+/// `docs/guides/extensions.md` promises less than a second.
 #[test]
 fn a_save_is_complete_after_40_milliseconds_of_silence_and_after_250_at_the_latest() {
     let first = Instant::now();

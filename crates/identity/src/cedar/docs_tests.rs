@@ -21,14 +21,15 @@ fn facts(name: &str) -> (&'static str, Value) {
     }
 }
 
-/// `ann of eng`, `ann with {"level": 3}`, `ann locally`.
+/// `ann (eng)` is in the group `eng`. Also `ann (local)` and `ann with {"level": 3}`.
 fn caller(text: &str) -> Principal {
     let (sub, rest) = text.split_once(' ').unwrap_or((text, ""));
-    let named = if rest == "locally" { Principal::local(sub) } else { Principal::named(sub) };
-    match rest.split_once(' ') {
-        Some(("of", group)) => named.with(|user| user.groups = [group.to_owned()].into()),
-        Some(("with", claims)) => named.with(|user| user.claims = claims.into()),
-        _ => named,
+    let in_brackets = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    match (in_brackets, rest.strip_prefix("with ")) {
+        (Some("local"), _) => Principal::local(sub),
+        (Some(group), _) => Principal::named(sub).with(|user| user.groups = [group.to_owned()].into()),
+        (None, Some(claims)) => Principal::named(sub).with(|user| user.claims = claims.into()),
+        (None, None) => Principal::named(sub),
     }
 }
 
