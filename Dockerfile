@@ -3,7 +3,7 @@
 #     docker build -t starlark-mcp-proxy .
 #     docker run -p 127.0.0.1:7331:7331 -v "$PWD":/etc/proxy:ro -e TOKEN starlark-mcp-proxy
 #
-# The config is /etc/proxy/proxy.yaml. It needs `auth.tokens` or `auth.issuers`, because the container serves other machines:
+# The config is /etc/proxy/proxy.yaml. It needs `auth.tokens` or `auth.issuers`, because the proxy listens on all addresses:
 #
 #     auth: { tokens: [{ token: "${TOKEN}", sub: me }] }
 #
@@ -19,10 +19,11 @@ FROM debian:12-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --create-home proxy
+    && useradd --create-home --home-dir /home/proxy --uid 1000 mcp-proxy
 COPY --from=build /src/target/release/proxy /usr/local/bin/proxy
 COPY --from=build /src/LICENSE /src/target/release/THIRD-PARTY-NOTICES.txt /usr/share/doc/starlark-mcp-proxy/
-USER proxy
+# Debian has a user `proxy` of its own.
+USER mcp-proxy
 WORKDIR /home/proxy
 EXPOSE 7331
 HEALTHCHECK --start-period=30s CMD ["proxy", "status", "--ready"]

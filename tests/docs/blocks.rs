@@ -7,7 +7,7 @@ use proxy_config as config;
 use super::{blocks, markdown, pages};
 use crate::support::temp_dir::TempDir;
 
-const LANGUAGES: [&str; 7] = ["cedar", "console", "json", "python", "sh", "text", "yaml"];
+const LANGUAGES: [&str; 8] = ["cedar", "console", "ini", "json", "python", "sh", "text", "yaml"];
 
 #[test]
 fn every_block_says_what_it_is() {

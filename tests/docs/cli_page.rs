@@ -84,7 +84,7 @@ fn every_option_is_in_the_section_of_its_subcommand_and_nothing_else() {
 
 #[test]
 fn the_common_options_are_listed_with_the_subcommands_that_have_them() {
-    let section = section("Common options");
+    let section = section("Config options");
     let subcommands = subcommands();
     let all: Vec<Arg> = subcommands.iter().flat_map(options).collect();
     let common = shown_all(all.iter().filter(|option| is_common(option)));
@@ -99,5 +99,5 @@ fn the_common_options_are_listed_with_the_subcommands_that_have_them() {
 #[test]
 fn the_options_of_every_command_are_listed() {
     let command = cli::command();
-    assert_eq!(documented(&section("Options of every command")), shown_all(command.get_opts()));
+    assert_eq!(documented(&section("Global options")), shown_all(command.get_opts()));
 }

@@ -87,9 +87,9 @@ fn introduction(name: &str) -> String {
 
 fn readme(crates: &Crates) -> String {
     let mut text = String::from(
-        "# Crates\n\nEach crate is above those that it uses. The diagram is in\n\
-         [Architecture](../docs/internals/architecture.md). This page is made from the first paragraph\n\
-         of each `lib.rs`; `UPDATE_DOCS=1 cargo test layers` rewrites it.\n",
+        "# Crates\n\nFrom top to bottom: each crate uses only crates below it.\n\
+         [Architecture](../docs/internals/architecture.md) has the diagram and explains the terms. This page is generated\n\
+         from the first paragraph of each `lib.rs`: `UPDATE_DOCS=1 cargo test layers`.\n",
     );
     for name in ordered(crates).into_iter().filter(|name| *name != PROGRAM) {
         let arrows: Vec<String> = nearest(name, crates).iter().map(|other| format!("`{other}`")).collect();

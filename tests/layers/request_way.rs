@@ -1,4 +1,4 @@
-//! The lists "The way of a request" and "The surface" in docs/internals/architecture.md name functions. Each of them must
+//! The lists "Request path" and "The surface" in docs/internals/architecture.md name functions. Each of them must
 //! exist. On the way of a request each calls the next; of the surface's each is called by one before it. Every other file
 //! that the document names must exist too.
 
@@ -52,7 +52,7 @@ fn assert_functions_exist(steps: &[Step]) {
 
 #[test]
 fn every_function_on_the_way_of_a_request_exists_and_calls_the_next() {
-    let steps = steps("The way of a request");
+    let steps = steps("Request path");
     assert!((10..=20).contains(&steps.len()), "{} steps", steps.len());
     assert_functions_exist(&steps);
     for pair in steps.windows(2) {

@@ -1,5 +1,5 @@
 //! The running proxy. Turns a config into servers, extensions and surfaces, and sends every call through one dispatcher. It
-//! knows what is published and who may use it; the client protocol is the business of `server`.
+//! knows what is published and who may use it; `server` handles the client protocol.
 
 pub mod calls;
 pub mod extension;

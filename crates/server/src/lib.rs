@@ -1,6 +1,6 @@
 //! The MCP server that clients connect to: HTTP and stdio, sessions, identity, the MCP methods, and the translation of results
-//! into the client's protocol revision. It refuses requests without a token or a scope; the engine
-//! decides everything else about items.
+//! into the client's protocol revision. It refuses requests without a token or a scope; the engine decides everything else
+//! about items.
 
 mod front;
 mod era;

@@ -1,5 +1,5 @@
 //! Counts and records requests: metrics, call records, the audit log and traces. Counting is always on, and a successful
-//! request costs a few atomics. A full record is made only for a reader (the audit log or a follower), a trace, or the
+//! request costs a few atomic operations. A full record is made only for a reader (the audit log or a follower), a trace, or the
 //! log at level `debug`. Telemetry refuses nothing itself; `engine` refuses calls while a required audit log cannot be
 //! written.
 
