@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::support::config::Config;
-use crate::support::forwarder::Forwarder;
 use crate::support::http_client::HttpClient;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{HttpProxy, Proxy};
@@ -106,8 +105,7 @@ async fn what_the_edge_signs_for_another_server_counts_nowhere_else() {
     let world = World::new();
     let host = world.host(KEY).await;
     // The audience is the URL of the server: another URL of the same host is another server.
-    let forwarder = Forwarder::start(&host.url).await;
-    let edge = Proxy::new(&edge_config(&forwarder.url, KEY)).http().await;
+    let edge = Proxy::new(&edge_config(&format!("{}?other", host.url), KEY)).http().await;
     let mut ann = client(&edge, "secret-token-of-a");
     assert_eq!(tools(&mut ann).await, ["echo"]);
     edge.program.stderr.line("it refuses the signed identity of the caller").await;

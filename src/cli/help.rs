@@ -15,7 +15,7 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
     ),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
     ("Scripts", &[&["check", "explain"], &["test", "backtest"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
-    ("Setup", &[&["init"], &["completions", "config-schema", "identity-key"]]),
+    ("Setup", &[&["init", "identity-key"], &["completions", "config-schema"]]),
 ];
 
 const OPTIONS: &str = "--log <LEVEL>, --log-format <FORMAT>, --log-file <FILE>, -v, --verbose,

@@ -211,9 +211,8 @@ fn hidden_argument(policy: &LoadedPolicy, conditions: &Value) -> Option<Diagnost
             && let Some(name) = guard.get("attr").and_then(Value::as_str)
             && let Some(left) = guard.get("left")
         {
-            let is_argument = is_of_arguments(name) && (is_variable(left, "context") || is_variable(left, "resource"));
-            let is_in_record = attribute(left).is_some_and(|(_, of)| of == "arguments");
-            if is_argument || is_in_record {
+            // `context.arguments has NAME` reads the arguments, which lists do not have: such an item is listed.
+            if is_of_arguments(name) && (is_variable(left, "context") || is_variable(left, "resource")) {
                 guarded.get_or_insert(name);
             }
         }
