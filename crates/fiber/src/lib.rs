@@ -29,8 +29,8 @@
 //! - A future that a fiber waits for wakes that fiber's task on its worker. What a serving thread completes in one turn
 //!   wakes a sleeping worker once, together with the jobs. A branch's waker marks the branch as ready and wakes the task of
 //!   the fiber around it.
-//! - A worker wakes tasks of the runtime only through [`run_on_runtime`], in batches and in order. This includes the
-//!   results of jobs.
+//! - A worker wakes tasks of a runtime only through [`run_on_runtime`], in batches and in order. This includes the
+//!   results of jobs. A serving thread does the same with what it has for another one ([`ThreadHandle::run`]).
 //!
 //! # What must not block
 //!
@@ -56,11 +56,11 @@
 mod branches;
 mod common_delay;
 mod coroutine;
+mod hand_over;
 mod in_place;
 mod large;
 mod pool;
 mod queue;
-mod run_on_runtime;
 mod serving;
 mod stack;
 mod timeslice;
@@ -71,12 +71,12 @@ mod worker_waker;
 pub use branches::Branches;
 pub use common_delay::CommonDelay;
 pub use coroutine::{is_fiber, is_over_slice, wait, wait_for_siblings, wait_here, yield_if_over_slice, yield_now};
+pub use hand_over::run_on_runtime;
 pub use in_place::boxed_in_place;
 pub use large::{off_thread_if_large, yield_if_large};
 pub use pool::{Pool, PoolError};
-pub use run_on_runtime::run_on_runtime;
 pub use serving::{
-    LoadingConnection, LoadingRequest, MAX_SERVING_THREADS, PerThread, ServingThreads, ThreadReport, serving_runtime,
+    LoadingConnection, LoadingRequest, PerThread, ServingThreads, ThreadHandle, ThreadReport, serving_runtime,
     serving_thread,
 };
 pub use stack::HANDLER_STACK;

@@ -7,9 +7,9 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::common_delay::CommonDelay;
+use super::hand_over::run_on_runtime;
 use super::queue::{JobQueue, QueuedJob};
-use super::run_on_runtime::run_on_runtime;
-use super::serving::Origin;
+use super::serving::ThreadHandle;
 use super::wakeups::{self, WakeForJobs};
 use super::worker::{self, PoolWorker};
 
@@ -63,7 +63,7 @@ impl Pool {
                 drop(permit);
             });
         });
-        self.0.queue.push(QueuedJob { job, origin: Origin::here() });
+        self.0.queue.push(QueuedJob { job, origin: ThreadHandle::here() });
         // The first worker is started at once, so that the caller learns if there can be none.
         if !self.has_workers() || !wakeups::hold_back(&self.0) {
             self.0.wake_one()?;

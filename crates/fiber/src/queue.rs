@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::serving::Origin;
+use super::serving::ThreadHandle;
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 /// A job and the serving thread that it works for.
 pub(super) struct QueuedJob {
     pub(super) job: Job,
-    pub(super) origin: Origin,
+    pub(super) origin: ThreadHandle,
 }
 
 /// Jobs in the order of their arrival, shared by all workers of a pool.

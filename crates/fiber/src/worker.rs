@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 
 use super::coroutine::Fiber;
 use super::queue::{JobQueue, QueuedJob};
-use super::serving::Origin;
+use super::serving::ThreadHandle;
 use super::worker_waker::WorkerWaker;
-use super::{run_on_runtime, timeslice};
+use super::{hand_over, timeslice};
 
 /// The stack of the worker's own loop; fibers have their own.
 const LOOP_STACK: usize = 256 << 10;
@@ -98,7 +98,7 @@ impl Drop for PoolWorker {
 /// The worker's loop: runs until the pool is gone and every fiber has ended.
 fn run_fibers(runtime: &Handle, queue: &JobQueue, status: &Arc<WorkerStatus>) {
     let _context = runtime.enter();
-    run_on_runtime::register_worker();
+    hand_over::register_worker();
     let mut fibers = FuturesUnordered::new();
     let mut woken = pin!(status.wake.notified());
     WorkerWaker::block_on(poll_fn(|context| {
@@ -135,7 +135,7 @@ fn run_fibers(runtime: &Handle, queue: &JobQueue, status: &Arc<WorkerStatus>) {
 /// A fiber that works for the serving thread it came from, and records in the status when it runs.
 struct WorkerFiber {
     fiber: Fiber,
-    origin: Origin,
+    origin: ThreadHandle,
     status: Arc<WorkerStatus>,
 }
 

@@ -53,7 +53,7 @@ pub(super) enum ProxyCommand {
     Restart(instance::RunningServerArgs),
     /// Check an audit log
     Audit(audit::AuditArgs),
-    /// Log in to a server, or list logins
+    /// Log in to a server
     Login(login::LoginArgs),
     /// Revoke and delete an authorization
     Logout(login::LogoutArgs),

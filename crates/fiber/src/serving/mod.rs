@@ -9,7 +9,6 @@ mod per_thread;
 mod threads;
 
 pub use load::{LoadingConnection, LoadingRequest, ThreadReport};
-pub(super) use number::Origin;
-pub use number::{MAX_SERVING_THREADS, serving_thread};
+pub use number::{ThreadHandle, serving_thread};
 pub use per_thread::PerThread;
 pub use threads::{ServingThreads, serving_runtime};

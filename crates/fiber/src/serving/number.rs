@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use tokio::runtime::{EnterGuard, Handle};
 
-/// More threads than this do not pay: workers, servers and the kernel need processors, too.
-pub const MAX_SERVING_THREADS: usize = 8;
+/// The limit of `serve.threads`. More threads do not pay: workers, servers and the kernel need processors, too.
+pub(super) const MAX_SERVING_THREADS: usize = 8;
 
 thread_local! {
     /// Threads that work for no particular serving thread count as the first.
@@ -22,19 +22,33 @@ pub(super) fn become_serving_thread(number: usize) {
     NUMBER.set(number);
 }
 
-/// Where a job comes from: a serving thread and its runtime.
-pub(crate) struct Origin {
+/// A serving thread and its runtime.
+#[derive(Clone, Debug)]
+pub struct ThreadHandle {
     number: usize,
     runtime: Handle,
 }
 
-impl Origin {
-    /// The origin of what runs here now. Called on a runtime.
-    pub(crate) fn here() -> Self {
-        Origin { number: serving_thread(), runtime: Handle::current() }
+impl ThreadHandle {
+    /// The serving thread whose work runs here. Called on a runtime.
+    pub fn here() -> Self {
+        ThreadHandle { number: serving_thread(), runtime: Handle::current() }
     }
 
-    /// Makes this thread work for the origin until the result is dropped. `None` if it does already.
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Whether this is the serving thread whose work runs here.
+    pub(crate) fn is_current(&self) -> bool {
+        self.number == serving_thread()
+    }
+
+    /// Makes the calling thread work for this one until the result is dropped. `None` if it does already.
     pub(crate) fn enter(&self) -> Option<Entered<'_>> {
         let before = NUMBER.replace(self.number);
         (before != self.number).then(|| Entered { before, _runtime: self.runtime.enter() })

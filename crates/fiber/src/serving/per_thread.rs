@@ -23,13 +23,18 @@ impl<T> PerThread<T> {
 
     /// The value of the thread whose work runs here.
     pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
-        self.0[serving_thread()].get_or_init(make)
+        self.of_or_init(serving_thread(), make)
+    }
+
+    /// The value of the thread with this number.
+    pub(crate) fn of_or_init(&self, thread: usize, make: impl FnOnce() -> T) -> &T {
+        self.0[thread].get_or_init(make)
     }
 }
 
 impl<T: Default> PerThread<T> {
     /// The value of the thread with this number.
     pub fn of(&self, thread: usize) -> &T {
-        self.0[thread].get_or_init(T::default)
+        self.of_or_init(thread, T::default)
     }
 }

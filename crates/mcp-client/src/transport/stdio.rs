@@ -18,7 +18,7 @@ use super::pending::{PendingRequests, ReplyAction};
 use super::signals::Signals;
 use super::stderr_log::StderrLog;
 use proxy_base::process::{Child, Launch};
-use proxy_fiber::run_on_runtime;
+use proxy_fiber::ThreadHandle;
 use proxy_json::Raw;
 use proxy_wire::{InputLine, LineReader, LineSender, Sender, encode, line_writer, trace_server};
 
@@ -36,6 +36,8 @@ const WRITE_QUEUE: usize = 1024;
 pub(crate) struct StdioTransport {
     process_id: Option<u32>,
     pending: Arc<PendingRequests>,
+    /// The thread that reads and writes the pipe.
+    thread: ThreadHandle,
     writer: LineSender,
     input_read: InputRead,
     stderr_log: Arc<StderrLog>,
@@ -70,7 +72,8 @@ impl StdioTransport {
             drop(stopped_guard);
         });
         let next_id = AtomicU64::new(1);
-        Ok(StdioTransport { process_id, pending, writer, input_read, stderr_log, next_id, stop, stopped })
+        let thread = ThreadHandle::here();
+        Ok(StdioTransport { process_id, pending, thread, writer, input_read, stderr_log, next_id, stop, stopped })
     }
 
     /// Whether the child has read everything that was sent to it. Known when it has exited.
@@ -101,10 +104,10 @@ impl StdioTransport {
         let line = encode::request(outgoing.id, outgoing.method, Some(&outgoing.params));
         trace_server(&self.pending.server, Sender::Proxy, line.as_bytes());
         let Ok(permit) = self.writer.clone().reserve_owned().await else { return Err(self.closed_error()) };
-        run_on_runtime(move || drop(permit.send(line)));
+        self.thread.run(move || drop(permit.send(line)));
         // Until now the server knew nothing of the request, and there was nothing to cancel.
         if outgoing.cancellable {
-            guard.notify_by(|line| send_cancellation(self.writer.clone(), line));
+            guard.notify_by(|line| send_cancellation(&self.thread, self.writer.clone(), line));
         }
         let outcome = response.await.unwrap_or_else(|_| Err(self.closed_error()));
         guard.complete();
@@ -140,8 +143,8 @@ impl Drop for StdioTransport {
 }
 
 /// Queues `notifications/cancelled` behind the request itself.
-fn send_cancellation(writer: LineSender, line: String) {
-    run_on_runtime(move || {
+fn send_cancellation(thread: &ThreadHandle, writer: LineSender, line: String) {
+    thread.run(move || {
         if let Err(mpsc::error::TrySendError::Full(line)) = writer.try_send(line) {
             tokio::spawn(async move { writer.send(line).await });
         }

@@ -1,4 +1,4 @@
-//! The connection to Redis: opened by the first operation, reopened after a loss, with a timeout for every operation.
+//! The connections to Redis: opened by the first operation, reopened after a loss, with a timeout for every operation.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,6 +13,7 @@ use redis::{RedisError, RedisFuture, RedisResult, Value};
 
 use crate::StoreError;
 use crate::driver::Outcome;
+use proxy_fiber::{PerThread, serving_thread};
 
 /// Timeout of an operation, including a retry.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(3);
@@ -95,7 +96,8 @@ pub(super) struct RedisConnection {
     /// The address without a password.
     name: String,
     client: RedisClient,
-    connection: Mutex<Option<SharedConnection>>,
+    /// Each thread has its own: a reply then wakes no other thread than the one that waits for it.
+    connections: PerThread<Mutex<Option<SharedConnection>>>,
     errors: AtomicU64,
 }
 
@@ -106,7 +108,7 @@ impl RedisConnection {
             Some(nodes) => cluster(&nodes).map_err(wrong)?,
             None => single(address).map_err(wrong)?,
         };
-        Ok(RedisConnection { name, client, connection: Mutex::default(), errors: AtomicU64::new(0) })
+        Ok(RedisConnection { name, client, connections: PerThread::default(), errors: AtomicU64::new(0) })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -156,17 +158,18 @@ impl RedisConnection {
     }
 
     async fn connection(&self) -> RedisResult<SharedConnection> {
-        if let Some(connection) = self.connection.lock().as_ref() {
+        let thread = serving_thread();
+        if let Some(connection) = self.connections.of(thread).lock().as_ref() {
             return Ok(connection.clone());
         }
         // Two operations may connect at once; one of the connections is closed after its operation.
         let connection = self.client.connect(Some(STEP_TIMEOUT)).await?;
-        Ok(self.connection.lock().get_or_insert(connection).clone())
+        Ok(self.connections.of(thread).lock().get_or_insert(connection).clone())
     }
 
     /// Makes the next operation open a new connection: a half-open one would never deliver a reply.
     fn forget_connection(&self) {
-        self.connection.lock().take();
+        self.connections.of(serving_thread()).lock().take();
     }
 
     pub(super) fn problem(&self, error: &RedisError) -> StoreError {

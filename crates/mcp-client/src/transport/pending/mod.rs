@@ -22,6 +22,7 @@ use super::outgoing::Outgoing;
 use super::server_requests::{self, NoRecipient, QuestionTerms, Recipient};
 use super::signals::Signals;
 use crate::call::{Attribution, Peer};
+use proxy_fiber::{ThreadHandle, is_fiber};
 use proxy_json::Raw;
 use proxy_model::{Abilities, Owner, is_protocol_method};
 use proxy_wire::{Id, MessageError, Request, RpcError, batch, encode, oversized};
@@ -40,9 +41,22 @@ pub(crate) type ResponseReceiver = oneshot::Receiver<Result<Raw, TransportError>
 #[derive(Debug)]
 struct PendingRequest {
     response: oneshot::Sender<Result<Raw, TransportError>>,
+    /// The thread that waits for the response. `None` for a fiber: its worker is woken from any thread in the same way.
+    thread: Option<ThreadHandle>,
     peer: Option<Arc<dyn Peer>>,
     activity: Option<Arc<Activity>>,
     questions: OpenQuestions,
+}
+
+impl PendingRequest {
+    fn finish(self, outcome: Result<Raw, TransportError>) {
+        // Sending fails if the caller has just stopped waiting.
+        let respond = move || drop(self.response.send(outcome));
+        match self.thread {
+            Some(thread) => thread.run(respond),
+            None => respond(),
+        }
+    }
 }
 
 /// The questions that the server asked during a request. They are answered with an error when the request ends.
@@ -133,8 +147,13 @@ impl PendingRequests {
     /// Adds a request that is about to be sent. Fails if the connection is closed.
     pub(crate) fn add(&self, outgoing: &Outgoing<'_>) -> Result<ResponseReceiver, TransportError> {
         let (response, receiver) = oneshot::channel();
-        let (peer, activity) = (outgoing.peer.clone(), outgoing.activity.clone());
-        let request = PendingRequest { response, peer, activity, questions: OpenQuestions::default() };
+        let request = PendingRequest {
+            response,
+            thread: (!is_fiber()).then(ThreadHandle::here),
+            peer: outgoing.peer.clone(),
+            activity: outgoing.activity.clone(),
+            questions: OpenQuestions::default(),
+        };
         self.lock().insert(outgoing.id, request);
         self.changed.notify_waiters();
         // Checked after the insertion: a concurrent `close` either is seen here or sees the entry and fails it.
@@ -175,8 +194,7 @@ impl PendingRequests {
         let removed = self.lock().remove(&id);
         self.changed.notify_waiters();
         match removed {
-            // Sending fails if the caller has just stopped waiting.
-            Some(request) => drop(request.response.send(outcome)),
+            Some(request) => request.finish(outcome),
             None => {
                 self.lock_abandoned().retain(|abandoned| abandoned.id != id);
                 tracing::debug!(server = %self.server, id, "dropped a response to an unknown request");
