@@ -5,12 +5,11 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::elicitations::OperatorElicitations;
 use super::events::CallEvent;
 use proxy_json::{Raw, RawRef};
-use proxy_mcp_client::{Peer, Question};
+use proxy_mcp_client::{Peer, Question, SessionEnd};
 use proxy_model::{Abilities, Era, Owner, PersonKey, Principal};
 use proxy_wire::outbound::OutboundMessage;
 use proxy_wire::{LoggingLevel, RpcError, sse};
@@ -27,9 +26,14 @@ pub(super) struct EventPeer {
     abilities: Abilities,
     frames: mpsc::Sender<OutboundMessage>,
     elicitations: Arc<OperatorElicitations>,
-    gone: CancellationToken,
-    /// Closes the server connections that exist for this caller only.
-    _leaving: DropGuard,
+    gone: SessionEnd,
+}
+
+/// Closes the server connections that exist for this caller only.
+impl Drop for EventPeer {
+    fn drop(&mut self) {
+        self.gone.end();
+    }
 }
 
 impl EventPeer {
@@ -39,15 +43,13 @@ impl EventPeer {
         frames: mpsc::Sender<OutboundMessage>,
         elicitations: &Arc<OperatorElicitations>,
     ) -> Self {
-        let gone = CancellationToken::new();
         EventPeer {
             owner: Owner::new_connection(),
             person: Owner::of_share(principal),
             abilities,
             frames,
             elicitations: Arc::clone(elicitations),
-            _leaving: gone.clone().drop_guard(),
-            gone,
+            gone: SessionEnd::default(),
         }
     }
 
@@ -148,7 +150,7 @@ impl Peer for EventPeer {
         None
     }
 
-    fn gone(&self) -> Option<CancellationToken> {
+    fn gone(&self) -> Option<SessionEnd> {
         Some(self.gone.clone())
     }
 }

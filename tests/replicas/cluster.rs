@@ -1,7 +1,11 @@
 //! The same with a Redis Cluster of three nodes.
 
-use super::{TOKENS, moved, replica, session_of, status, until_ended};
+use serde_json::json;
+
+use super::{TOKENS, moved, replica, replica_of, session, session_of, status, until_ended};
+use crate::support::config::Config;
 use crate::support::patience::within;
+use crate::support::programs::fake_backend;
 use crate::support::redis_cluster::RedisCluster;
 
 const SCRIPT: &str = r#"sessionInit:
@@ -37,6 +41,24 @@ async fn limits_values_and_sessions_are_shared() {
         }
     };
     within("both proxies", &one.program.stderr, listed).await;
+    let log = one.program.stderr.text() + &two.program.stderr.text();
+    assert!(!log.contains("CROSSSLOT"), "{log}");
+}
+
+#[tokio::test]
+async fn one_proxy_has_the_connection_of_a_session() {
+    let Some(cluster) = RedisCluster::start().await else { return };
+    let store = format!("url: '{}'", cluster.url());
+    let config = || Config::new().server_with("own", &fake_backend(["--era", "legacy"]), json!({"scope": "session"}));
+    let (mut one, two) = (replica_of(config(), &store).await, replica_of(config(), &store).await);
+    let mut client = session(&one).await;
+    let process = client.call("pid", "{}").await.structured();
+    let mut elsewhere = moved(&client, &two);
+    let told = elsewhere.call("pid", "{}").await.raw;
+    assert!(told.contains("hash by the `Mcp-Session-Id` header"), "{told}");
+    one.program.terminate();
+    assert!(one.program.exit().await.success());
+    assert_ne!(elsewhere.call("pid", "{}").await.structured(), process);
     let log = one.program.stderr.text() + &two.program.stderr.text();
     assert!(!log.contains("CROSSSLOT"), "{log}");
 }

@@ -5,6 +5,7 @@ mod balanced;
 mod cluster;
 mod elsewhere;
 mod ends;
+mod holders;
 mod outage;
 mod status;
 

@@ -90,6 +90,16 @@ impl Program {
         self.signal(rustix::process::Signal::KILL);
     }
 
+    /// Stops the program in the middle of whatever it does.
+    pub fn freeze(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    /// Lets a program go on that was stopped.
+    pub fn wake(&self) {
+        self.signal(rustix::process::Signal::CONT);
+    }
+
     /// Waits for the program to end by itself.
     pub async fn exit(&mut self) -> ExitStatus {
         let log = self.stderr.clone();

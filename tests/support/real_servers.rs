@@ -121,6 +121,13 @@ pub fn python_protected() -> Option<(Command, String)> {
     Some((command, format!("http://127.0.0.1:{port}/mcp")))
 }
 
+/// A server on the Python SDK that remembers something for each session. It says on stderr where it listens.
+pub fn python_remembering() -> Option<Command> {
+    let mut command = python()?;
+    command.arg(counterpart("remembering_server.py")).arg("0");
+    Some(command)
+}
+
 /// A client on the TypeScript SDK that logs in: it writes the address to visit, and reads where that led.
 pub fn typescript_client(url: &str) -> Option<Command> {
     let folder = npm_folder()?;

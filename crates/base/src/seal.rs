@@ -19,6 +19,8 @@ pub enum Purpose {
     Credential,
     /// A note from one process to others.
     Note,
+    /// The session of a client at a server, with which another process goes on.
+    ServerSession,
 }
 
 impl Purpose {
@@ -31,6 +33,7 @@ impl Purpose {
             Purpose::Journal => "journal",
             Purpose::Credential => "credential",
             Purpose::Note => "note",
+            Purpose::ServerSession => "server session",
         }
     }
 }

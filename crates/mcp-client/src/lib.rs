@@ -14,10 +14,13 @@ mod log_in_tests;
 
 pub use call::{
     Answer, Attribution, Backend, BackendCall, CacheHint, CallError, Cancellation, ConnectedBackend, LocalBackend,
-    MissingLists, Peer, PerPersonBackend, PersonBackend, Question, Subscriber, Subscription, TASKS_EXTENSION,
-    TimeLimit, UpdateListener,
+    MissingLists, Peer, PerPersonBackend, PersonBackend, Question, SessionEnd, Subscriber, Subscription,
+    TASKS_EXTENSION, TimeLimit, UpdateListener,
 };
-pub use connection::{Audience, Cache, CredentialsSource, Environment, SoleClient, StartPolicy, StartSlots};
+pub use connection::{
+    Audience, Cache, ConnectionHolders, CredentialsSource, Environment, HeldConnection, NotHeld, OwnConnection,
+    ServerSession, SessionIdText, SharedHolders, SoleClient, StartPolicy, StartSlots,
+};
 pub use handle::{Handle, ServerLoad, StopOnDrop, forbidden_input_request, start, wants_more};
 pub use per_person::PerPersonServer;
 pub use supervision::{ROOTS_CHANGED, RestartOutcome, idle_view};

@@ -90,6 +90,7 @@ impl GuardedServer {
             changes: Arc::clone(&changes),
             audience: Audience::new(false),
             start: StartPolicy::All,
+            holders: Default::default(),
             attribution: Default::default(),
         };
         let mut server = ServerConfig::new(TransportConfig::Http { url, headers: Default::default(), sse: false });

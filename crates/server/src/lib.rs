@@ -72,7 +72,7 @@ impl Server {
     /// Fails if the operating system's random number generator fails.
     pub fn new(gateway: Arc<Gateway>, serve: &Serve, threads: ServingThreads) -> Result<Self, getrandom::Error> {
         let sealer = Sealer::with_keys(serve.state_keys.iter().map(Secret::reveal))?;
-        let replicas = Arc::new(Replicas::new(Arc::clone(&gateway), sealer.clone(), serve));
+        let replicas = Replicas::new(Arc::clone(&gateway), sealer.clone(), serve);
         let tickets = Arc::new(Tickets::new(sealer.clone()));
         let current = gateway.watch();
         let policy = PolicyNow::new(move || current.borrow().surface.as_ref().map(|now| Arc::clone(now.policy())));

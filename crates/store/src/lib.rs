@@ -19,7 +19,10 @@ use std::time::Duration;
 pub use bucket::{Limit, LimitError, TokenDecision};
 pub use cache::StoredResults;
 pub use error::StoreError;
-pub use redis::{DEFAULT_PREFIX, NoteReader, RedisSettings, ReplicaStore, SentNote, SessionRecord};
+pub use redis::{
+    ClaimOutcome, ConnectionClaim, ConnectionOwner, DEFAULT_PREFIX, KnownConnection, NoteReader, RedisSettings,
+    ReplicaStore, SentNote, SessionRecord,
+};
 pub use space::Space;
 
 use clock::StoreClock;

@@ -11,7 +11,6 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 use crate::admin::EmbeddingProgress;
 use crate::cli::output;
@@ -19,7 +18,7 @@ use dialog::Dialog;
 pub(super) use line_prompt::asked;
 use progress::ProgressLine;
 use proxy_json::{Raw, RawRef, raw};
-use proxy_mcp_client::{Peer, Question, SoleClient};
+use proxy_mcp_client::{Peer, Question, SessionEnd, SoleClient};
 use proxy_model::{Abilities, ClientProfile, Era, Owner, PersonKey};
 use proxy_wire::{LoggingLevel, RpcError};
 
@@ -153,7 +152,7 @@ impl Peer for TerminalUser {
         None
     }
 
-    fn gone(&self) -> Option<CancellationToken> {
+    fn gone(&self) -> Option<SessionEnd> {
         None
     }
 }

@@ -11,7 +11,8 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext, SubscriptionSink};
 use rmcp::{ErrorData, Peer, RoleServer, ServerHandler};
 
-use crate::{asking, tools};
+use crate::remembering::{Memory, Sessions};
+use crate::{asking, remembering, tools};
 
 #[derive(Default)]
 pub struct Audience {
@@ -30,12 +31,18 @@ pub struct Handler {
     legacy_only: bool,
     resources: bool,
     asking: bool,
+    memory: Option<Arc<Memory>>,
     audience: Arc<Mutex<Audience>>,
 }
 
 impl Handler {
     pub fn new(legacy_only: bool, resources: bool, asking: bool) -> Self {
-        Self { legacy_only, resources, asking, audience: Arc::default() }
+        Self { legacy_only, resources, asking, memory: None, audience: Arc::default() }
+    }
+
+    /// The handler of a new session that remembers something.
+    pub fn remembering(&self, sessions: &Arc<Sessions>) -> Self {
+        Self { memory: Some(Memory::of_new_session(sessions)), ..self.clone() }
     }
 
     fn audience(&self) -> MutexGuard<'_, Audience> {
@@ -104,12 +111,19 @@ impl ServerHandler for Handler {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        if self.memory.is_some() {
+            return Ok(ListToolsResult::with_all_items(remembering::list()));
+        }
         let tools = if self.asking { asking::list() } else { tools::list(self.audience().extra_tool, self.resources) };
         Ok(ListToolsResult::with_all_items(tools))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::list(true, true).into_iter().chain(asking::list()).find(|tool| tool.name == name)
+        tools::list(true, true)
+            .into_iter()
+            .chain(asking::list())
+            .chain(remembering::list())
+            .find(|tool| tool.name == name)
     }
 
     async fn call_tool(
@@ -117,6 +131,9 @@ impl ServerHandler for Handler {
         call: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(memory) = self.memory.as_ref().filter(|_| call.name == "remember") {
+            return Ok(CallToolResponse::Complete(memory.call(call, &context)));
+        }
         if self.asking && asking::knows(&call.name) {
             return asking::call(call, context).await;
         }

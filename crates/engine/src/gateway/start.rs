@@ -22,8 +22,8 @@ use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{Authentication, Config};
 use proxy_fiber::Pool;
 use proxy_mcp_client::{
-    Answer, Attribution, Audience, Backend, BackendCall, Cache, CallError, CredentialsSource, Environment, SoleClient,
-    StartSlots,
+    Answer, Attribution, Audience, Backend, BackendCall, Cache, CallError, ConnectionHolders, CredentialsSource,
+    Environment, ServerSession, SharedHolders, SoleClient, StartSlots,
 };
 
 use proxy_base::process::{is_served_by_ancestor, watchdog, with_ancestor};
@@ -96,6 +96,7 @@ impl Gateway {
             person_changes: Arc::default(),
             audience: Audience::new(options.sole_client),
             start: options.start,
+            holders: SharedHolders::default(),
             attribution: Attribution::default(),
         };
         if let Some(client) = &options.client {
@@ -178,6 +179,24 @@ impl Gateway {
         let members = self.installed.backend_set.members().load_full();
         let server = members.backends.iter().find(|backend| *backend.view().name == *name)?;
         Some(server.call(call).await)
+    }
+
+    /// Other processes serve the same clients: from now on, one process at a time holds a connection that belongs to one
+    /// client.
+    pub fn share_connections(&self, holders: Arc<dyn ConnectionHolders>) {
+        self.installed.environment.holders.set(holders);
+    }
+
+    /// Whether a server has a connection for each client (`scope: session`).
+    pub fn has_own_connections(&self) -> bool {
+        self.installed.has_own_connections()
+    }
+
+    /// Ends a session at a server that no process goes on with.
+    pub async fn end_server_session(&self, session: &ServerSession) {
+        if let Some(server) = self.installed.server(&session.server) {
+            server.end_session(session).await;
+        }
     }
 
     /// How questions of servers are shown.

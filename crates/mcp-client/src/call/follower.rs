@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
+use super::session_end::SessionEnd;
 use proxy_model::{ClientProfile, Owner, PersonKey};
 
 /// Called with the URI of an updated resource, as the server names it. Runs on the task that reads the server's messages,
@@ -20,8 +19,8 @@ pub struct Subscriber {
     /// Whose connection is used at servers where everybody has their own.
     pub person_key: Option<PersonKey>,
     pub profile: ClientProfile,
-    /// Cancelled when the client's session ends. `None` if the client has no session.
-    pub gone: Option<CancellationToken>,
+    /// Says when the client's session is over. `None` if the client has no session.
+    pub gone: Option<SessionEnd>,
 }
 
 /// Unsubscribes when dropped.

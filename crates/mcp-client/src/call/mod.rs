@@ -10,6 +10,7 @@ mod error;
 mod follower;
 mod peer;
 mod per_person;
+mod session_end;
 
 pub use attribution::Attribution;
 pub use backend::{Backend, ConnectedBackend, LocalBackend, MissingLists};
@@ -21,3 +22,4 @@ pub use error::{CallError, TimeLimit};
 pub use follower::{Subscriber, Subscription, UpdateListener};
 pub use peer::{Peer, Question};
 pub use per_person::{PerPersonBackend, PersonBackend};
+pub use session_end::SessionEnd;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
 
+use super::session_end::SessionEnd;
 use proxy_json::{Object, Raw, RawRef};
 use proxy_model::{Abilities, ClientProfile, Era, Owner, PersonKey};
 use proxy_wire::{LoggingLevel, RpcError};
@@ -70,8 +70,8 @@ pub trait Peer: Send + Sync + Debug {
     /// The same client while none of its calls is running. `None` if it cannot be reached then.
     fn between_calls(&self) -> Option<Arc<dyn Peer>>;
 
-    /// Cancelled when the client's session ends. `None` if the client has no session.
-    fn gone(&self) -> Option<CancellationToken>;
+    /// Says when the client's session is over. `None` if the client has no session.
+    fn gone(&self) -> Option<SessionEnd>;
 }
 
 impl dyn Peer {

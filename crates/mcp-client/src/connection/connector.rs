@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use http::HeaderValue;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 
+use super::continued;
 use super::environment::Environment;
 use super::era_flapping::EraFlapping;
 use super::established::Connection;
 use super::handshake::{self, HandshakeError, Leg, Negotiation, ServerMemory};
+use super::holder::ServerSession;
 use super::start_slots::StartSlot;
 use super::start_work::{MAX_START, StartingProcess, WINDOW, is_at_work};
 use crate::call::Peer;
@@ -24,7 +27,7 @@ use proxy_config::{ProtocolChoice, ServerConfig, TransportConfig};
 use proxy_model::{Abilities, LoginNeeded, Secret};
 use proxy_wire::Revision;
 use proxy_wire::hops;
-use proxy_wire::http::HttpClient;
+use proxy_wire::http::{HttpClient, HttpError};
 
 #[derive(Debug)]
 pub(crate) struct Connector {
@@ -48,6 +51,8 @@ pub(crate) struct ConnectionPurpose {
     pub(crate) signals: Arc<Signals>,
     /// The client that has the connection to itself, if any.
     pub(crate) sole_client: Option<Arc<dyn Peer>>,
+    /// The session at the server that another process has opened for this client.
+    pub(crate) earlier: Option<ServerSession>,
     /// Whether this is only a trial: the process's output is not logged before [`Connection::adopt`].
     pub(crate) is_trial: bool,
 }
@@ -61,6 +66,9 @@ pub(crate) enum ConnectError {
     /// Only a person can help, by a log-in.
     #[error("{0}")]
     LoginNeeded(LoginNeeded),
+    /// Another process holds the client's connection. The server itself works.
+    #[error("{0}")]
+    HeldElsewhere(String),
     #[error("{0}")]
     Failed(String),
 }
@@ -293,12 +301,12 @@ impl Connector {
         headers: &IndexMap<String, Secret>,
         sse: bool,
         memory: &mut ServerMemory,
-        purpose: ConnectionPurpose,
+        mut purpose: ConnectionPurpose,
     ) -> Result<Arc<Connection>, ConnectError> {
-        let client = HttpClient::new(&self.environment.pool, url, headers, self.max_message_bytes())
-            .map_err(|error| ConnectError::Failed(error.to_string()))?
-            .with_header(hops::PROXY_VIA.clone(), hops::own_hop());
-        let client = ServerClient::new(client, &self.log_in);
+        let client = self.http_client(url, headers).map_err(|error| ConnectError::Failed(error.to_string()))?;
+        if let Some(connection) = self.go_on(&client, url, &mut purpose).await? {
+            return Ok(connection);
+        }
         let is_sse = sse || self.uses_sse.load(Ordering::Relaxed);
         if is_sse && purpose.leg == Leg::Stateless {
             return Err(ConnectError::NoSuchEra);
@@ -337,6 +345,58 @@ impl Connector {
                 transport.stop().await;
                 Err(error.into())
             }
+        }
+    }
+
+    fn http_client(&self, url: &str, headers: &IndexMap<String, Secret>) -> Result<ServerClient, HttpError> {
+        let client = HttpClient::new(&self.environment.pool, url, headers, self.max_message_bytes())?;
+        let client = client.with_header(hops::PROXY_VIA.clone(), hops::own_hop());
+        Ok(ServerClient::new(client, &self.log_in))
+    }
+
+    /// Goes on with the session that another process has opened for the client. `None` if a new one begins.
+    async fn go_on(
+        &self,
+        client: &ServerClient,
+        url: &str,
+        purpose: &mut ConnectionPurpose,
+    ) -> Result<Option<Arc<Connection>>, ConnectError> {
+        let Some(session) = purpose.earlier.take() else { return Ok(None) };
+        let Some(revision) = continued::revision_of(&session, &self.server, url) else { return Ok(None) };
+        let transport = HttpTransport::new(&self.name, client.clone(), Arc::clone(&purpose.signals));
+        let transport = Transport::Http(transport);
+        Self::reserve(&transport, purpose);
+        let attribution = &self.environment.attribution;
+        let declared = purpose.declared;
+        let outcome = continued::go_on(&transport, &self.server, attribution, declared, &session, revision).await;
+        let Some(negotiation) = outcome.map_err(HandshakeError::from)? else {
+            tracing::debug!(server = %self.name, "the session of a client has ended: a new one begins");
+            return Ok(None);
+        };
+        tracing::debug!(server = %self.name, "goes on with the session of a client");
+        let max_list_bytes = usize::try_from(self.server.max_list_bytes).unwrap_or(usize::MAX);
+        let signals = Arc::clone(&purpose.signals);
+        Ok(Some(Arc::new(Connection::new(&self.name, transport, negotiation, signals, max_list_bytes))))
+    }
+
+    /// What another process needs to go on with the session of a connection; `None` if it has none.
+    pub(crate) fn session_of(&self, connection: &Connection) -> Option<ServerSession> {
+        let TransportConfig::Http { url, .. } = &self.server.transport else { return None };
+        connection.session_at(url)
+    }
+
+    /// Ends a session that no process goes on with.
+    pub(crate) async fn end_session(&self, session: &ServerSession) {
+        let TransportConfig::Http { url, headers, .. } = &self.server.transport else { return };
+        let (Some(revision), Ok(client)) =
+            (continued::revision_of(session, &self.server, url), self.http_client(url, headers))
+        else {
+            return;
+        };
+        let transport = HttpTransport::new(&self.name, client, Arc::default());
+        if let Ok(id) = HeaderValue::from_str(&session.id.0) {
+            transport.go_on(revision, id);
+            transport.stop().await;
         }
     }
 

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::audience::Audience;
 use super::cache::Cache;
 use super::credentials_source::CredentialsSource;
+use super::holder::SharedHolders;
 use super::start_slots::StartSlots;
 use crate::call::Attribution;
 use proxy_model::ClientProfile;
@@ -36,6 +37,8 @@ pub struct Environment {
     /// Who uses the servers. If it is one client, the main connections are made for it.
     pub audience: Audience,
     pub start: StartPolicy,
+    /// Who holds the connections that belong to one client, if several processes serve it.
+    pub holders: SharedHolders,
     /// Whether questions name the server that asks.
     pub attribution: Attribution,
 }

@@ -9,7 +9,9 @@ use http::HeaderName;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::continued;
 use super::handshake::{self, Negotiation};
+use super::holder::ServerSession;
 use super::listing;
 use super::params::{self, MetaAdditions, StatelessMeta};
 use crate::call::{Answer, BackendCall, CallError, Peer, TASKS_EXTENSION, TimeLimit};
@@ -170,6 +172,26 @@ impl Connection {
 
     pub(crate) async fn stop(&self) {
         self.transport.stop().await;
+    }
+
+    /// Lets the session at the server go on after the connection has stopped: another process takes it over.
+    pub(crate) fn leave_session(&self) {
+        if let Transport::Http(http) = &self.transport {
+            http.leave_session();
+        }
+    }
+
+    /// What another process needs to go on with the session at the server; `None` if there is none.
+    pub(super) fn session_at(&self, url: &str) -> Option<ServerSession> {
+        match &self.transport {
+            Transport::Http(http) => continued::session_of(http, &self.server, url, self.revision, &self.info),
+            Transport::Stdio(_) | Transport::Sse(_) => None,
+        }
+    }
+
+    /// Whether the user restarts the server.
+    pub(crate) fn is_restarted(&self) -> bool {
+        self.restarted.is_cancelled()
     }
 
     /// Ends the connection because the user restarts the server. Calls in flight fail with that reason, which the circuit

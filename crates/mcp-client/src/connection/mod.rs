@@ -4,11 +4,13 @@
 mod audience;
 mod cache;
 mod connector;
+mod continued;
 mod credentials_source;
 mod environment;
 mod era_flapping;
 mod established;
 mod handshake;
+mod holder;
 mod listen;
 mod list_reports;
 mod listing;
@@ -26,6 +28,9 @@ pub use credentials_source::CredentialsSource;
 pub use environment::{Environment, StartPolicy};
 pub(super) use established::{CallLimits, Connection, ConnectionFailure};
 pub(super) use handshake::{Leg, ServerMemory};
+pub use holder::{
+    ConnectionHolders, HeldConnection, NotHeld, OwnConnection, ServerSession, SessionIdText, SharedHolders,
+};
 pub(super) use listing::{ServerListing, list};
 pub(super) use start_slots::StartSlot;
 pub use start_slots::StartSlots;

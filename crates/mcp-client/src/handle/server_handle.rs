@@ -10,7 +10,7 @@ use crate::call::{
     Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, LocalBackend, MissingLists, PerPersonBackend,
     Subscriber, Subscription, UpdateListener,
 };
-use crate::connection::Environment;
+use crate::connection::{Environment, ServerSession};
 use crate::supervision::{RestartOutcome, SupervisedServer, supervise};
 use crate::transport::RunningProcess;
 use proxy_config::ServerConfig;
@@ -50,6 +50,11 @@ impl Handle {
     /// Ends the connections of the server, connects anew, and waits for the outcome.
     pub async fn restart(&self) -> RestartOutcome {
         self.0.restart().await
+    }
+
+    /// Ends a session at the server that no process goes on with.
+    pub async fn end_session(&self, session: &ServerSession) {
+        self.0.end_session(session).await;
     }
 
     /// How often the server was reconnected after its connection had been lost.

@@ -211,7 +211,7 @@ impl CancelTaskOnDrop {
 impl Drop for CancelTaskOnDrop {
     fn drop(&mut self) {
         let Some(request) = self.request.take() else { return };
-        let gone = request.peer.as_deref().and_then(Peer::gone).is_some_and(|gone| gone.is_cancelled());
+        let gone = request.peer.as_deref().and_then(Peer::gone).is_some_and(|gone| gone.is_over());
         if gone && self.server.session_scoped {
             // The connection was closed with its client's session, and the task with the connection.
             return;

@@ -69,6 +69,7 @@ impl SupervisedServer {
             leg: Leg::Either(Era::Session),
             signals: Arc::new(Signals::new(&Arc::default())),
             sole_client: None,
+            earlier: None,
             is_trial: true,
         };
         let connected = self.connector.connect_beside(purpose).await;

@@ -3,21 +3,22 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{oneshot, watch};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::lists::follow_variant::follow_variant;
 use super::lists::variants::Variants;
 use super::resubscribe::Resubscriber;
+use super::side_connection::{OpenOutcome, SideConnection};
+use super::side_holding::{Holding, SideEnd, hold};
 use super::side_idle::idle_timeout;
 use super::side_key::SideKey;
-use crate::call::{Peer, SHUTTING_DOWN};
+use crate::call::{Peer, SHUTTING_DOWN, SessionEnd};
 use crate::connection::{ConnectError, Connection, ConnectionPurpose, Connector};
 use crate::transport::{ServerSubscriptions, Signals};
 use proxy_base::backoff::Backoff;
@@ -47,38 +48,9 @@ pub(crate) enum SideConnectionError {
     NoLeg,
     /// Only a person can help, by a log-in.
     LoginNeeded(LoginNeeded),
+    /// Another process holds the client's connection. The server itself works.
+    HeldElsewhere(String),
     Failed(String),
-}
-
-/// The outcome of opening a connection. `None` while it is being opened.
-type OpenOutcome = Option<Result<Arc<Connection>, ConnectError>>;
-
-#[derive(Debug)]
-struct SideConnection {
-    outcome: watch::Receiver<OpenOutcome>,
-    /// The person for whom it was opened.
-    opened_for: Option<Owner>,
-    last_used: Mutex<Instant>,
-    /// Whether a client has started a task on it, which goes on without calls.
-    has_tasks: AtomicBool,
-}
-
-impl SideConnection {
-    fn connection(&self) -> Option<Arc<Connection>> {
-        self.outcome.borrow().as_ref().and_then(|outcome| outcome.as_ref().ok().cloned())
-    }
-
-    fn touch(&self) {
-        *self.last_used.lock() = Instant::now();
-    }
-
-    fn idle_time(&self) -> Duration {
-        self.last_used.lock().elapsed()
-    }
-
-    fn is_busy(&self) -> bool {
-        self.outcome.borrow().is_none() || self.connection().is_some_and(|connection| connection.is_busy())
-    }
 }
 
 /// What a connection is opened for.
@@ -94,8 +66,8 @@ struct SideRequest {
 pub(crate) struct SideClient {
     /// Whose share of the connections it uses. `None` for the proxy itself.
     pub(crate) person: Option<Owner>,
-    /// Cancelled when the client's session ends.
-    pub(crate) gone: Option<CancellationToken>,
+    /// Says when the client's session is over.
+    pub(crate) gone: Option<SessionEnd>,
     /// Reaches the client while none of its calls is running.
     pub(crate) between_calls: Option<Arc<dyn Peer>>,
 }
@@ -153,6 +125,7 @@ impl SideConnections {
             Ok(Some(Ok(connection))) => Ok(connection),
             Ok(Some(Err(ConnectError::NoSuchEra))) => Err(SideConnectionError::NoLeg),
             Ok(Some(Err(ConnectError::LoginNeeded(needed)))) => Err(SideConnectionError::LoginNeeded(needed)),
+            Ok(Some(Err(ConnectError::HeldElsewhere(reason)))) => Err(SideConnectionError::HeldElsewhere(reason)),
             Ok(Some(Err(ConnectError::Failed(reason)))) => Err(SideConnectionError::Failed(reason)),
             Ok(None) | Err(_) => Err(SideConnectionError::Failed(SHUTTING_DOWN.to_owned())),
         }
@@ -183,9 +156,7 @@ impl SideConnections {
             ));
         }
         let (sender, outcome) = watch::channel(None);
-        let opened_for = client.person.clone();
-        let (last_used, has_tasks) = (Mutex::new(Instant::now()), AtomicBool::default());
-        let side = Arc::new(SideConnection { outcome, opened_for, last_used, has_tasks });
+        let side = Arc::new(SideConnection::new(outcome, client.person.clone()));
         connections.insert(key.clone(), Arc::clone(&side));
         let request = SideRequest { key: key.clone(), client: client.clone(), main_signals: Arc::clone(main_signals) };
         tokio::spawn(Arc::clone(self).open(request, Arc::clone(&side), sender));
@@ -249,7 +220,11 @@ impl SideConnections {
         let Some(oldest) = idle.max_by_key(|(_, side)| side.idle_time()).map(|(key, _)| key.clone()) else {
             return false;
         };
-        if let Some(connection) = connections.remove(&oldest).and_then(|side| side.connection()) {
+        let Some(side) = connections.remove(&oldest) else { return true };
+        if let Some(connection) = side.connection() {
+            if side.held().is_some() {
+                connection.leave_session();
+            }
             tokio::spawn(async move { connection.stop().await });
         }
         true
@@ -272,21 +247,42 @@ impl SideConnections {
         let declared = request.key.abilities;
         // Whether a server has a stateless leg shows when it is asked.
         let is_trial = request.key == SideKey::STATELESS;
-        let purpose = ConnectionPurpose { declared, leg: request.key.leg(), signals, sole_client, is_trial };
-        let outcome = tokio::select! {
-            outcome = self.connector.connect_beside(purpose) => outcome,
-            () = self.stop.cancelled() => Err(SHUTTING_DOWN.to_owned().into()),
+        // Whoever claims a connection has to give it up again, so this is not interrupted.
+        let outcome = match hold(&self.connector, &request.key).await {
+            Err(error) => Err(error),
+            Ok(held) => {
+                let earlier = held.as_ref().and_then(|held| held.earlier().cloned());
+                if let Some(held) = held {
+                    // It is set once, here.
+                    let _ = side.held.set(held);
+                }
+                let leg = request.key.leg();
+                let purpose = ConnectionPurpose { declared, leg, signals, sole_client, earlier, is_trial };
+                tokio::select! {
+                    outcome = self.connector.connect_beside(purpose) => outcome,
+                    () = self.stop.cancelled() => Err(SHUTTING_DOWN.to_owned().into()),
+                }
+            }
         };
         match outcome {
             Err(error) => {
                 self.remove(&request.key, &side);
+                if let Some(held) = side.held() {
+                    held.release().await;
+                }
                 sender.send_replace(Some(Err(self.variants.not_opened(request.key.era, error).await)));
             }
             Ok(connection) => {
                 connection.adopt();
-                connection.open_standalone_stream().await;
+                let begin = async {
+                    match side.held.get() {
+                        Some(held) => Some(Holding::begin(&self.connector, &connection, held).await),
+                        None => None,
+                    }
+                };
+                let ((), holding) = tokio::join!(connection.open_standalone_stream(), begin);
                 sender.send_replace(Some(Ok(Arc::clone(&connection))));
-                self.keep_boxed(request, side, connection).await;
+                self.keep_boxed(request, side, connection, holding).await;
             }
         }
     }
@@ -349,12 +345,19 @@ impl SideConnections {
         request: SideRequest,
         side: Arc<SideConnection>,
         connection: Arc<Connection>,
+        holding: Option<Holding>,
     ) -> BoxFuture<'static, ()> {
-        Box::pin(self.keep(request, side, connection))
+        Box::pin(self.keep(request, side, connection, holding))
     }
 
     /// Waits until a connection is lost, its client is gone, or it has been idle for long. Then closes it.
-    async fn keep(self: Arc<Self>, request: SideRequest, side: Arc<SideConnection>, connection: Arc<Connection>) {
+    async fn keep(
+        self: Arc<Self>,
+        request: SideRequest,
+        side: Arc<SideConnection>,
+        connection: Arc<Connection>,
+        holding: Option<Holding>,
+    ) {
         let (key, subscriptions) = (&request.key, self.subscriptions(&request.key));
         let timeout = self.connector.server.timeout;
         let resubscriber = Resubscriber::new(&self.connector.name, timeout, &subscriptions, &connection);
@@ -371,9 +374,16 @@ impl SideConnections {
                 drop(followed);
             }));
         }
+        let gone = request.client.gone.clone().filter(|_| key.owner.is_some());
         let client_gone = async {
-            match request.client.gone.clone().filter(|_| key.owner.is_some()) {
-                Some(gone) => gone.cancelled().await,
+            match &gone {
+                Some(gone) => gone.over().await,
+                None => std::future::pending().await,
+            }
+        };
+        let holding_ends = async {
+            match &holding {
+                Some(holding) => holding.ends(|| side.use_now(&subscriptions)).await,
                 None => std::future::pending().await,
             }
         };
@@ -387,24 +397,38 @@ impl SideConnections {
                 }
             }
         };
-        let lost = tokio::select! {
-            reason = connection.closed() => Some(reason),
-            () = client_gone => None,
-            () = unused => None,
-            // Its clients are better served by the main connection.
-            _ = unfollowed, if *key == SideKey::STATELESS => None,
-            () = self.stop.cancelled() => None,
+        let end = tokio::select! {
+            reason = connection.closed() => SideEnd::Lost(reason),
+            () = client_gone => SideEnd::SessionOver,
+            () = unused => SideEnd::Unused,
+            _ = unfollowed, if *key == SideKey::STATELESS => SideEnd::Unfollowed,
+            () = self.stop.cancelled() => SideEnd::Stopped,
+            end = holding_ends => end,
         };
         let was_in_use = self.remove(key, &side);
-        if let Some(reason) = lost.as_ref().filter(|_| was_in_use) {
+        if let SideEnd::Lost(reason) = &end
+            && was_in_use
+        {
             tracing::warn!(server = %self.connector.name, "side connection lost: {reason}");
         }
         for task in tasks {
             task.abort();
             let _ = task.await;
         }
-        connection.stop().await;
-        if lost.is_some() {
+        match holding {
+            None => connection.stop().await,
+            Some(holding) => {
+                let goes_on = match &end {
+                    SideEnd::Lost(_) => !connection.is_restarted(),
+                    SideEnd::SessionOver => gone.is_some_and(|gone| gone.may_continue()),
+                    SideEnd::Stopped => self.connector.environment().holders.is_leaving(),
+                    SideEnd::Taken | SideEnd::GivenUp => true,
+                    SideEnd::Unused | SideEnd::Unfollowed => false,
+                };
+                holding.stop(goes_on).await;
+            }
+        }
+        if matches!(end, SideEnd::Lost(_)) {
             self.reopen(&request, &subscriptions).await;
         }
     }
@@ -441,8 +465,12 @@ impl SideConnections {
     /// Closes all connections.
     pub(crate) async fn close_all(&self) {
         let sides: Vec<Arc<SideConnection>> = self.lock().drain().map(|(_, side)| side).collect();
+        let is_leaving = self.connector.environment().holders.is_leaving();
         for side in sides {
             if let Some(connection) = side.connection() {
+                if is_leaving && side.held().is_some() {
+                    connection.leave_session();
+                }
                 connection.stop().await;
             }
         }

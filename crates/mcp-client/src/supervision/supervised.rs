@@ -15,7 +15,7 @@ use super::restart::RestartOutcome;
 use super::side_connections::{ROOTS_CHANGED, SideClient, SideConnectionError, SideConnections};
 use super::side_key::SideKey;
 use crate::call::{Attribution, CacheHint, CallError, SHUTTING_DOWN};
-use crate::connection::{CallLimits, Connection, Connector, Environment, StartPolicy};
+use crate::connection::{CallLimits, Connection, Connector, Environment, ServerSession, StartPolicy};
 use crate::transport::{RunningProcess, ServerSubscriptions, Signals};
 use proxy_config::ServerConfig;
 use proxy_model::{Abilities, BackendView, ClientProfile, Era, ItemKind, LoginNeeded, Owner, ServerAddress, Status};
@@ -262,6 +262,11 @@ impl SupervisedServer {
         self.side_connections.roots_changed(owner).await;
     }
 
+    /// Ends a session at the server that no process goes on with.
+    pub(crate) async fn end_session(&self, session: &ServerSession) {
+        self.connector.end_session(session).await;
+    }
+
     /// A shared connection that is open or being opened.
     pub(crate) async fn open_side_connection(
         &self,
@@ -314,7 +319,7 @@ impl SupervisedServer {
 
     pub(crate) fn side_connection_error(&self, error: SideConnectionError) -> CallError {
         match error {
-            SideConnectionError::Full(reason) => self.refused(reason),
+            SideConnectionError::Full(reason) | SideConnectionError::HeldElsewhere(reason) => self.refused(reason),
             SideConnectionError::NoLeg => {
                 self.down("it no longer speaks this protocol version; send the request again")
             }

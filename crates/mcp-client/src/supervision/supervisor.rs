@@ -279,6 +279,7 @@ impl Supervisor {
             leg,
             signals,
             sole_client: reachable.and_then(|client| client.peer.clone()),
+            earlier: None,
             is_trial: false,
         }
     }

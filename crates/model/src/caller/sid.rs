@@ -31,6 +31,11 @@ impl Sid {
         Sid::joined(Home::of_this_process().bits(), number)
     }
 
+    /// Whether it is a connection of this process, which no other process knows.
+    pub fn is_connection_here(&self) -> bool {
+        self.0.starts_with(&Home::of_this_process().bits().to_be_bytes())
+    }
+
     /// The session that a recording or a test calls by this number.
     pub fn numbered(number: u64) -> Self {
         Sid::joined(0, number)
@@ -102,6 +107,7 @@ mod tests {
             assert!(!format!("{one:?}").contains(&one.to_string()));
             assert!(all[position + 1..].iter().all(|other| other != one && other.digest() != one.digest()));
         }
+        assert_eq!(all.map(|sid| sid.is_connection_here()), [false, true, true, false]);
         for wrong in ["", "1", "+0000000000000000000000000000001", &"g".repeat(32)] {
             assert_eq!(Sid::parse(wrong), None, "{wrong}");
         }

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
-use tokio_util::sync::CancellationToken;
 
 use super::question_channel::QuestionSender;
 use super::sink::MessageSink;
@@ -14,7 +13,7 @@ use super::state::Client;
 use super::task_ids;
 use super::task_ids::TaskIds;
 use proxy_json::{Object, Raw, RawRef};
-use proxy_mcp_client::{Peer, Question};
+use proxy_mcp_client::{Peer, Question, SessionEnd};
 use proxy_model::{Abilities, Era, Owner, PersonKey, is_protocol_method};
 use proxy_telemetry::{CallRecording, QuestionAction};
 use proxy_wire::{LoggingLevel, Revision, RpcError, encode, key, without_reserved};
@@ -306,7 +305,7 @@ impl Peer for ClientPeer {
         Some(ClientPeer::new(&self.client, sink, AskBy::Request, None))
     }
 
-    fn gone(&self) -> Option<CancellationToken> {
+    fn gone(&self) -> Option<SessionEnd> {
         self.client.session().map(|session| session.gone.clone())
     }
 }

@@ -3,8 +3,6 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use super::links::Links;
 use super::list_changes::SeenLists;
 use super::log_level::ClientLogLevel;
@@ -14,6 +12,7 @@ use super::subscriptions::SessionSubscriptions;
 use crate::client::session_id::SessionId;
 use proxy_engine::gateway::SurfaceHandle;
 use proxy_json::RawRef;
+use proxy_mcp_client::SessionEnd;
 use proxy_model::{Abilities, ClientInfo, ClientProfile, Owner, Principal, SurfaceKey, TraceContext};
 use proxy_telemetry::{ProxyStats, SessionTimer};
 use proxy_wire::Revision;
@@ -65,8 +64,8 @@ pub(crate) struct ClientSession {
     pub(crate) questions: Arc<PendingQuestions>,
     /// The resources that the client subscribed to; `None` if nothing can be sent outside of a request.
     pub(crate) subscriptions: Option<SessionSubscriptions>,
-    /// Cancelled when the session ends.
-    pub(crate) gone: CancellationToken,
+    /// Says when the session is over in this process.
+    pub(crate) gone: SessionEnd,
     /// Measures the session. Its end is measured when the last client of the session is dropped.
     pub(crate) timer: Option<Arc<SessionTimer>>,
     /// A digest of the id of an HTTP session.
@@ -81,10 +80,17 @@ impl ClientSession {
             seen_lists: Arc::default(),
             questions: Arc::default(),
             subscriptions: None,
-            gone: CancellationToken::new(),
+            gone: SessionEnd::default(),
             timer: None,
             id: None,
             http: None,
+        }
+    }
+
+    fn close(&self) {
+        self.questions.end();
+        if let Some(subscriptions) = &self.subscriptions {
+            subscriptions.clear();
         }
     }
 }
@@ -191,11 +197,17 @@ impl Client {
 
     /// Ends the session: pending questions fail, subscriptions stop.
     pub(crate) fn end(&self) {
-        let Some(session) = self.session() else { return };
-        session.questions.end();
-        if let Some(subscriptions) = &session.subscriptions {
-            subscriptions.clear();
+        if let Some(session) = self.session() {
+            session.close();
+            session.gone.end();
         }
-        session.gone.cancel();
+    }
+
+    /// The same for a session that may continue in another process, or later in this one.
+    pub(crate) fn leave(&self) {
+        if let Some(session) = self.session() {
+            session.close();
+            session.gone.leave();
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::session::Session;
 use crate::Server;
-use proxy_model::{Owner, Principal};
+use proxy_model::{Owner, Principal, SessionDigest};
 
 impl Server {
     /// Ends what sessions have in this process, and deletes their values in the background.
@@ -14,6 +14,12 @@ impl Server {
             let client = session.client();
             self.forget_values_soon(&client.principal, &client.owner);
         }
+    }
+
+    /// Ends, in the background, the sessions at servers that other processes have left to an ended session.
+    pub(super) fn end_left_connections(&self, session: SessionDigest) {
+        let replicas = Arc::clone(&self.replicas);
+        tokio::spawn(async move { replicas.end_left_connections(session).await });
     }
 
     /// Deletes the values of a session in the background.

@@ -47,6 +47,7 @@ impl Server {
         let ended = usize::from(session.is_some());
         self.end_sessions(session);
         self.replicas.end(SessionsEnd::Session(digest)).await;
+        self.end_left_connections(digest);
         Some(EndedSessions { ended })
     }
 

@@ -243,6 +243,17 @@ impl Session {
     pub(crate) fn close(&self) {
         self.in_flight.cancel_all();
         self.client().end();
+        self.finish_streams();
+    }
+
+    /// The same for a session that goes on in another process, or later in this one: so do its sessions at servers.
+    pub(crate) fn leave(&self) {
+        self.in_flight.cancel_all();
+        self.client().leave();
+        self.finish_streams();
+    }
+
+    fn finish_streams(&self) {
         self.standalone.finish();
         for stream in self.streams.lock().values() {
             stream.finish();

@@ -1,21 +1,27 @@
 //! Other processes that serve the same clients, with the same store and the same keys: what they must know of sessions, and
 //! requests that only one of them can answer.
 
+mod holders;
 mod note;
 mod store_time;
 mod waiting;
+mod wishes;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures::future::join_all;
 use parking_lot::Mutex;
 
 use proxy_base::seal::{Purpose, Sealer};
 use proxy_config::Serve;
 use proxy_engine::gateway::Gateway;
+use proxy_mcp_client::ConnectionHolders;
 use proxy_model::{Home, Owner, Principal, SessionDigest};
 use proxy_store::{NoteReader, Outcome, ReplicaStore, SentNote, SessionRecord};
 
+use holders::Holders;
 pub(crate) use note::{ForwardedAnswer, ForwardedPrincipal, ForwardedRequest, HomeNote, News};
 pub(crate) use store_time::StoreTime;
 use waiting::WaitingRequests;
@@ -41,6 +47,9 @@ pub(crate) struct Replicas {
     waiting: WaitingRequests,
     /// The ends that could not be written because the store was away.
     unwritten: Mutex<Vec<SessionsEnd>>,
+    holders: Arc<Holders>,
+    /// Whether this process has told the others that it ends.
+    has_left: AtomicBool,
 }
 
 /// The end of sessions, for the store and for the others.
@@ -60,8 +69,10 @@ pub(crate) enum NotForwarded {
 }
 
 impl Replicas {
-    pub(crate) fn new(gateway: Arc<Gateway>, sealer: Sealer, serve: &Serve) -> Self {
-        let replicas = Replicas {
+    pub(crate) fn new(gateway: Arc<Gateway>, sealer: Sealer, serve: &Serve) -> Arc<Self> {
+        let replicas = Arc::new_cyclic(|replicas| Replicas {
+            holders: Arc::new(Holders::new(Weak::clone(replicas), sealer.clone(), serve.session_lifetime)),
+            has_left: AtomicBool::new(false),
             gateway,
             sealer,
             has_shared_keys: !serve.state_keys.is_empty(),
@@ -69,7 +80,7 @@ impl Replicas {
             time: StoreTime::default(),
             waiting: WaitingRequests::default(),
             unwritten: Mutex::default(),
-        };
+        });
         if replicas.store().is_some() {
             replicas.time.expect();
         }
@@ -205,6 +216,9 @@ impl Replicas {
 
     /// Gives a sign of life, with what the process says of itself, and writes what could not be written before.
     pub(crate) async fn beat(&self, status: &impl serde::Serialize) {
+        if self.has_left.load(Ordering::Relaxed) {
+            return;
+        }
         let Some(store) = self.store() else { return };
         let home = Home::of_this_process();
         let Some(status) = self.seal(&home.to_string(), status) else { return };
@@ -218,6 +232,38 @@ impl Replicas {
         let unwritten = std::mem::take(&mut *self.unwritten.lock());
         for end in unwritten {
             self.end(end).await;
+        }
+        self.holders.give_up_waiting().await;
+    }
+
+    /// Agrees with the others from now on who holds a connection that belongs to one client.
+    pub(crate) fn share_connections(&self) {
+        if self.has_shared_keys {
+            self.gateway.share_connections(Arc::clone(&self.holders) as Arc<dyn ConnectionHolders>);
+        }
+    }
+
+    /// Another process wants to hold a connection that this one holds.
+    pub(crate) fn take_wish(&self, connection: &str) {
+        self.holders.wanted(connection);
+    }
+
+    /// This process no longer accepts requests, so others get the connections of their clients.
+    pub(crate) fn begin_leaving(&self) {
+        self.holders.leave();
+    }
+
+    /// Ends the sessions at servers that the processes of an ended session have left.
+    pub(crate) async fn end_left_connections(&self, session: SessionDigest) {
+        if !self.gateway.has_own_connections() {
+            return;
+        }
+        let Some(store) = self.store() else { return };
+        match self.holders.left_by(&store, session).await {
+            Ok(left) => {
+                join_all(left.iter().map(|session| self.gateway.end_server_session(session))).await;
+            }
+            Err(error) => tracing::debug!("a server ends the session of a client later: {error}"),
         }
     }
 
@@ -296,6 +342,7 @@ impl Replicas {
 
     /// The end of this process.
     pub(crate) async fn leave(&self) {
+        self.has_left.store(true, Ordering::Relaxed);
         if let Some(store) = self.store()
             && let Err(error) = store.leave(Home::of_this_process()).await
         {

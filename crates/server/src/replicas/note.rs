@@ -28,6 +28,8 @@ pub(crate) enum News {
 pub(crate) enum HomeNote {
     /// The client of a session has responded to a request of this process.
     Response { session: String, person: String, message: Raw },
+    /// The sender would hold this connection of a client, which this process holds.
+    Wanted { connection: String },
     /// A request that only this process can answer.
     Request { number: u64, from: String, request: Box<ForwardedRequest> },
     /// The sender no longer waits for the answer.

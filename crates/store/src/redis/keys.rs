@@ -63,6 +63,16 @@ impl Keys {
         self.of_owner(owner, "links")
     }
 
+    /// The connections of a session to servers.
+    pub(super) fn connections_of_session(&self, session: SessionDigest) -> String {
+        self.key(session, "connections")
+    }
+
+    /// The connections of a person without a session.
+    pub(super) fn connections_of(&self, person: &Owner) -> String {
+        self.of_owner(person, "connections")
+    }
+
     pub(super) fn alive(&self, home: Home) -> String {
         self.key(home, "alive")
     }

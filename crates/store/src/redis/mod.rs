@@ -2,6 +2,7 @@
 //! scripts use the time of the Redis server, so all proxies agree on it.
 
 mod connection;
+mod holders;
 mod keys;
 mod replicas;
 
@@ -15,6 +16,7 @@ use super::driver::{Outcome, StoreDriver};
 use super::space::ENTRY_OVERHEAD;
 use super::{Limit, MAX_OWNER, Space, StoreError, TokenDecision};
 use connection::{RedisConnection, RetryPolicy};
+pub use holders::{ClaimOutcome, ConnectionClaim, ConnectionOwner, KnownConnection};
 pub use keys::DEFAULT_PREFIX;
 use keys::Keys;
 use proxy_model::Owner;

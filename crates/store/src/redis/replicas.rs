@@ -45,12 +45,14 @@ struct Inner {
     scripts: Scripts,
 }
 
-struct Scripts {
+pub(super) struct Scripts {
     set_session: Script,
     end_all: Script,
     send: Script,
     beat: Script,
     link: Script,
+    pub(super) hold: Script,
+    pub(super) held: Script,
 }
 
 /// What the store knows of a session.
@@ -87,6 +89,8 @@ impl ReplicaStore {
             send: Script::new(include_str!("send.lua")),
             beat: Script::new(include_str!("beat.lua")),
             link: Script::new(include_str!("link.lua")),
+            hold: Script::new(include_str!("hold.lua")),
+            held: Script::new(include_str!("held.lua")),
         };
         ReplicaStore(Arc::new(Inner { connection, keys, scripts }))
     }
@@ -96,16 +100,25 @@ impl ReplicaStore {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    fn keys(&self) -> &Keys {
+    pub(super) fn keys(&self) -> &Keys {
         &self.0.keys
     }
 
-    async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Outcome<T> {
+    pub(super) fn scripts(&self) -> &Scripts {
+        &self.0.scripts
+    }
+
+    pub(super) async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Outcome<T> {
         let run = |mut connection: SharedConnection| async move { command.query_async(&mut connection).await };
         self.0.connection.run(RetryPolicy::Always, run).await
     }
 
-    async fn script<T: FromRedisValue>(&self, script: &Script, keys: &[String], arguments: &[&[u8]]) -> Outcome<T> {
+    pub(super) async fn script<T: FromRedisValue>(
+        &self,
+        script: &Script,
+        keys: &[String],
+        arguments: &[&[u8]],
+    ) -> Outcome<T> {
         let mut invocation = script.prepare_invoke();
         for key in keys {
             invocation.key(key);

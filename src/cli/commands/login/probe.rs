@@ -40,6 +40,7 @@ pub(super) async fn ask(log_ins: &Arc<LogIns>, name: &str, server: &ServerConfig
         changes: Arc::clone(&changes),
         audience: Audience::new(false),
         start: StartPolicy::All,
+        holders: Default::default(),
         attribution: Default::default(),
     };
     let handle = start(name, server, &environment);

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use proxy_base::diagnostic::Diagnostic;
 use proxy_json::{Raw, RawRef, raw};
-use proxy_mcp_client::{Peer, Question};
+use proxy_mcp_client::{Peer, Question, SessionEnd};
 use proxy_model::{Abilities, Era, Owner, PersonKey};
 use proxy_wire::{LoggingLevel, RpcError};
 
@@ -173,7 +172,7 @@ impl Peer for ScriptedUser {
         None
     }
 
-    fn gone(&self) -> Option<CancellationToken> {
+    fn gone(&self) -> Option<SessionEnd> {
         None
     }
 }

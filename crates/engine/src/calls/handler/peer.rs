@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
 
 use super::progress::CallProgress;
 use proxy_json::{Raw, RawRef};
-use proxy_mcp_client::{Peer, Question};
+use proxy_mcp_client::{Peer, Question, SessionEnd};
 use proxy_model::{Abilities, Era, Owner, PersonKey, is_protocol_method};
 use proxy_script::Relay;
 use proxy_wire::{LoggingLevel, RpcError};
@@ -112,7 +111,7 @@ impl Peer for HandlerPeer {
         self.peer.between_calls()
     }
 
-    fn gone(&self) -> Option<CancellationToken> {
+    fn gone(&self) -> Option<SessionEnd> {
         self.peer.gone()
     }
 }

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
 
 use proxy_json::{Raw, RawRef};
-use proxy_mcp_client::{Peer, Question, Subscriber};
+use proxy_mcp_client::{Peer, Question, SessionEnd, Subscriber};
 use proxy_model::{Abilities, Era, Owner, PersonKey};
 use proxy_wire::{LoggingLevel, RpcError};
 
@@ -85,7 +84,7 @@ impl Peer for FollowerPeer {
         None
     }
 
-    fn gone(&self) -> Option<CancellationToken> {
+    fn gone(&self) -> Option<SessionEnd> {
         self.0.gone.clone()
     }
 }

@@ -112,6 +112,11 @@ impl Installation {
         self.lock().servers.handle(name)
     }
 
+    /// Whether a running server has a connection for each client.
+    pub(crate) fn has_own_connections(&self) -> bool {
+        self.lock().servers.have_own_connections()
+    }
+
     /// A running server that everybody has a connection of their own to.
     pub(crate) fn per_person(&self, name: &str) -> Option<Arc<PerPersonServer>> {
         self.lock().servers.per_person(name)

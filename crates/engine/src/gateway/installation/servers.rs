@@ -111,6 +111,11 @@ impl RunningServers {
         self.0.get(name).and_then(|running| running.backend.handle()).cloned()
     }
 
+    /// Whether one of them has a connection for each client (`scope: session`).
+    pub(crate) fn have_own_connections(&self) -> bool {
+        self.0.values().any(|running| running.entry.session_scoped)
+    }
+
     /// A running server that everybody has a connection of their own to.
     pub(crate) fn per_person(&self, name: &str) -> Option<Arc<PerPersonServer>> {
         match &self.0.get(name)?.backend {

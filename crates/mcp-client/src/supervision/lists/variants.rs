@@ -314,7 +314,7 @@ impl Variants {
     pub(crate) async fn not_opened(&self, era: Era, error: ConnectError) -> ConnectError {
         match error {
             ConnectError::NoSuchEra => self.has_no_stateless_leg().await,
-            ConnectError::LoginNeeded(_) => return error,
+            ConnectError::LoginNeeded(_) | ConnectError::HeldElsewhere(_) => return error,
             ConnectError::Failed(_) if era == Era::Session || self.stateless_leg() == LegState::Known(true) => {
                 return error;
             }

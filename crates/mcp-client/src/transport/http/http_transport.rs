@@ -1,9 +1,10 @@
 //! The transport's public face: requests, notifications and the task that reads the standalone stream.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use http::HeaderValue;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -21,11 +22,17 @@ use proxy_wire::{Revision, encode};
 
 /// How long the DELETE that ends a session may take.
 const END_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
+/// The first request id, at least, in a session that another process has opened: it began with 1.
+const FIRST_CONTINUED_ID: u64 = 1 << 32;
+/// Request ids begin within so many numbers. All of them are integers in JavaScript.
+const CONTINUED_IDS: u64 = 1 << 52;
 
 #[derive(Debug)]
 pub(crate) struct HttpTransport {
     exchange: Arc<HttpExchange>,
     next_id: AtomicU64,
+    /// Whether the session goes on after the transport has stopped.
+    leaves_session: AtomicBool,
     /// Reads the standalone stream of a session.
     listener: Mutex<Option<JoinHandle<()>>>,
 }
@@ -33,7 +40,30 @@ pub(crate) struct HttpTransport {
 impl HttpTransport {
     pub(crate) fn new(server: &Arc<str>, client: ServerClient, signals: Arc<Signals>) -> Self {
         let exchange = Arc::new(HttpExchange::new(server, client, signals));
-        HttpTransport { exchange, next_id: AtomicU64::new(1), listener: Mutex::new(None) }
+        HttpTransport {
+            exchange,
+            next_id: AtomicU64::new(1),
+            leaves_session: AtomicBool::new(false),
+            listener: Mutex::new(None),
+        }
+    }
+
+    /// Goes on with a session that another process has opened. A session must not see a request id twice, and nobody knows
+    /// which ids it has seen: the ids begin at random.
+    pub(crate) fn go_on(&self, revision: Revision, session: HeaderValue) {
+        let random = getrandom::u64().unwrap_or_default() % CONTINUED_IDS;
+        self.next_id.store(random.max(FIRST_CONTINUED_ID), Ordering::Relaxed);
+        self.exchange.set_negotiated(Some(revision), Some(session));
+    }
+
+    /// The id of the session, if there is one.
+    pub(crate) fn session(&self) -> Option<HeaderValue> {
+        self.exchange.negotiated().session.clone()
+    }
+
+    /// Lets the session go on after the transport has stopped: another process takes it over.
+    pub(crate) fn leave_session(&self) {
+        self.leaves_session.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn pending(&self) -> &PendingRequests {
@@ -112,7 +142,7 @@ impl HttpTransport {
         self.stop_listening();
         self.exchange.close("it was stopped by the proxy");
         let negotiated = self.exchange.negotiated();
-        if negotiated.session.is_some() {
+        if negotiated.session.is_some() && !self.leaves_session.load(Ordering::Relaxed) {
             let delete = self.exchange.client.delete((&negotiated.headers).into());
             if tokio::time::timeout(END_SESSION_TIMEOUT, delete).await.is_err() {
                 tracing::debug!(server = %self.exchange.server, "the session was not ended in time");

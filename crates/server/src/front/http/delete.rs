@@ -23,6 +23,7 @@ pub(super) async fn delete(front: &HttpFront, headers: &HeaderMap, principal: &P
         None => front.server.forget_values_soon(principal, &Owner::Session(id.sid)),
     }
     front.server.replicas.end(SessionsEnd::Session(id.sid.digest())).await;
+    front.server.end_left_connections(id.sid.digest());
     HttpReply::empty(StatusCode::NO_CONTENT)
 }
 

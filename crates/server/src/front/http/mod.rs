@@ -112,6 +112,7 @@ impl HttpFront {
                 front.set_authenticator(authenticator);
             }
         });
+        front.server.replicas.share_connections();
         replication::start(&front);
         let weak = Arc::downgrade(&front);
         let mut changes = SurfaceChanges::of(&front.server.gateway);
@@ -138,13 +139,25 @@ impl HttpFront {
     /// Forgets sessions that were removed from the table. Stored values go with them, except those that the session finds
     /// again when it comes back.
     fn forget(&self, sessions: impl IntoIterator<Item = Arc<Session>>) {
-        let is_kept = self.server.gateway.calls().store.is_shared();
         for session in sessions {
             session.close();
-            let client = session.client();
-            if !is_kept || !self.sessions.may_come_back(&session) {
-                self.server.forget_values_soon(&client.principal, &client.owner);
-            }
+            self.forget_values(&session);
+        }
+    }
+
+    /// Forgets a session that had to make room for another, although its client may still use it.
+    fn make_room(&self, session: Option<Arc<Session>>) {
+        if let Some(session) = session {
+            session.leave();
+            self.forget_values(&session);
+        }
+    }
+
+    fn forget_values(&self, session: &Session) {
+        let is_kept = self.server.gateway.calls().store.is_shared();
+        let client = session.client();
+        if !is_kept || !self.sessions.may_come_back(session) {
+            self.server.forget_values_soon(&client.principal, &client.owner);
         }
     }
 
@@ -172,6 +185,7 @@ impl HttpFront {
     pub fn begin_shutdown(&self) {
         let (listening, silent): (Vec<_>, Vec<_>) =
             self.sessions.all().into_iter().partition(|session| session.is_listening());
+        self.server.replicas.begin_leaving();
         self.server.drain.begin(listening.len(), self.drain_timeout);
         self.server.gateway.begin_stop();
         silent.iter().for_each(|session| session.end_listening());
@@ -199,7 +213,7 @@ impl HttpFront {
         self.server.replicas.leave().await;
         let mut sessions = self.sessions.remove_all();
         for session in &sessions {
-            session.close();
+            if self.sessions.may_outlive_process(session) { session.leave() } else { session.close() }
         }
         sessions.retain(|session| !is_kept || !self.sessions.may_outlive_process(session));
         let clients: Vec<_> = sessions.iter().map(|session| session.client()).collect();

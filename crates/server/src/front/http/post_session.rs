@@ -53,7 +53,7 @@ pub(super) async fn initialize(
         return Refusal::too_many_sessions().reply(Some(&request.id));
     };
     front.server.clients.add(Arc::downgrade(&session.client()));
-    front.forget(removed);
+    front.make_room(removed);
     let body = encode::result(&request.id, &initialize::result(&front.server, &session.client()).await);
     match HeaderValue::from_str(&session.id.text) {
         Ok(id) => HttpReply::json(StatusCode::OK, body).with_header(headers::SESSION_ID.clone(), id),

@@ -196,6 +196,7 @@ impl HttpFront {
                     session.take_response(response);
                 }
             }
+            HomeNote::Wanted { connection } => self.server.replicas.take_wish(&connection),
             HomeNote::Request { number, from, request } => {
                 let front = Arc::clone(self);
                 let running = Arc::clone(running);

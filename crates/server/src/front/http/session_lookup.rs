@@ -67,7 +67,7 @@ async fn revive(front: &HttpFront, id: &str, principal: &Principal) -> Result<Ar
         NotAdded::Full => Refusal::too_many_sessions(),
         NotAdded::Ended => Refusal::unknown_session(),
     })?;
-    front.forget(removed);
+    front.make_room(removed);
     if is_new {
         front.server.clients.add(Arc::downgrade(&session.client()));
         tracing::debug!("session {} is back; it was opened by {}", session.id.sid.digest(), session.id.home);
