@@ -8,7 +8,14 @@ use clap::Command;
 /// Every subcommand, by group, in the order of `proxy --help`. Each line has a command and similar ones, so that all
 /// of them fit on one screen.
 const GROUPS: [(&str, &[&[&str]]); 5] = [
-    ("Serve", &[&["serve"], &["status", "logs", "calls", "sessions", "console"], &["login", "logout", "audit", "identity-key"]]),
+    (
+        "Serve",
+        &[
+            &["serve"],
+            &["status", "logs", "calls", "sessions", "console"],
+            &["login", "logout", "audit", "identity-key"],
+        ],
+    ),
     (
         "Inspect",
         &[&["list-servers", "restart"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]],
