@@ -157,7 +157,7 @@ async fn the_prompt_uses_the_servers_of_the_running_proxy() {
     drop(stdin);
     let mut printed = String::new();
     tokio::io::AsyncReadExt::read_to_string(&mut stdout, &mut printed).await.expect("it prints");
-    assert_eq!(program.exit().await.code(), Some(0), "{printed}");
+    assert_eq!(program.exit().await.code(), Some(0), "{printed}{}", program.stderr.text());
     assert_eq!(printed, "7\n\"echo\"\n");
     assert_eq!(servers.started(), [""; 0], "no server was started for it");
 }
