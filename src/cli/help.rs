@@ -8,10 +8,23 @@ use clap::Command;
 /// Every subcommand, by group, in the order of `proxy --help`. Each line has a command and similar ones, so that all
 /// of them fit on one screen.
 const GROUPS: [(&str, &[&[&str]]); 5] = [
-    ("Serve", &[&["serve"], &["status", "logs", "calls", "sessions", "console"], &["login", "logout", "audit", "identity-key"]]),
+    (
+        "Serve",
+        &[
+            &["serve"],
+            &["status", "logs", "calls", "sessions", "console"],
+            &["login", "logout", "audit", "identity-key"],
+        ],
+    ),
     (
         "Inspect",
-        &[&["list-servers", "restart"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]],
+        &[
+            &["list-servers", "restart"],
+            &["lock"],
+            &["list-tools", "list-resources", "list-prompts"],
+            &["find"],
+            &["types"],
+        ],
     ),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
     ("Scripts", &[&["check", "explain"], &["test", "backtest"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
@@ -58,7 +71,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// Typical uses of each subcommand.
-const EXAMPLES: [(&str, &[&str]); 33] = [
+const EXAMPLES: [(&str, &[&str]); 34] = [
     (
         "serve",
         &[
@@ -68,6 +81,7 @@ const EXAMPLES: [(&str, &[&str]); 33] = [
         ],
     ),
     ("status", &["proxy status", "proxy status --json"]),
+    ("lock", &["proxy lock", "proxy lock --check", "proxy lock github/create_issue --yes"]),
     ("logs", &["proxy logs github", "proxy logs github --json"]),
     (
         "calls",

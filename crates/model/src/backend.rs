@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::lock::ViewLock;
-use super::operator_api::{ServerFailure, ServerStatus};
+use super::operator_api::{LockStatus, ServerFailure, ServerStatus};
 use super::server_info::{Lists, ServerInfo};
 use super::{ClientProfile, Era, ItemKind};
 
@@ -160,6 +160,30 @@ impl BackendView {
         problem(&self.name, &self.error)
     }
 
+    /// How the lists compare with the lock, for clients of all profiles.
+    fn lock_status(&self) -> Option<LockStatus> {
+        let lock = self.lock.as_ref()?;
+        let variants = self.variants.iter().filter_map(|variant| variant.lock.as_deref());
+        let mut differences: Vec<String> = Vec::new();
+        // Nothing can be said of a server that has not listed anything.
+        for line in std::iter::once(&**lock).chain(variants).filter(|_| self.has_listed()).flat_map(ViewLock::drift) {
+            if !differences.contains(&line) {
+                differences.push(line);
+            }
+        }
+        Some(LockStatus { mode: lock.mode.as_str().to_owned(), differences })
+    }
+
+    /// Whether it is known what the server lists, if only from the cache.
+    pub fn has_listed(&self) -> bool {
+        self.info.capabilities.is_object()
+    }
+
+    /// What is not as the lock approves, one line each; empty if everything is, or if the server is not locked.
+    pub fn drift(&self) -> Vec<String> {
+        self.lock_status().map(|status| status.differences).unwrap_or_default()
+    }
+
     /// How the server is, as far as its view tells.
     pub fn server_status(&self) -> ServerStatus {
         let (info, lists) = (&self.info, &self.lists);
@@ -180,6 +204,7 @@ impl BackendView {
             start_milliseconds: self.start_time.map(|time| time.as_millis() as u64),
             error: self.error.clone(),
             reports: self.reports.to_vec(),
+            lock: self.lock_status(),
             last_seen: known.and_then(|known| known.seen).map(time),
             last_error: failure.map(|failure| ServerFailure { at: time(failure.at), error: failure.error.clone() }),
             ..ServerStatus::default()

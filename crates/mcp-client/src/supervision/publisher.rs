@@ -89,6 +89,7 @@ fn cached_view(
         variants: Arc::new(variants),
         last_known: (cached.last != LastKnown::default()).then(|| Arc::new(cached.last.clone())),
         is_doubtful: false,
+        lock: None,
     }
 }
 
@@ -225,7 +226,7 @@ impl Publisher {
             tracing::info!(target: "server_state", server = %self.name, "up in {seconds:.1} s: {offered}");
         }
         let (profile, info_seen, lists_seen) = (connection.profile(), Arc::clone(&info), Arc::clone(&lists));
-        self.save(ViewVariant { profile, info: info_seen, lists: lists_seen }).await;
+        self.save(ViewVariant { profile, info: info_seen, lists: lists_seen, lock: None }).await;
         self.publish(Status::Ready, String::new(), Some(ListedState { info, lists, reports }));
     }
 

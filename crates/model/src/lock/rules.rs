@@ -44,6 +44,8 @@ pub struct LockRules {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lock {
     pub path: PathBuf,
+    /// Whether the file exists. Without it nothing is approved.
+    pub is_found: bool,
     pub file: Arc<LockFile>,
     /// By server. A server without rules is not locked.
     pub rules: HashMap<String, LockRules>,

@@ -21,6 +21,7 @@ use proxy_identity::cedar::CurrentPolicies;
 use proxy_identity::oauth::SubjectTokens;
 use proxy_mcp_client::{Environment, Handle, PerPersonServer, RunningProcess, ServerLoad, idle_view};
 use proxy_model::Snapshot;
+use proxy_model::lock::Lock;
 
 /// Everything that a config determines and a reload may replace.
 pub(crate) struct Installation {
@@ -143,7 +144,9 @@ impl Installation {
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled).map(|(name, server)| {
             let running = now.backend(name).filter(|_| applied.servers.runs(name, server));
             running.cloned().unwrap_or_else(|| {
-                Arc::new(idle_view(name, server, &self.environment.cache, self.environment.main_profile()))
+                let profile = self.environment.main_profile();
+                let view = idle_view(name, server, &self.environment.cache, profile);
+                Arc::new(prepared.locked(view, profile.unwrap_or_default()))
             })
         });
         let local = prepared.local.backends().map(|extension| extension.view());
@@ -176,6 +179,7 @@ impl Installation {
         });
         // Before the script: what it publishes must not be shown to anybody under the old policies.
         self.policies().set(prepared.policies);
+        self.set_lock(prepared.lock);
         // Stored values survive every reload that leaves the address of the store alone.
         if applied.store.as_ref() != Some(&config.store) {
             applied.store = Some(config.store.clone());
@@ -188,6 +192,17 @@ impl Installation {
             self.backend_set.replace(applied.servers.backends().chain(applied.local.backends()).collect());
         }
         (changes, edition)
+    }
+
+    /// Replaces the lock. Servers keep running; what is published of them changes.
+    pub(crate) fn set_lock(&self, lock: Option<Arc<Lock>>) {
+        let environment = &self.environment;
+        let before = environment.lock.get();
+        if before.as_deref() != lock.as_deref() {
+            environment.lock.set(lock);
+            environment.changes.notify_one();
+            environment.person_changes.notify_one();
+        }
     }
 
     /// The policies in force.

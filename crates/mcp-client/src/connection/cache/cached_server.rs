@@ -129,7 +129,12 @@ mod tests {
     use proxy_model::{Definition, ItemKind, Lists};
 
     fn seen(era: Era, abilities: Abilities) -> ViewVariant {
-        ViewVariant { profile: ClientProfile { era, abilities }, info: Arc::default(), lists: Arc::default() }
+        ViewVariant {
+            profile: ClientProfile { era, abilities },
+            info: Arc::default(),
+            lists: Arc::default(),
+            lock: None,
+        }
     }
 
     #[test]

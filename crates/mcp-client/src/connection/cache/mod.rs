@@ -16,7 +16,7 @@ pub(crate) use cached_server::CachedServer;
 use file::CacheFile;
 use proxy_base::process::atomic_file;
 use proxy_config::{ServerConfig, TransportConfig};
-use proxy_model::ViewVariant;
+use proxy_model::{ClientProfile, ViewVariant};
 
 /// What the file of a server may have beside one list of the maximum size.
 const MAX_BESIDE_LIST: u64 = 1 << 20;
@@ -56,6 +56,12 @@ impl Cache {
     /// Whether a server was last seen with the variables or headers that it has now.
     pub fn is_current(&self, name: &str, server: &ServerConfig) -> bool {
         self.load(name, server).is_some_and(|known| known.environment == server.environment_digest())
+    }
+
+    /// The profiles of the clients that have seen the server.
+    pub fn profiles(&self, name: &str, server: &ServerConfig) -> Vec<ClientProfile> {
+        let known = self.load(name, server).unwrap_or_default();
+        known.entries.iter().map(|seen| seen.profile).collect()
     }
 
     /// Records what clients of a profile see.
@@ -135,7 +141,12 @@ mod tests {
     use proxy_model::{Abilities, ClientProfile, Era};
 
     fn seen(era: Era, abilities: Abilities) -> ViewVariant {
-        ViewVariant { profile: ClientProfile { era, abilities }, info: Arc::default(), lists: Arc::default() }
+        ViewVariant {
+            profile: ClientProfile { era, abilities },
+            info: Arc::default(),
+            lists: Arc::default(),
+            lock: None,
+        }
     }
 
     #[test]
