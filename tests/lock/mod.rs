@@ -1,5 +1,6 @@
 //! `proxy.lock`: what an operator approved of the servers, and what clients see when a server changes.
 
+mod catalog;
 mod clients;
 mod command;
 mod files;

@@ -70,3 +70,81 @@ fn without_texts(live: &Arc<ServerInfo>) -> Arc<ServerInfo> {
         ..ServerInfo::clone(live)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::{IgnoredText, LockFile, SeenLists};
+    use crate::{BackendKind, Definition, ItemKind, Status};
+
+    fn rules(mode: LockMode) -> LockRules {
+        LockRules { mode, ignore: IgnoredText::default(), resources: false, identity: "i".to_owned() }
+    }
+
+    fn seen(profile: ClientProfile, tools: &[(&str, &str)]) -> SeenLists {
+        let tool = |(name, more): &(&str, &str)| {
+            let text = format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}{more}}}"#);
+            Arc::new(Definition::parse(ItemKind::Tool, proxy_json::valid(text).unwrap()).unwrap())
+        };
+        let lists = Lists { tools: tools.iter().map(tool).collect(), ..Lists::default() };
+        let info = ServerInfo { instructions: "Be kind.".to_owned(), ..ServerInfo::default() };
+        SeenLists { profile, info: Arc::new(info), lists: Arc::new(lists) }
+    }
+
+    fn approved(before: Option<&LockedServer>, seen: &[SeenLists]) -> LockedServer {
+        LockedServer::approving(before, seen, &rules(LockMode::Freeze), &|_, _| true, true).unwrap()
+    }
+
+    #[test]
+    fn what_is_published_depends_on_the_mode() {
+        let locked = approved(None, &[seen(ClientProfile::SESSION, &[("a", ""), ("b", ""), ("c", "")])]);
+        let mut blocked = locked.clone();
+        blocked.items.tools.get_mut("c").unwrap().block = true;
+        let now = seen(
+            ClientProfile::SESSION,
+            &[("a", r#","title":"A""#), ("b", r#","outputSchema":{}"#), ("c", ""), ("d", "")],
+        );
+        let view = |mode, locked: &LockedServer| {
+            let file = LockFile { servers: [("s".to_owned(), locked.clone())].into() };
+            let rules = [("s".to_owned(), rules(mode))].into();
+            let lock = Lock { path: "proxy.lock".into(), is_found: true, file: Arc::new(file), rules };
+            let raw = BackendView {
+                name: "s".into(),
+                kind: BackendKind::Stdio,
+                status: Status::Ready,
+                error: String::new(),
+                info: Arc::clone(&now.info),
+                lists: Arc::clone(&now.lists),
+                start_time: None,
+                reports: Arc::default(),
+                variants: Arc::default(),
+                last_known: None,
+                is_doubtful: false,
+                lock: None,
+            };
+            lock.published(&raw, ClientProfile::SESSION)
+        };
+        let published = |mode| {
+            let view = view(mode, &blocked);
+            let lock = view.lock.clone().unwrap();
+            let tools = view.lists.tools.iter().map(|tool| {
+                let params = proxy_json::valid(format!(r#"{{"name":"{}"}}"#, tool.key())).unwrap();
+                let is_refused = lock.refusal("tools/call", &params).is_some();
+                (tool.key().to_owned(), tool.text("title"), is_refused)
+            });
+            tools.collect::<Vec<_>>()
+        };
+        let tool = |name: &str, title: &str, is_refused| (name.to_owned(), title.to_owned(), is_refused);
+        assert_eq!(published(LockMode::Freeze), [tool("a", "", false), tool("b", "", true)]);
+        assert_eq!(published(LockMode::Block), [tool("a", "", true), tool("b", "", true)]);
+        assert_eq!(published(LockMode::Warn), [tool("a", "A", false), tool("b", "", false), tool("d", "", false)]);
+        let lock = view(LockMode::Freeze, &blocked).lock.unwrap();
+        let refused = |name: &str| {
+            lock.refusal("tools/call", &proxy_json::valid(format!(r#"{{"name":"{name}"}}"#)).unwrap()).unwrap()
+        };
+        assert!(refused("b").contains("`outputSchema` changed; an operator can review it with `proxy lock s/b`"));
+        assert!(refused("c").contains("is blocked by the lock") && refused("d").contains("is not approved"));
+        assert!(refused("e").contains("does not list"));
+        assert!(lock.drift().contains(&"tool `d` is new".to_owned()), "{:?}", lock.drift());
+    }
+}

@@ -37,7 +37,7 @@ impl Offline {
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
         let mut backends: Vec<_> = servers
             .map(|(name, server)| {
-                let view = idle_view(name, server, &cache, Some(ClientProfile::TERMINAL));
+                let view = idle_view(name, server, &cache, lock.as_deref(), Some(ClientProfile::TERMINAL));
                 Arc::new(match &lock {
                     Some(lock) => lock.published(&view, ClientProfile::TERMINAL),
                     None => view,

@@ -58,7 +58,8 @@ impl LockedView {
 
 /// Logs what is not as approved, if that is news. Before a server has listed anything, nothing is known.
 fn warn_of_drift(before: Option<&BackendView>, now: &BackendView) {
-    let (old, new) = (before.map(BackendView::drift).unwrap_or_default(), now.drift());
+    let old = before.map(BackendView::drift).unwrap_or_default();
+    let new = now.drift();
     let server = &now.name;
     let news: Vec<&String> = new.iter().filter(|line| !old.contains(line)).collect();
     if !news.is_empty() {

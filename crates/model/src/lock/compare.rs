@@ -27,11 +27,9 @@ const HINTS: [(&str, bool, bool); 4] = [
 
 /// Compares the definitions of an item.
 pub fn compare(kind: ItemKind, approved: &Value, live: &Value, ignored: &IgnoredText) -> Comparison {
-    let (approved, live) = match ignored.is_empty() {
-        true => (approved.clone(), live.clone()),
-        false => (ignored.blanked(approved), ignored.blanked(live)),
-    };
-    let (Value::Object(approved), Value::Object(live)) = (approved, live) else { return Comparison::default() };
+    let compared = |value: &Value| if ignored.is_empty() { value.clone() } else { ignored.blanked(value) };
+    let Value::Object(approved) = compared(approved) else { return Comparison::default() };
+    let Value::Object(live) = compared(live) else { return Comparison::default() };
     let changed = differences(&approved, &live);
     let broken = match kind {
         ItemKind::Tool => broken_tool(&approved, &live),
@@ -55,7 +53,8 @@ fn broken_tool(approved: &Map<String, Value>, live: &Map<String, Value>) -> Vec<
     if !is_same(&task_support(approved), &task_support(live)) {
         broken.push("`execution.taskSupport` changed".to_owned());
     }
-    let (before, now) = (member(approved, "annotations"), member(live, "annotations"));
+    let before = member(approved, "annotations");
+    let now = member(live, "annotations");
     for (hint, absent, beware) in HINTS {
         let value = |annotations: &Value| annotations[hint].as_bool().unwrap_or(absent);
         if value(&before) != beware && value(&now) == beware {
@@ -75,7 +74,8 @@ fn broken_prompt(approved: &Map<String, Value>, live: &Map<String, Value>) -> Ve
         })
         .collect()
     };
-    let (before, now) = (arguments(approved), arguments(live));
+    let before = arguments(approved);
+    let now = arguments(live);
     let gone = before.iter().filter(|(name, _)| !now.iter().any(|(other, _)| other == name));
     let gone = gone.map(|(name, _)| format!("`arguments`: `{name}` is gone"));
     let required = now.iter().filter(|(name, required)| *required && !before.contains(&(name.clone(), true)));

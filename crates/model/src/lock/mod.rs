@@ -2,6 +2,7 @@
 //! is pure: the state of an item depends on the lock and the live list only.
 
 mod arguments;
+mod catalog;
 mod compare;
 mod file;
 mod ignored_text;

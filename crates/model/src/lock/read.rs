@@ -174,7 +174,8 @@ impl<'a> LockReader<'a> {
         whole: &'a RawRef,
         members: &[(String, &'a RawRef)],
     ) -> Read<LockedDefinition> {
-        let (text, digest) = (self.required(members, "definition", whole)?, self.required(members, "digest", whole)?);
+        let text = self.required(members, "definition", whole)?;
+        let digest = self.required(members, "digest", whole)?;
         let definition = Definition::parse(kind, compact(text)).map_err(|error| {
             let message = format!("this is no definition of the {}: {error}", item_noun(kind, key));
             self.error(message, self.span(text)).hint(REPAIR)
@@ -183,7 +184,8 @@ impl<'a> LockReader<'a> {
             let message = format!("the {} has the definition of `{}`", item_noun(kind, key), definition.key());
             return Err(self.error(message, self.span(text)).hint(REPAIR));
         }
-        let (written, actual) = (self.string(digest)?, definition.digest());
+        let written = self.string(digest)?;
+        let actual = definition.digest();
         if written.strip_prefix("sha256:") != Some(actual.as_str()) {
             let message = format!(
                 "the definition of the {} does not match its digest, so it was changed by hand",

@@ -267,7 +267,9 @@ fn approved_definitions(
             None => definitions.push(known),
         }
     }
-    if let [only] = &mut definitions[..] {
+    if let [only] = &mut definitions[..]
+        && seen.iter().all(|lists| only.profiles.contains(&lists.profile))
+    {
         only.profiles.clear();
     }
     Ok(definitions)
@@ -350,7 +352,7 @@ mod tests {
         let both = [seen(ClientProfile::SESSION, &[("a", "")]), seen(FORM, &[("a", r#","title":"A""#), ("b", "")])];
         let locked = approved(None, &both);
         assert_eq!(locked.items.tools["a"].definitions.len(), 2);
-        assert!(locked.items.tools["b"].definitions[0].profiles.is_empty());
+        assert_eq!(locked.items.tools["b"].definitions[0].profiles, [FORM], "only some clients see it");
         assert!(locked.infos[0].profiles.is_empty());
         assert!(ServerReview::of(Some(&locked), &both, &rules(LockMode::Freeze)).is_same());
         let swapped = [seen(ClientProfile::SESSION, &[("a", r#","title":"A""#)])];
@@ -365,64 +367,26 @@ mod tests {
     }
 
     #[test]
+    fn the_lock_is_a_catalog_for_each_client() {
+        let both = [seen(ClientProfile::SESSION, &[("a", "")]), seen(FORM, &[("a", r#","title":"A""#), ("b", "")])];
+        let file = LockFile { servers: [("s".to_owned(), approved(None, &both))].into() };
+        let rules = [("s".to_owned(), rules(LockMode::Freeze))].into();
+        let lock = Lock { path: "proxy.lock".into(), is_found: true, file: Arc::new(file), rules };
+        let known = lock.known_lists("s");
+        let shown = |lists: &Lists| lists.tools.iter().map(|tool| tool.raw().get().to_owned()).collect::<Vec<_>>();
+        assert_eq!(known.iter().map(|seen| seen.profile).collect::<Vec<_>>(), [ClientProfile::SESSION, FORM]);
+        for (known, seen) in known.iter().zip(&both) {
+            assert_eq!(shown(&known.lists), shown(&seen.lists));
+        }
+        assert!(lock.known_lists("other").is_empty());
+    }
+
+    #[test]
     fn only_what_is_selected_is_approved() {
         let locked = approved(None, &[seen(ClientProfile::SESSION, &[("a", ""), ("b", "")])]);
         let now = [seen(ClientProfile::SESSION, &[("a", r#","title":"A""#), ("b", r#","title":"B""#)])];
         let one = LockedServer::approving(Some(&locked), &now, &rules(LockMode::Freeze), &|_, key| key == "a", false);
         let expected = [("a", "same"), ("b", "changed")].map(|(key, state)| (key.to_owned(), state));
         assert_eq!(states(&one.unwrap(), &now), expected);
-    }
-
-    #[test]
-    fn what_is_published_depends_on_the_mode() {
-        let locked = approved(None, &[seen(ClientProfile::SESSION, &[("a", ""), ("b", ""), ("c", "")])]);
-        let mut blocked = locked.clone();
-        blocked.items.tools.get_mut("c").unwrap().block = true;
-        let now = seen(
-            ClientProfile::SESSION,
-            &[("a", r#","title":"A""#), ("b", r#","outputSchema":{}"#), ("c", ""), ("d", "")],
-        );
-        let view = |mode, locked: &LockedServer| {
-            let file = LockFile { servers: [("s".to_owned(), locked.clone())].into() };
-            let rules = [("s".to_owned(), rules(mode))].into();
-            let lock = Lock { path: "proxy.lock".into(), is_found: true, file: Arc::new(file), rules };
-            let raw = crate::BackendView {
-                name: "s".into(),
-                kind: crate::BackendKind::Stdio,
-                status: crate::Status::Ready,
-                error: String::new(),
-                info: Arc::clone(&now.info),
-                lists: Arc::clone(&now.lists),
-                start_time: None,
-                reports: Arc::default(),
-                variants: Arc::default(),
-                last_known: None,
-                is_doubtful: false,
-                lock: None,
-            };
-            lock.published(&raw, ClientProfile::SESSION)
-        };
-        let published = |mode| {
-            let view = view(mode, &blocked);
-            let lock = view.lock.clone().unwrap();
-            let tools = view.lists.tools.iter().map(|tool| {
-                let params = proxy_json::valid(format!(r#"{{"name":"{}"}}"#, tool.key())).unwrap();
-                let is_refused = lock.refusal("tools/call", &params).is_some();
-                (tool.key().to_owned(), tool.text("title"), is_refused)
-            });
-            tools.collect::<Vec<_>>()
-        };
-        let tool = |name: &str, title: &str, is_refused| (name.to_owned(), title.to_owned(), is_refused);
-        assert_eq!(published(LockMode::Freeze), [tool("a", "", false), tool("b", "", true)]);
-        assert_eq!(published(LockMode::Block), [tool("a", "", true), tool("b", "", true)]);
-        assert_eq!(published(LockMode::Warn), [tool("a", "A", false), tool("b", "", false), tool("d", "", false)]);
-        let lock = view(LockMode::Freeze, &blocked).lock.unwrap();
-        let refused = |name: &str| {
-            lock.refusal("tools/call", &proxy_json::valid(format!(r#"{{"name":"{name}"}}"#)).unwrap()).unwrap()
-        };
-        assert!(refused("b").contains("`outputSchema` changed; an operator can review it with `proxy lock s/b`"));
-        assert!(refused("c").contains("is blocked by the lock") && refused("d").contains("is not approved"));
-        assert!(refused("e").contains("does not list"));
-        assert!(lock.drift().contains(&"tool `d` is new".to_owned()), "{:?}", lock.drift());
     }
 }

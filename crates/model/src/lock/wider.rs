@@ -25,14 +25,12 @@ fn schema(approved: &Value, live: &Value, path: &mut Vec<String>) -> Result<(), 
     if canonical(approved) == canonical(live) {
         return Ok(());
     }
-    let (Value::Object(before), Value::Object(now)) = (approved, live) else {
-        // `true` allows everything.
-        return if *live == Value::Bool(true) || *approved == Value::Bool(false) {
-            Ok(())
-        } else {
-            Err(at(path, "is another schema"))
-        };
-    };
+    // `true` allows everything.
+    if *live == Value::Bool(true) || *approved == Value::Bool(false) {
+        return Ok(());
+    }
+    let Value::Object(before) = approved else { return Err(at(path, "is another schema")) };
+    let Value::Object(now) = live else { return Err(at(path, "is another schema")) };
     types(before, now, path)?;
     required(before, now, path)?;
     properties(before, now, path)?;
@@ -54,7 +52,8 @@ fn other_keyword(
     now: &Map<String, Value>,
     path: &mut Vec<String>,
 ) -> Result<(), String> {
-    let (old, new) = (before.get(keyword), now.get(keyword));
+    let old = before.get(keyword);
+    let new = now.get(keyword);
     let is_wider = match keyword {
         "type" | "required" | "properties" => true,
         _ if TEXTS.contains(&keyword) => true,
@@ -97,7 +96,8 @@ fn contains(values: &[Value], wanted: &Value) -> bool {
 fn types(before: &Map<String, Value>, now: &Map<String, Value>, path: &[String]) -> Result<(), String> {
     let Some(new) = now.get("type") else { return Ok(()) };
     let Some(old) = before.get("type") else { return Err(at(path, "has a type now")) };
-    let (old, new) = (names(old), names(new));
+    let old = names(old);
+    let new = names(new);
     let is_allowed = |name: &&str| new.contains(name) || (**name == *"integer" && new.contains(&"number"));
     if old.iter().all(is_allowed) { Ok(()) } else { Err(at(path, "has another type")) }
 }
@@ -111,8 +111,10 @@ fn names(value: &Value) -> Vec<&str> {
 
 fn required(before: &Map<String, Value>, now: &Map<String, Value>, path: &[String]) -> Result<(), String> {
     let list = |schema: &Map<String, Value>| schema.get("required").map(|value| value.clone()).unwrap_or_default();
-    let (old, new) = (list(before), list(now));
-    let (old, new) = (names(&old), names(&new));
+    let old = list(before);
+    let new = list(now);
+    let old = names(&old);
+    let new = names(&new);
     match new.iter().find(|name| !old.contains(name)) {
         Some(name) => Err(at(path, &format!("requires `{name}` now"))),
         None => Ok(()),
@@ -122,7 +124,8 @@ fn required(before: &Map<String, Value>, now: &Map<String, Value>, path: &[Strin
 fn properties(before: &Map<String, Value>, now: &Map<String, Value>, path: &mut Vec<String>) -> Result<(), String> {
     let empty = Map::new();
     let of = |schema: &'_ Map<String, Value>| schema.get("properties").and_then(Value::as_object).cloned();
-    let (old, new) = (of(before).unwrap_or_else(|| empty.clone()), of(now).unwrap_or(empty));
+    let old = of(before).unwrap_or_else(|| empty.clone());
+    let new = of(now).unwrap_or(empty);
     for (name, property) in &old {
         let Some(live) = new.get(name) else {
             return Err(at(path, &format!("no longer has the property `{name}`")));

@@ -35,7 +35,7 @@ impl RunningServer {
                 lists: Arc::new(lists),
                 status: if error.is_empty() { Status::Ready } else { Status::Failed },
                 error: error.to_owned(),
-                ..idle_view(name, server, &Default::default(), Some(ClientProfile::TERMINAL))
+                ..idle_view(name, server, &Default::default(), None, Some(ClientProfile::TERMINAL))
             };
             Arc::new(RunningServer { view: Arc::new(view), proxy: Arc::clone(proxy) }) as Arc<dyn Backend>
         };

@@ -31,7 +31,8 @@ fn read_server(reader: &ValueReader, defaults: &ServerDefaults) -> Option<Server
     let mut fields = reader.fields()?;
     let transport = read_transport(&mut fields, reader).unwrap_or_else(unreadable);
     let (auth, auth_place) = read_auth(&mut fields, &transport).unzip();
-    let (identity, place) = (written_identity(reader), Some(reader.place()));
+    let identity = written_identity(reader);
+    let place = Some(reader.place());
     let mut server = ServerConfig { auth_place, place, identity, ..defaults.of(transport, auth) };
     let env_file = settings::read(&mut fields, &mut server, SettingsOf::Entry);
     if let TransportConfig::Stdio { env, .. } = &mut server.transport {

@@ -145,7 +145,7 @@ impl Installation {
             let running = now.backend(name).filter(|_| applied.servers.runs(name, server));
             running.cloned().unwrap_or_else(|| {
                 let profile = self.environment.main_profile();
-                let view = idle_view(name, server, &self.environment.cache, profile);
+                let view = idle_view(name, server, &self.environment.cache, prepared.lock.as_deref(), profile);
                 Arc::new(prepared.locked(view, profile.unwrap_or_default()))
             })
         });
@@ -159,6 +159,8 @@ impl Installation {
         let mut applied = self.lock();
         let enabled = config.servers.values().filter(|server| !server.disabled).count();
         self.environment.attribution.set_needed(enabled > 1);
+        // Before servers start: the lock has the lists of those that were never started here.
+        self.set_lock(prepared.lock);
         let changes = applied.servers.apply(config, &self.environment, &self.backend_set);
         let backends_changed = changes.is_any() || !prepared.local.is_same_as(&applied.local);
         applied.local = prepared.local;
@@ -179,7 +181,6 @@ impl Installation {
         });
         // Before the script: what it publishes must not be shown to anybody under the old policies.
         self.policies().set(prepared.policies);
-        self.set_lock(prepared.lock);
         // Stored values survive every reload that leaves the address of the store alone.
         if applied.store.as_ref() != Some(&config.store) {
             applied.store = Some(config.store.clone());
