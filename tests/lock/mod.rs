@@ -8,6 +8,7 @@ mod held;
 mod ignored;
 mod real;
 mod rug_pull;
+mod scanner;
 mod script;
 
 use std::path::PathBuf;

@@ -26,7 +26,13 @@ async fn servers_of_other_people_are_the_same_when_they_are_asked_again() {
         .server("time", &time)
         .server("git", &git);
     let world = Proxy::new(&config);
-    world.run(["lock", "--yes"]).await.expect(0);
+    let report = world.run(["lock", "--yes", "--json"]).await.expect(0).json();
+    let servers = report["servers"].as_array().expect("a list");
+    let items: Vec<_> = servers.iter().flat_map(|server| server["items"].as_array().expect("items")).collect();
+    let of_items = items.iter().map(|item| &item["findings"]).chain(servers.iter().map(|server| &server["findings"]));
+    let findings: Vec<_> = of_items.flat_map(|found| found.as_array().expect("findings")).collect();
+    assert!(items.len() > 40, "{}", items.len());
+    assert!(findings.len() * 100 <= items.len(), "more than one in a hundred: {findings:#?}");
     let check = world.run(["lock", "--check"]).await.expect(0);
     assert_eq!(check.stdout.lines().filter(|line| line.ends_with(": as approved")).count(), 5, "{}", check.stdout);
     let tools = async || world.run(["list-tools", "--live", "--json"]).await.expect(0).json();

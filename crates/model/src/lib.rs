@@ -17,6 +17,7 @@ mod method;
 pub mod operator_api;
 mod per_kind;
 mod result;
+pub mod scan;
 mod secret;
 mod server_info;
 mod template;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::AskedServer;
 use proxy_model::lock::{ItemReview, ReviewState, ServerReview, profile_name};
+use proxy_model::scan::Finding;
 
 /// The differences of all servers. Items that are as approved are only counted.
 pub(super) fn report(path: &Path, asked: &[AskedServer], removed: &[String]) -> Value {
@@ -18,8 +19,9 @@ fn server(asked: &AskedServer) -> Value {
         Err(reason) => json!({"name": asked.name, "state": "unknown", "error": reason}),
         Ok(answer) => {
             let review = &answer.review;
-            let differing = review.items.iter().filter(|item| item.state != ReviewState::Same);
-            let items: Vec<Value> = differing.map(item).collect();
+            let all = review.items.iter().zip(&answer.findings.items);
+            let differing = all.filter(|(item, _)| item.state != ReviewState::Same);
+            let items: Vec<Value> = differing.map(|(reviewed, findings)| item(reviewed, findings)).collect();
             let infos: Vec<Value> = review
                 .infos
                 .iter()
@@ -31,6 +33,7 @@ fn server(asked: &AskedServer) -> Value {
                 "same": review.items.len() - items.len(),
                 "items": items,
                 "server": infos,
+                "findings": findings(&answer.findings.info),
             })
         }
     }
@@ -44,7 +47,12 @@ fn state(review: &ServerReview) -> &'static str {
     }
 }
 
-fn item(item: &ItemReview) -> Value {
+fn findings(found: &[Finding]) -> Vec<Value> {
+    let one = |finding: &Finding| json!({"rule": finding.rule.id, "reason": finding.rule.reason, "place": finding.place, "text": finding.excerpt});
+    found.iter().map(one).collect()
+}
+
+fn item(item: &ItemReview, found: &[Finding]) -> Value {
     let profiles: Vec<String> = item.profiles.iter().map(|profile| profile_name(*profile)).collect();
     json!({
         "kind": item.kind.noun(),
@@ -54,6 +62,7 @@ fn item(item: &ItemReview) -> Value {
         "held": item.broken,
         "digest": item.digest.as_ref().map(|digest| format!("sha256:{digest}")),
         "profiles": profiles,
+        "findings": findings(found),
         "approved": item.approved.as_ref().map(|approved| approved.value()),
         "live": item.live.as_ref().map(|live| live.value()),
     })

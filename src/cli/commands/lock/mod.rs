@@ -1,7 +1,9 @@
 //! `proxy lock`: shows how the servers differ from what is approved, asks, and writes the lock.
 
 mod asking;
+mod findings;
 mod json;
+mod sarif;
 mod selection;
 mod shown;
 mod words;
@@ -9,7 +11,7 @@ mod writing;
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -18,6 +20,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::terminal::asked;
 use crate::cli::{output, table};
+use findings::Findings;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{Config, ServerConfig};
 use proxy_model::lock::{Lock, LockFile, LockedServer, SeenLists, ServerReview};
@@ -36,20 +39,24 @@ pub(crate) struct LockArgs {
     /// Only compare: exit code 0 if everything is as approved, else 1
     #[arg(long, conflicts_with = "yes")]
     check: bool,
+    /// Also write what the scanner finds to this file, as SARIF 2.1.0
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 /// A server with what it lists, or the reason why it was not asked.
-pub(super) struct AskedServer {
-    pub(super) name: String,
-    pub(super) answer: Result<Answer, String>,
+struct AskedServer {
+    name: String,
+    answer: Result<Answer, String>,
 }
 
-pub(super) struct Answer {
-    pub(super) seen: Vec<SeenLists>,
-    pub(super) review: ServerReview,
+struct Answer {
+    seen: Vec<SeenLists>,
+    review: ServerReview,
+    findings: Findings,
 }
 
 /// The lock and everything that it is compared with.
@@ -75,6 +82,10 @@ pub(super) fn run(args: &LockArgs) -> Result<(), CommandFailure> {
         output::json(&json::report(&work.path, &work.asked, &work.removed));
     } else {
         output::out(&shown::report(&work.asked, &work.removed));
+    }
+    if let Some(path) = &args.sarif {
+        let log = sarif::log(&work.asked, &loaded.config);
+        write(path, &format!("{log:#}\n"))?;
     }
     work.selection.check_digests(&work.asked)?;
     if args.check {
@@ -106,11 +117,12 @@ fn compare(config: &Config, args: &LockArgs) -> Result<Work, CommandFailure> {
                 return Err("each caller has their own connection to it, so it cannot be locked".to_owned());
             };
             let review = selection.narrowed(&name, ServerReview::of(lock.file.servers.get(&name), &seen, rules));
-            Ok(Answer { seen, review })
+            Ok(Answer { seen, review, findings: Findings::default() })
         });
         AskedServer { name, answer }
     });
-    let asked: Vec<AskedServer> = asked.collect();
+    let mut asked: Vec<AskedServer> = asked.collect();
+    findings::scan_all(&mut asked, &lock.file);
     let is_gone = |name: &&String| selection.is_all() && !config.servers.contains_key(*name);
     let removed = lock.file.servers.keys().filter(is_gone).cloned().collect();
     Ok(Work { path, lock, selection, asked, removed })
@@ -166,9 +178,7 @@ fn approve(work: &Work, args: &LockArgs) -> Result<(), CommandFailure> {
             return Err(CommandFailure::already_reported(1));
         }
         () => {
-            writing::replace(&work.path, &text).map_err(|error| {
-                CommandFailure::failed(Diagnostic::error(format!("cannot write `{path}`: {error}")))
-            })?;
+            write(&work.path, &text)?;
             output::err(&format!("wrote `{path}`"));
         }
     }
@@ -179,6 +189,11 @@ fn approve(work: &Work, args: &LockArgs) -> Result<(), CommandFailure> {
             Err(CommandFailure::already_reported(1))
         }
     }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CommandFailure> {
+    let problem = |error| Diagnostic::error(format!("cannot write `{}`: {error}", path.display()));
+    writing::replace(path, text).map_err(|error| CommandFailure::failed(problem(error)))
 }
 
 fn confirmed() -> Result<bool, CommandFailure> {

@@ -5,11 +5,13 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::AskedServer;
+use super::findings::Findings;
 use super::words::{Part, difference, words};
 use crate::cli::{output, table};
 use proxy_base::foreign_text::visible;
 use proxy_json::raw;
 use proxy_model::lock::{ItemReview, ReviewState, ServerReview, pretty, profile_name};
+use proxy_model::scan::Finding;
 
 /// The unchanged words before and after a change that are shown.
 const CONTEXT_WORDS: usize = 24;
@@ -26,7 +28,7 @@ pub(super) fn report(asked: &[AskedServer], removed: &[String]) -> String {
             Ok(answer) if answer.review.is_same() => writeln!(text, "{name}: as approved"),
             Ok(answer) => {
                 let _ = writeln!(text, "{name}: {}", summary(&answer.review));
-                show(&answer.review, &mut text);
+                show(&answer.review, &answer.findings, &mut text);
                 Ok(())
             }
         };
@@ -54,18 +56,33 @@ fn summary(review: &ServerReview) -> String {
     if parts.is_empty() { "a blocked item changed".to_owned() } else { parts.join(", ") }
 }
 
-fn show(review: &ServerReview, text: &mut String) {
+fn show(review: &ServerReview, findings: &Findings, text: &mut String) {
+    show_findings(&findings.info, "  ", text);
     for info in &review.infos {
         let _ = writeln!(text, "  {}", info.member);
         show_difference(&info.approved, &info.live, text);
     }
-    for item in review.items.iter().filter(|item| item.state != ReviewState::Same) {
-        show_item(item, review.is_new, text);
+    for (item, found) in review.items.iter().zip(&findings.items) {
+        if item.state != ReviewState::Same {
+            show_item(item, found, review.is_new, text);
+        }
     }
 }
 
-fn show_item(item: &ItemReview, is_new_server: bool, text: &mut String) {
-    let (state, kind, key) = (item.state.as_str(), item.kind.noun(), output::one_line(&item.key));
+/// A line for each finding: the rule, where, the text, and why it deserves a look.
+fn show_findings(findings: &[Finding], indent: &str, text: &mut String) {
+    for finding in findings {
+        let rule = finding.rule;
+        let place = output::one_line(&finding.place);
+        let excerpt = output::one_line(&finding.excerpt);
+        let _ = writeln!(text, "{indent}warning: {} in {place}: \"{excerpt}\" ({})", rule.id, rule.reason);
+    }
+}
+
+fn show_item(item: &ItemReview, findings: &[Finding], is_new_server: bool, text: &mut String) {
+    let state = item.state.as_str();
+    let kind = item.kind.noun();
+    let key = output::one_line(&item.key);
     let _ = write!(text, "  {state}: {kind} {key}");
     if let Some(digest) = &item.digest {
         let _ = write!(text, "  sha256:{digest}");
@@ -75,13 +92,15 @@ fn show_item(item: &ItemReview, is_new_server: bool, text: &mut String) {
         let _ = write!(text, "  ({})", names.join(", "));
     }
     text.push('\n');
+    show_findings(findings, "    ", text);
     for reason in &item.broken {
         let _ = writeln!(text, "    held because {}", output::one_line(reason));
     }
     let (Some(live), approved) = (&item.live, &item.approved) else { return };
     match approved {
         Some(approved) => {
-            let (before, now) = (approved.value(), live.value());
+            let before = approved.value();
+            let now = live.value();
             for member in &item.changed {
                 let _ = writeln!(text, "    {}", output::one_line(member));
                 show_difference(&before[member], &now[member], text);
@@ -116,8 +135,10 @@ fn value_text(value: &Value) -> String {
 
 /// Two texts as one, with `[-removed-]` and `{+added+}` words.
 fn show_words(before: &str, now: &str, text: &mut String) {
-    let (before, now) = (visible(before), visible(now));
-    let (before, now) = (words(&before), words(&now));
+    let before = visible(before);
+    let now = visible(now);
+    let before = words(&before);
+    let now = words(&now);
     let parts = difference(&before, &now);
     let last = parts.len().saturating_sub(1);
     let mut marked = String::new();
@@ -142,7 +163,8 @@ fn shortened(words: &[&str], follows: bool, precedes: bool) -> String {
 }
 
 fn show_lines(before: &str, now: &str, text: &mut String) {
-    let (before, now): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
+    let before: Vec<&str> = before.lines().collect();
+    let now: Vec<&str> = now.lines().collect();
     let parts = difference(&before, &now);
     let last = parts.len().saturating_sub(1);
     for (index, part) in parts.iter().enumerate() {

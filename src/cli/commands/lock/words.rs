@@ -14,9 +14,11 @@ const MAX_STEPS: usize = 4_000_000;
 /// How the pieces of one text become those of another.
 pub(super) fn difference<'a>(before: &[&'a str], now: &[&'a str]) -> Vec<Part<'a>> {
     let start = before.iter().zip(now).take_while(|(old, new)| old == new).count();
-    let (old, new) = (&before[start..], &now[start..]);
+    let old = &before[start..];
+    let new = &now[start..];
     let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
-    let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
+    let old = &old[..old.len() - end];
+    let new = &new[..new.len() - end];
     let mut parts = Vec::new();
     push(&mut parts, Part::Same(before[..start].to_vec()));
     if old.len().saturating_mul(new.len()) > MAX_STEPS {
@@ -93,7 +95,8 @@ mod tests {
     use super::*;
 
     fn marked(before: &str, now: &str) -> String {
-        let (before, now) = (words(before), words(now));
+        let before = words(before);
+        let now = words(now);
         let parts = difference(&before, &now);
         let text = parts.iter().map(|part| match part {
             Part::Same(words) => words.concat(),
