@@ -19,8 +19,7 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
     (
         "Inspect",
         &[
-            &["list-servers", "restart"],
-            &["lock"],
+            &["list-servers", "restart", "lock"],
             &["list-tools", "list-resources", "list-prompts"],
             &["find"],
             &["types"],

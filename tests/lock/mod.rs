@@ -92,7 +92,7 @@ async fn differences(world: &Proxy) -> Vec<String> {
 
 /// Makes the server tell of its new list, and waits until the proxy has compared it.
 async fn announce(client: &mut HttpClient, proxy: &HttpProxy, is_seen: impl Fn(&[String]) -> bool) {
-    client.call("notify", r#"{"method":"notifications/tools/list_changed"}"#).await.result();
+    client.call("notify", r#"{"method":"notifications/tools/list_changed","to":"listeners"}"#).await.result();
     let seen = async {
         while !is_seen(&differences(&proxy.world).await) {
             tokio::task::yield_now().await;

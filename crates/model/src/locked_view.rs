@@ -147,4 +147,29 @@ mod tests {
         assert!(refused("e").contains("does not list"));
         assert!(lock.drift().contains(&"tool `d` is new".to_owned()), "{:?}", lock.drift());
     }
+
+    #[test]
+    fn resources_come_and_go_unless_they_are_locked_too() {
+        let resource = |uri: &str| {
+            let text = format!(r#"{{"uri":"{uri}","name":"n"}}"#);
+            Arc::new(Definition::parse(ItemKind::Resource, proxy_json::valid(text).unwrap()).unwrap())
+        };
+        let lists = |uris: &[&str]| {
+            let resources = uris.iter().map(|uri| resource(uri)).collect();
+            Lists { resources, ..Lists::default() }
+        };
+        let of = |locks_resources: bool| {
+            let rules = LockRules { resources: locks_resources, ..rules(LockMode::Freeze) };
+            let before = SeenLists { lists: Arc::new(lists(&["a://1"])), ..seen(ClientProfile::SESSION, &[]) };
+            let server =
+                LockedServer::approving(None, std::slice::from_ref(&before), &rules, &|_, _| true, true).unwrap();
+            let now = lists(&["a://1", "a://2"]);
+            let lock = ViewLock::of(&"s".into(), Some(&server), &rules, (&before.info, &now), before.profile);
+            let published = now.resources.iter().filter(|live| lock.published(ItemKind::Resource, live).is_some());
+            let params = proxy_json::valid(r#"{"uri":"a://2"}"#.to_owned()).unwrap();
+            (published.count(), lock.refusal("resources/read", &params).is_some())
+        };
+        assert_eq!(of(false), (2, false));
+        assert_eq!(of(true), (1, true));
+    }
 }

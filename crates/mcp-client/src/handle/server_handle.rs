@@ -97,7 +97,7 @@ impl Backend for Handle {
     }
 
     fn lock(&self, client: Option<&dyn Peer>) -> Option<Arc<ViewLock>> {
-        self.0.lock(client.map(|client| client.profile()))
+        self.0.lock(|| client.map(|client| client.profile()))
     }
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {

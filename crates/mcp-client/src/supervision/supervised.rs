@@ -135,12 +135,12 @@ impl SupervisedServer {
     }
 
     /// How what clients of this profile see compares with the lock; `None` if the server is not locked.
-    pub(crate) fn lock(&self, profile: Option<ClientProfile>) -> Option<Arc<ViewLock>> {
+    pub(crate) fn lock(&self, profile: impl FnOnce() -> Option<ClientProfile>) -> Option<Arc<ViewLock>> {
         if !self.locked_view.is_locked() {
             return None;
         }
         let view = self.published_view();
-        match profile.and_then(|profile| view.variant(profile)) {
+        match profile().and_then(|profile| view.variant(profile)) {
             Some(variant) => variant.lock.clone(),
             None => view.lock.clone(),
         }

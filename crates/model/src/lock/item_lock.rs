@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::compare::{Comparison, compare};
+use super::compare::compare;
 use super::file::LockedItem;
 use super::names::item_noun;
 use super::profiles::chosen;
@@ -76,8 +76,9 @@ impl ItemLock {
         let Some(approved) = approved else { return lock };
         lock.approved = Some(Arc::clone(&approved.definition));
         if same.is_none() {
-            let Comparison { changed, broken } = compare(kind, &approved.definition.value(), &value, &rules.ignore);
-            (lock.changed, lock.broken) = (changed, broken);
+            let comparison = compare(kind, &approved.definition.value(), &value, &rules.ignore);
+            lock.changed = comparison.changed;
+            lock.broken = comparison.broken;
         }
         let is_held = rules.mode == LockMode::Block || !lock.broken.is_empty();
         lock.state = match () {

@@ -2,8 +2,10 @@
 
 use crate::{Abilities, ClientProfile, Era};
 
-/// The abilities with their names in a lock file.
-const ABILITIES: [(&str, fn(&mut Abilities) -> &mut bool); 6] = [
+/// The name of an ability in a lock file, and its flag.
+type NamedAbility = (&'static str, fn(&mut Abilities) -> &mut bool);
+
+const ABILITIES: [NamedAbility; 6] = [
     ("form", |abilities| &mut abilities.form),
     ("url", |abilities| &mut abilities.url),
     ("sampling", |abilities| &mut abilities.sampling),

@@ -125,7 +125,7 @@ impl<'a> LockReader<'a> {
         let known = ["profiles", "name", "version", "title", "protocol", "capabilities", "serverInfo", "instructions"];
         self.check_known(&members, &known)?;
         let text = |name: &str| find(&members, name).map_or(Ok(String::new()), |text| self.string(text));
-        let json = |name: &str| find(&members, name).map_or(Value::Null, |value| parsed(value));
+        let json = |name: &str| find(&members, name).map_or(Value::Null, parsed);
         let info = ServerInfo {
             name: text("name")?,
             version: text("version")?,

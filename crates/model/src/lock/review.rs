@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::compare::{Comparison, compare};
+use super::compare::compare;
 use super::file::{LockedDefinition, LockedInfo, LockedItem, LockedServer};
 use super::names::KINDS;
 use super::profiles::chosen;
@@ -146,9 +146,10 @@ fn item_reviews(
         let approved = approved.or_else(|| chosen(&locked.definitions, |approved| &approved.profiles, profile));
         let Some(approved) = approved else { return review };
         if approved.digest != text.digest {
-            let values = (approved.definition.value(), text.definition.value());
-            let Comparison { changed, broken } = compare(kind, &values.0, &values.1, &rules.ignore);
-            (review.changed, review.broken) = (changed, broken);
+            let before = approved.definition.value();
+            let comparison = compare(kind, &before, &text.definition.value(), &rules.ignore);
+            review.changed = comparison.changed;
+            review.broken = comparison.broken;
         }
         review.approved = Some(Arc::clone(&approved.definition));
         let is_held = rules.mode == LockMode::Block || (rules.mode == LockMode::Freeze && !review.broken.is_empty());

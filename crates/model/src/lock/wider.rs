@@ -110,7 +110,7 @@ fn names(value: &Value) -> Vec<&str> {
 }
 
 fn required(before: &Map<String, Value>, now: &Map<String, Value>, path: &[String]) -> Result<(), String> {
-    let list = |schema: &Map<String, Value>| schema.get("required").map(|value| value.clone()).unwrap_or_default();
+    let list = |schema: &Map<String, Value>| schema.get("required").cloned().unwrap_or_default();
     let old = list(before);
     let new = list(now);
     let old = names(&old);

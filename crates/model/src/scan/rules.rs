@@ -15,7 +15,13 @@ pub struct ScanRule {
     pattern: &'static str,
     /// What an honest text may contain although the pattern matches it.
     except: &'static str,
-    compiled: OnceLock<Option<(Regex, Option<Regex>)>>,
+    compiled: OnceLock<Option<CompiledRule>>,
+}
+
+#[derive(Debug)]
+struct CompiledRule {
+    pattern: Regex,
+    except: Option<Regex>,
 }
 
 impl PartialEq for ScanRule {
@@ -31,19 +37,20 @@ impl ScanRule {
 
     /// The first place in a text that breaks the rule.
     pub(super) fn find(&self, text: &str) -> Option<Range<usize>> {
-        let (pattern, except) = self.compiled().as_ref()?;
+        let CompiledRule { pattern, except } = self.compiled()?;
         let is_honest = |found: &str| except.as_ref().is_some_and(|except| except.is_match(found));
         pattern.find_iter(text).map(|found| found.range()).find(|range| !is_honest(&text[range.clone()]))
     }
 
-    fn compiled(&self) -> &Option<(Regex, Option<Regex>)> {
-        self.compiled.get_or_init(|| {
+    fn compiled(&self) -> Option<&CompiledRule> {
+        let compiled = self.compiled.get_or_init(|| {
             if self.pattern.is_empty() {
                 return None;
             }
             let except = if self.except.is_empty() { None } else { Regex::new(self.except).ok() };
-            Some((Regex::new(self.pattern).ok()?, except))
-        })
+            Some(CompiledRule { pattern: Regex::new(self.pattern).ok()?, except })
+        });
+        compiled.as_ref()
     }
 }
 

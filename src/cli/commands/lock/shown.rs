@@ -96,8 +96,8 @@ fn show_item(item: &ItemReview, findings: &[Finding], is_new_server: bool, text:
     for reason in &item.broken {
         let _ = writeln!(text, "    held because {}", output::one_line(reason));
     }
-    let (Some(live), approved) = (&item.live, &item.approved) else { return };
-    match approved {
+    let Some(live) = &item.live else { return };
+    match &item.approved {
         Some(approved) => {
             let before = approved.value();
             let now = live.value();
