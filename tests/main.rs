@@ -35,6 +35,7 @@ mod large_lists;
 mod layers;
 mod leaving_clients;
 mod linked_resources;
+mod lock;
 mod log_in;
 mod many_clients;
 mod many_surfaces;

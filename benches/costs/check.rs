@@ -21,7 +21,7 @@ pub fn cost(proxy: &str, folder: &Path) -> f64 {
     let cache = Cache::at(Some(folder.join("cache/starlark-mcp-proxy")));
     for server in &servers {
         let (info, lists) = (server.info.clone(), server.lists.clone());
-        let seen = ViewVariant { profile: ClientProfile::TERMINAL, info, lists };
+        let seen = ViewVariant { profile: ClientProfile::TERMINAL, info, lists, lock: None };
         cache.save(&server.name, &config.servers[server.name.as_ref()], seen).unwrap();
     }
     let run = || {

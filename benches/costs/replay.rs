@@ -82,6 +82,7 @@ pub fn cost() -> f64 {
         reports: Arc::default(),
         last_known: None,
         is_doubtful: false,
+        lock: None,
     };
     let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: vec![Arc::new(backend)] });
     let settings = Arc::new(Settings::default());

@@ -32,6 +32,7 @@ pub fn servers() -> Vec<Arc<BackendView>> {
                 reports: Arc::default(),
                 last_known: None,
                 is_doubtful: false,
+                lock: None,
             })
         })
         .collect()

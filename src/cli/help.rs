@@ -18,7 +18,12 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
     ),
     (
         "Inspect",
-        &[&["list-servers", "restart"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]],
+        &[
+            &["list-servers", "restart", "lock"],
+            &["list-tools", "list-resources", "list-prompts"],
+            &["find"],
+            &["types"],
+        ],
     ),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
     ("Scripts", &[&["check", "explain"], &["test", "backtest"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
@@ -65,7 +70,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// Typical uses of each subcommand.
-const EXAMPLES: [(&str, &[&str]); 33] = [
+const EXAMPLES: [(&str, &[&str]); 34] = [
     (
         "serve",
         &[
@@ -75,6 +80,7 @@ const EXAMPLES: [(&str, &[&str]); 33] = [
         ],
     ),
     ("status", &["proxy status", "proxy status --json"]),
+    ("lock", &["proxy lock", "proxy lock --check", "proxy lock github/create_issue --yes"]),
     ("logs", &["proxy logs github", "proxy logs github --json"]),
     (
         "calls",

@@ -189,6 +189,7 @@ pub(super) fn options(bundled: bool) -> Result<GatewayOptions, CommandFailure> {
         client: None,
         search_by_meaning: false,
         start: StartPolicy::All,
+        ignores_lock: false,
     })
 }
 

@@ -52,6 +52,7 @@ fn backend(name: &str, tools: &[&str]) -> Arc<BackendView> {
         reports: Arc::default(),
         last_known: None,
         is_doubtful: false,
+        lock: None,
         variants: Arc::default(),
     })
 }

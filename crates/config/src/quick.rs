@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_model::Secret;
 
-use super::sections::server::{ServerConfig, TransportConfig, name_problem};
+use super::sections::server::{ServerConfig, TransportConfig, identity_of_words, name_problem};
 use super::sections::url::url_problem;
 
 /// Parses `NAME=COMMAND` or `NAME=URL`. A command gets the variables of `env`, each written as `NAME=VALUE`.
@@ -24,15 +24,18 @@ pub fn server_from_argument(argument: &str, env: &[String]) -> Result<(String, S
             return Err(fail(problem));
         }
         let transport = TransportConfig::Http { url: target.to_owned(), headers: IndexMap::new(), sse: false };
-        return Ok((name.to_owned(), ServerConfig::new(transport)));
+        let identity = identity_of_words("url", &[target.to_owned()]);
+        return Ok((name.to_owned(), ServerConfig { identity, ..ServerConfig::new(transport) }));
     }
-    let mut words = split_words(target).ok_or_else(|| fail("unclosed quote"))?.into_iter();
+    let words = split_words(target).ok_or_else(|| fail("unclosed quote"))?;
+    let identity = identity_of_words("command", &words);
+    let mut words = words.into_iter();
     let Some(command) = words.next().filter(|command| !command.is_empty()) else {
         return Err(fail(&format!("missing command for `{name}`")));
     };
     let env = env.iter().map(|variable| read_variable(variable)).collect::<Result<_, _>>()?;
     let transport = TransportConfig::Stdio { command, args: words.collect(), env, cwd: None };
-    Ok((name.to_owned(), ServerConfig::new(transport)))
+    Ok((name.to_owned(), ServerConfig { identity, ..ServerConfig::new(transport) }))
 }
 
 fn read_variable(argument: &str) -> Result<(String, Secret), Diagnostic> {

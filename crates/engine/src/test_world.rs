@@ -72,6 +72,7 @@ impl TestWorld {
             client: None,
             search_by_meaning: false,
             start: StartPolicy::All,
+            ignores_lock: false,
         };
         Ok(TestWorld { gateway: Arc::new(Gateway::start(&config, &options)?), _folder: folder })
     }

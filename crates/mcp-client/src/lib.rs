@@ -18,8 +18,8 @@ pub use call::{
     TASKS_EXTENSION, TimeLimit, UpdateListener,
 };
 pub use connection::{
-    Audience, Cache, ConnectionHolders, CredentialsSource, Environment, HeldConnection, NotHeld, OwnConnection,
-    ServerSession, SessionIdText, SharedHolders, SoleClient, StartPolicy, StartSlots,
+    Audience, Cache, ConnectionHolders, CredentialsSource, CurrentLock, Environment, HeldConnection, NotHeld,
+    OwnConnection, ServerSession, SessionIdText, SharedHolders, SoleClient, StartPolicy, StartSlots,
 };
 pub use handle::{Handle, ServerLoad, StopOnDrop, forbidden_input_request, start, wants_more};
 pub use per_person::PerPersonServer;

@@ -91,6 +91,7 @@ impl GuardedServer {
             audience: Audience::new(false),
             start: StartPolicy::All,
             holders: Default::default(),
+            lock: Default::default(),
             attribution: Default::default(),
         };
         let mut server = ServerConfig::new(TransportConfig::Http { url, headers: Default::default(), sse: false });

@@ -3,14 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use super::operator_api::{ServerFailure, ServerStatus};
-use super::{ClientProfile, Definition, Era, ItemKind, PerKind};
-
-/// The first revision without sessions.
-const FIRST_STATELESS_REVISION: &str = "2026-07-28";
+use super::lock::ViewLock;
+use super::operator_api::{LockStatus, ServerFailure, ServerStatus};
+use super::server_info::{Lists, ServerInfo};
+use super::{ClientProfile, Era, ItemKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackendKind {
@@ -66,41 +62,6 @@ impl Status {
     }
 }
 
-/// The information that a server gives about itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ServerInfo {
-    pub name: String,
-    pub version: String,
-    pub title: String,
-    pub instructions: String,
-    pub protocol_version: String,
-    /// The server's capabilities object.
-    pub capabilities: Value,
-    /// The server's `serverInfo`, with all of its members; null if it sent none.
-    pub implementation: Value,
-}
-
-impl ServerInfo {
-    pub fn declares(&self, capability: &str) -> bool {
-        self.capabilities.get(capability).is_some()
-    }
-
-    /// The era of the protocol in which this was said.
-    pub fn era(&self) -> Era {
-        if self.protocol_version.as_str() >= FIRST_STATELESS_REVISION { Era::Stateless } else { Era::Session }
-    }
-
-    /// Whether its tools can be called as tasks of revision 2025-11-25. In other revisions this capability has no
-    /// meaning.
-    pub fn has_session_tasks(&self) -> bool {
-        self.protocol_version == "2025-11-25" && self.capabilities["tasks"]["requests"]["tools"].is_object()
-    }
-}
-
-/// Everything a server lists, in its order.
-pub type Lists = PerKind<Vec<Arc<Definition>>>;
-
 /// A backend as the catalog shows it: plain data, shared by reference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackendView {
@@ -121,6 +82,8 @@ pub struct BackendView {
     pub last_known: Option<Arc<LastKnown>>,
     /// Whether it did not start the last time either, so that requests wait for it only briefly.
     pub is_doubtful: bool,
+    /// How the lists compare with the lock; `None` if the server is not locked.
+    pub lock: Option<Arc<ViewLock>>,
 }
 
 /// What earlier processes knew of a server.
@@ -149,6 +112,8 @@ pub struct ViewVariant {
     pub profile: ClientProfile,
     pub info: Arc<ServerInfo>,
     pub lists: Arc<Lists>,
+    /// How these lists compare with the lock; `None` if the server is not locked.
+    pub lock: Option<Arc<ViewLock>>,
 }
 
 impl BackendView {
@@ -187,12 +152,36 @@ impl BackendView {
                 Arc::make_mut(&mut info).capabilities[capability] = self.info.capabilities[capability].clone();
             }
         }
-        BackendView { info, lists, variants: Arc::default(), ..self.clone() }
+        BackendView { info, lists, variants: Arc::default(), lock: variant.lock.clone(), ..self.clone() }
     }
 
     /// Why it is not ready, for people; `None` if there is no error.
     pub fn problem(&self) -> Option<String> {
         problem(&self.name, &self.error)
+    }
+
+    /// How the lists compare with the lock, for clients of all profiles.
+    fn lock_status(&self) -> Option<LockStatus> {
+        let lock = self.lock.as_ref()?;
+        let variants = self.variants.iter().filter_map(|variant| variant.lock.as_deref());
+        let mut differences: Vec<String> = Vec::new();
+        // Nothing can be said of a server that has not listed anything.
+        for line in std::iter::once(&**lock).chain(variants).filter(|_| self.has_listed()).flat_map(ViewLock::drift) {
+            if !differences.contains(&line) {
+                differences.push(line);
+            }
+        }
+        Some(LockStatus { mode: lock.mode.as_str().to_owned(), differences })
+    }
+
+    /// Whether it is known what the server lists, if only from the cache.
+    pub fn has_listed(&self) -> bool {
+        self.info.capabilities.is_object()
+    }
+
+    /// What is not as the lock approves, one line each; empty if everything is, or if the server is not locked.
+    pub fn drift(&self) -> Vec<String> {
+        self.lock_status().map(|status| status.differences).unwrap_or_default()
     }
 
     /// How the server is, as far as its view tells.
@@ -215,6 +204,7 @@ impl BackendView {
             start_milliseconds: self.start_time.map(|time| time.as_millis() as u64),
             error: self.error.clone(),
             reports: self.reports.to_vec(),
+            lock: self.lock_status(),
             last_seen: known.and_then(|known| known.seen).map(time),
             last_error: failure.map(|failure| ServerFailure { at: time(failure.at), error: failure.error.clone() }),
             ..ServerStatus::default()

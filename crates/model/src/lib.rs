@@ -11,11 +11,15 @@ mod credentials;
 mod definition;
 mod form;
 pub mod journal;
+pub mod lock;
+mod locked_view;
 mod method;
 pub mod operator_api;
 mod per_kind;
 mod result;
+pub mod scan;
 mod secret;
+mod server_info;
 mod template;
 mod tool_checks;
 mod tool_schema;
@@ -23,8 +27,7 @@ mod withheld;
 
 pub use app::{interface_fault, interface_of, link_interface};
 pub use backend::{
-    BackendKind, BackendView, ItemRef, LastKnown, Lists, NEEDS_PERSON, ServerInfo, StartFailure, Status, ViewVariant,
-    error_line, problem,
+    BackendKind, BackendView, ItemRef, LastKnown, NEEDS_PERSON, StartFailure, Status, ViewVariant, error_line, problem,
 };
 pub use call_record::{
     AnsweredQuestion, CallOutcome, CallPeer, CallReader, CallRecord, CallRefusal, CallSource, HandledCall,
@@ -45,6 +48,7 @@ pub use method::{MethodPattern, capability_of, is_protocol_method};
 pub use per_kind::PerKind;
 pub use result::{error_result, error_result_with, error_text, payload, shaped, shaped_contents, shaped_messages};
 pub use secret::Secret;
+pub use server_info::{Lists, ServerInfo};
 pub use template::UriTemplate;
 pub use tool_checks::{ToolChecks, checked_output};
 pub use tool_schema::ToolSchema;

@@ -19,6 +19,16 @@ pub(super) fn withheld_arguments(published: &Value, own: &Value) -> Vec<String> 
     withheld
 }
 
+/// The first argument that a schema does not name. A schema that says what further arguments are like names all of them.
+pub(super) fn unnamed_argument(schema: &Value, arguments: &Value) -> Option<String> {
+    if schema.get("additionalProperties").is_some_and(|further| *further != Value::Bool(false)) {
+        return None;
+    }
+    let named = Names::of(schema);
+    let mut names = arguments.as_object().into_iter().flatten().map(|(name, _)| name);
+    names.find(|name| !named.contains(name)).cloned()
+}
+
 /// The arguments that a schema names.
 #[derive(Default)]
 struct Names {

@@ -15,6 +15,7 @@ mod init;
 mod inspect;
 mod instance;
 mod list_presets;
+mod lock;
 mod login;
 mod logs;
 mod lsp;
@@ -83,6 +84,8 @@ pub(super) enum ProxyCommand {
     Check(check::CheckArgs),
     /// Explain what happened to an item, where and why
     Explain(explain::ExplainArgs),
+    /// Approve what servers list, or compare it with what is approved
+    Lock(lock::LockArgs),
     /// Run the tests in *_test.star files
     Test(test::TestArgs),
     /// Run recorded calls through another version of the script
@@ -141,6 +144,7 @@ impl ProxyCommand {
             ProxyCommand::Repl(args) => repl::run(&args),
             ProxyCommand::Check(args) => check::run(&args),
             ProxyCommand::Explain(args) => explain::run(&args),
+            ProxyCommand::Lock(args) => lock::run(&args),
             ProxyCommand::Test(args) => test::run(&args),
             ProxyCommand::Backtest(args) => backtest::run(&args),
             ProxyCommand::New(args) => new::run(&args),

@@ -287,7 +287,19 @@ fn servers(servers: &[ServerStatus]) -> String {
     if !errors.is_empty() {
         parts.extend([String::new(), errors.join("\n")]);
     }
+    let drift: Vec<String> = servers.iter().flat_map(lock_lines).collect();
+    if !drift.is_empty() {
+        parts.extend([String::new(), drift.join("\n")]);
+    }
     parts.join("\n")
+}
+
+/// What of a server is not as the lock approves.
+fn lock_lines(server: &ServerStatus) -> Vec<String> {
+    let Some(lock) = server.lock.as_ref().filter(|lock| !lock.differences.is_empty()) else { return Vec::new() };
+    let name = cell(&server.name);
+    let first = format!("{name} differs from the lock ({}); `proxy lock --check {name}` shows how:", cell(&lock.mode));
+    std::iter::once(first).chain(lock.differences.iter().map(|line| format!("  {}", text(line)))).collect()
 }
 
 /// The process of a server and how long it has been running. Of several, the oldest, and how many there are more.

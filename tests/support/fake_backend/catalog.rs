@@ -96,6 +96,25 @@ impl Catalog {
     }
 }
 
+/// What a file that may change says now.
+#[derive(serde::Deserialize)]
+struct Live {
+    #[serde(default)]
+    tools: Vec<Box<RawValue>>,
+    #[serde(default)]
+    instructions: Option<String>,
+}
+
+/// The tools in a file that may change.
+pub fn live_tools(path: &str) -> Vec<Box<RawValue>> {
+    read::<Live>(path).tools
+}
+
+/// The instructions in a file that may change.
+pub fn live_instructions(path: &str) -> Option<String> {
+    read::<Live>(path).instructions
+}
+
 fn builtin(only: Option<&[String]>) -> Vec<Box<RawValue>> {
     let all = BUILTIN.iter();
     match only {

@@ -118,5 +118,7 @@ fn server_info(options: &Options) -> String {
 }
 
 fn instructions(options: &Options) -> String {
-    options.instructions.as_ref().map(|text| format!(r#","instructions":{}"#, quoted(text))).unwrap_or_default()
+    let live = options.live_file.as_deref().and_then(crate::catalog::live_instructions);
+    let text = live.or_else(|| options.instructions.clone());
+    text.map(|text| format!(r#","instructions":{}"#, quoted(&text))).unwrap_or_default()
 }

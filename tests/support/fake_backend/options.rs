@@ -29,6 +29,8 @@ pub struct Options {
 
     pub tools_file: Option<String>,
     pub results_file: Option<String>,
+    /// A JSON object with `tools` and `instructions` that are read at every list and handshake, so that they may change.
+    pub live_file: Option<String>,
     pub builtin_tools: bool,
     /// Built-in tools to list, in this order; all when absent.
     pub only: Option<Vec<String>>,
@@ -117,6 +119,7 @@ impl Default for Options {
             instructions: None,
             tools_file: None,
             results_file: None,
+            live_file: None,
             builtin_tools: false,
             only: None,
             malformed_tool: false,
@@ -193,6 +196,7 @@ impl Options {
             "--name" => self.name = rest.text(flag)?,
             "--instructions" => self.instructions = Some(rest.text(flag)?),
             "--tools" => self.tools_file = Some(rest.text(flag)?),
+            "--live" => self.live_file = Some(rest.text(flag)?),
             "--results" => self.results_file = Some(rest.text(flag)?),
             "--builtin" => self.builtin_tools = true,
             "--only" => self.only = Some(rest.list(flag)?),

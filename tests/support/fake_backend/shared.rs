@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::Catalog;
+use crate::catalog::{self, Catalog};
 use crate::message::SUBSCRIPTION_KEY;
 use crate::old_sse::OldStreams;
 use crate::options::{Eras, Options, Transport};
@@ -110,6 +110,7 @@ impl Shared {
     pub fn tools(&self) -> Vec<Box<RawValue>> {
         let mut tools = self.catalog.tools.clone();
         tools.extend(self.lock().added_tools.iter().cloned());
+        tools.extend(self.options.live_file.as_deref().map(catalog::live_tools).unwrap_or_default());
         tools
     }
 

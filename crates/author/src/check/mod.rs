@@ -72,7 +72,7 @@ impl CheckReport {
         }
     }
 
-    /// Adds the servers, and a warning for each invalid item in their lists.
+    /// Adds the servers, and a warning for each invalid item in their lists and for each that is not as the lock approves.
     pub fn add_servers(&mut self, snapshot: &Snapshot) {
         for backend in &snapshot.backends {
             self.servers.push(ServerState { name: backend.name.to_string(), text: describe(backend) });
@@ -81,6 +81,11 @@ impl CheckReport {
                 .iter()
                 .map(|report| Diagnostic::warning(format!("server `{}`: {report}", backend.name)));
             self.add(warnings);
+            let drift = backend.drift().into_iter().map(|line| {
+                Diagnostic::warning(format!("server `{}` differs from the lock: {line}", backend.name))
+                    .hint(format!("`proxy lock {}` shows the difference and approves it", backend.name))
+            });
+            self.add(drift);
         }
     }
 

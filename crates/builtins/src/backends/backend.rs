@@ -120,7 +120,8 @@ fn backend_members(builder: &mut MethodsBuilder) {
 pub(crate) fn offered(view: &BackendView, kind: ItemKind) -> impl Iterator<Item = (Metadata, BackendHandler)> {
     view.lists.of(kind).iter().map(move |definition| {
         let target = ItemRef { kind, backend: view.name.clone(), name: definition.key().into() };
-        (Metadata::of_backend(definition.clone(), target.clone()), BackendHandler { target })
+        let metadata = Metadata::of_backend(definition.clone(), target.clone(), view.lock.clone());
+        (metadata, BackendHandler { target })
     })
 }
 

@@ -153,6 +153,10 @@ pub(crate) fn field(kind: ItemKind, name: &str) -> Result<&'static Field, Script
     if name == "backend_id" || name == "original_name" {
         return Err(ScriptError::new(format!("`{name}` cannot be replaced: it says where the {noun} came from")));
     }
+    if name == "lock" {
+        let problem = format!("`lock` cannot be replaced: only `proxy lock` approves what a {noun} says");
+        return Err(ScriptError::new(problem));
+    }
     let known = fields(kind).map(|field| field.name);
     let error = ScriptError::new(format!("the metadata of a {noun} has no field `{name}`"));
     Err(match nearest(name, known.clone()) {

@@ -13,6 +13,7 @@ use starlark::collections::SmallMap;
 use starlark::environment::{Methods, MethodsBuilder};
 use starlark::eval::Evaluator;
 use starlark::values::none::NoneOr;
+use starlark::values::structs::AllocStruct;
 use starlark::values::{
     Heap, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
 };
@@ -23,6 +24,7 @@ use crate::metadata::carrier::Carrier;
 use crate::session::World;
 use crate::session::provenance::DefinitionEdit;
 use proxy_json::{Raw, raw};
+use proxy_model::lock::{ItemLock, ItemState, ViewLock};
 use proxy_model::{Definition, ItemKind, ItemRef, ToolChecks};
 use proxy_script::{Context, ScriptError, convert, script_error};
 
@@ -50,6 +52,9 @@ pub struct Metadata {
     /// How long one call of the script's own handler may take without progress.
     #[allocative(skip)]
     pub timeout: Option<Duration>,
+    /// How its server's lists compare with the lock; None if the server is not locked.
+    #[allocative(skip)]
+    pub lock: Option<Arc<ViewLock>>,
     #[allocative(skip)]
     pub(super) checks: OnceLock<Arc<ToolChecks>>,
 }
@@ -57,8 +62,9 @@ pub struct Metadata {
 starlark_simple_value!(Metadata);
 
 impl Metadata {
-    pub fn of_backend(definition: Arc<Definition>, origin: ItemRef) -> Self {
-        Metadata::unchanged(origin.kind, definition, Some(origin))
+    /// An item that a backend lists. `lock` is that of the backend.
+    pub fn of_backend(definition: Arc<Definition>, origin: ItemRef, lock: Option<Arc<ViewLock>>) -> Self {
+        Metadata { lock, ..Metadata::unchanged(origin.kind, definition, Some(origin)) }
     }
 
     pub fn of_script(kind: ItemKind, definition: Definition) -> Self {
@@ -68,7 +74,7 @@ impl Metadata {
     fn unchanged(kind: ItemKind, definition: Arc<Definition>, origin: Option<ItemRef>) -> Self {
         let (original, bound, edits) = (definition.clone(), Arc::default(), Arc::default());
         let checks = OnceLock::new();
-        Metadata { kind, definition, original, origin, bound, carrier: None, edits, timeout: None, checks }
+        Metadata { kind, definition, original, origin, bound, carrier: None, edits, timeout: None, lock: None, checks }
     }
 
     pub fn has_original_key(&self) -> bool {
@@ -87,6 +93,7 @@ impl Metadata {
             carrier: self.carrier.clone(),
             edits: self.edits.clone(),
             timeout: self.timeout,
+            lock: self.lock.clone(),
             checks: OnceLock::new(),
         })
     }
@@ -98,6 +105,12 @@ impl Metadata {
         if let Some(world) = context.world::<World>().filter(|_| context.is_top_level()) {
             self.edits = world.notes().provenance.edits(&self.edits, members, why, eval);
         }
+    }
+
+    /// What the lock says of the item in the backend's list; None if it is not locked.
+    fn item_lock(&self) -> Option<&ItemLock> {
+        let origin = self.origin.as_ref()?;
+        self.lock.as_ref()?.item(origin.kind, &origin.name)
     }
 
     /// The value of a field as scripts see it; None if this kind of item has no such field.
@@ -164,6 +177,23 @@ fn metadata_members(builder: &mut MethodsBuilder) {
     #[starlark(attribute)]
     fn backend_id<'v>(this: &Metadata, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.origin.as_ref().map_or(Value::new_none(), |origin| heap.alloc(origin.backend.as_ref())))
+    }
+
+    /// How the item compares with what an operator approved with `proxy lock`: a struct with `state`, `changed` (the
+    /// members that differ, a list) and `live` (what the server says now, if it differs, or None). The state is `"same"`,
+    /// `"changed"` (published as approved), `"held"` (changed so that calls are refused), `"new"` (not approved) or
+    /// `"unlocked"` (there is no lock, or its server is not in it).
+    #[starlark(attribute)]
+    fn lock<'v>(this: &Metadata, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        let lock = this.item_lock();
+        let state = lock.map_or(ItemState::Unlocked, |lock| lock.state);
+        let changed = lock.map(|lock| lock.changed.clone()).unwrap_or_default();
+        let live = lock.zip(this.origin.as_ref()).filter(|(lock, _)| !lock.changed.is_empty());
+        let live = live.map_or(Value::new_none(), |(lock, origin)| {
+            heap.alloc(Metadata::of_backend(Arc::clone(&lock.live), origin.clone(), this.lock.clone()))
+        });
+        let members = [("state", heap.alloc(state.as_str())), ("changed", heap.alloc(changed)), ("live", live)];
+        Ok(heap.alloc(AllocStruct(members)))
     }
 
     /// Returns a copy with the given fields changed. All other members are kept, including unknown ones. `why` is the

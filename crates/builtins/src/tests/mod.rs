@@ -52,6 +52,7 @@ pub(super) fn backend(name: &str, tools: &[Value]) -> Arc<BackendView> {
         reports: Arc::default(),
         last_known: None,
         is_doubtful: false,
+        lock: None,
         variants: Arc::default(),
     })
 }

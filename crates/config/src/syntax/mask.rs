@@ -45,7 +45,18 @@ fn collect(node: &Node, secret: bool, secrets: &mut Vec<Span>) {
 
 /// Whether an address contains a user, a password or a query.
 fn has_credentials(value: &Node) -> bool {
-    matches!(&value.value, Value::String(text) if text.contains(['@', '?']))
+    matches!(&value.value, Value::String(text) if is_address_with_credentials(text))
+}
+
+/// Whether a text is an address that contains a user, a password or a query.
+pub(crate) fn is_address_with_credentials(text: &str) -> bool {
+    text.contains(['@', '?'])
+}
+
+/// Whether a text was masked.
+pub(crate) fn is_masked(text: &str) -> bool {
+    let mut characters = text.chars().filter(|character| !character.is_whitespace()).peekable();
+    characters.peek().is_some() && characters.all(|character| "*·•🞄".contains(character))
 }
 
 /// Whether an argument of a command contains or announces a secret.

@@ -88,6 +88,9 @@ impl Calls {
             Ok(permit) => permit,
             Err(refused) => return refused,
         };
+        if let Some(refused) = self.lock_refusal(request, entry) {
+            return failed(call.kind, refused, None);
+        }
         let renamed = own_uri(entry, &call).map(|original| (Arc::clone(original), call.key.clone()));
         let result = match &entry.handler {
             Handler::Backend(target) => {
@@ -137,6 +140,17 @@ impl Calls {
             Some((original, published)) => with_published_uri(result, &original, &published),
             None => result,
         })
+    }
+
+    /// Why an item that is published as its server lists it cannot be used: it is not as an operator approved it. What a
+    /// script's handler calls is checked when it is sent.
+    fn lock_refusal(&self, request: &RequestContext, entry: &PublishedItem) -> Option<String> {
+        let Handler::Backend(target) = &entry.handler else { return None };
+        let reason = self.dispatcher.lock_refusal(target, request.peer.as_deref())?;
+        if let Some(recording) = &request.recording {
+            recording.refused(RefusalReason::Lock, || None, &reason);
+        }
+        Some(reason)
     }
 
     /// Refuses what is audited while the audit log is required and cannot be written.

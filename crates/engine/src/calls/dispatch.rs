@@ -15,8 +15,8 @@ use super::logged_call::LoggedCall;
 use super::permit::Permit;
 use proxy_identity::cedar::CurrentPolicies;
 use proxy_json::Raw;
-use proxy_mcp_client::{Answer, Backend, BackendCall, CallError, Subscriber, Subscription, UpdateListener};
-use proxy_model::{Owner, ServerAddress, ServerCallRecord, SpanId};
+use proxy_mcp_client::{Answer, Backend, BackendCall, CallError, Peer, Subscriber, Subscription, UpdateListener};
+use proxy_model::{CallRefusal, ItemRef, Owner, RefusalReason, ServerAddress, ServerCallRecord, SpanId};
 use proxy_telemetry::{CallRecording, ServerStats, Telemetry};
 
 /// The configured backends by name, with their call statistics. A reload creates a new dispatcher.
@@ -75,11 +75,22 @@ impl Dispatcher {
         recording: Option<&CallRecording>,
     ) -> Result<Answer, CallError> {
         let target = self.find(backend)?;
+        if let Some(reason) = refusal(target, &call) {
+            if let Some(recording) = recording {
+                recording.refused(RefusalReason::Lock, || None, &reason);
+            }
+            return Err(CallError::Locked(reason));
+        }
         let span = self.span(target, &mut call, recording);
         let counted = CountedCall::begin(backend, &call, target, recording, span);
         let outcome = target.backend.call(call).await;
         counted.end(&outcome);
         outcome
+    }
+
+    /// Why an item of a backend cannot be used by this client, whatever the arguments: it is not as an operator approved it.
+    pub fn lock_refusal(&self, item: &ItemRef, client: Option<&dyn Peer>) -> Option<String> {
+        self.find(&item.backend).ok()?.backend.lock(client)?.item_refusal(item.kind, &item.name)
     }
 
     /// Subscribes to a resource of a backend until the returned subscription is dropped.
@@ -125,6 +136,12 @@ impl Dispatcher {
         recording: Option<&CallRecording>,
     ) -> Result<Answer, CallError> {
         let target = self.find(backend)?;
+        if let Some(why) = refusal(target, &call) {
+            if let Some(recording) = recording {
+                recording.inner_refused(CallRefusal { reason: RefusalReason::Lock, at: None, why: why.clone() });
+            }
+            return Err(CallError::Locked(why));
+        }
         let span = self.span(target, &mut call, recording);
         let logged = LoggedCall::begin(backend, &call);
         let counted = CountedCall::begin(backend, &call, target, recording, span);
@@ -184,6 +201,11 @@ impl Dispatcher {
             reason: "it is no longer configured".to_owned(),
         })
     }
+}
+
+/// Why a call does not fit what an operator approved of the item; `None` if it does.
+fn refusal(target: &DispatchTarget, call: &BackendCall) -> Option<String> {
+    target.backend.lock(call.peer.as_deref())?.refusal(&call.method, &call.params)
 }
 
 /// A call of a backend that is counted, and recorded if somebody reads records.

@@ -13,7 +13,10 @@ use super::{Extension, ExtensionCallError, ExtensionItem};
 use proxy_builtins::{completable_names, unknown_argument};
 use proxy_fiber::Pool;
 use proxy_json::{Object, Raw, RawRef};
-use proxy_mcp_client::{Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend};
+use proxy_mcp_client::{
+    Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, Peer, PerPersonBackend,
+};
+use proxy_model::lock::ViewLock;
 use proxy_model::{
     BackendKind, BackendView, ItemKind, JournalSnapshot, Lists, ServerInfo, Status, error_result, error_result_with,
     no_completion,
@@ -66,6 +69,7 @@ impl ExtensionBackend {
             reports: Arc::default(),
             last_known: None,
             is_doubtful: false,
+            lock: None,
             variants: Arc::default(),
         };
         let namespace = format!("extension:{}", extension.name).into();
@@ -191,6 +195,10 @@ fn failed(item: &ExtensionItem, error: &ExtensionCallError) -> Result<Answer, Ca
 impl Backend for ExtensionBackend {
     fn view(&self) -> Arc<BackendView> {
         Arc::clone(&self.view)
+    }
+
+    fn lock(&self, _: Option<&dyn Peer>) -> Option<Arc<ViewLock>> {
+        None
     }
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {

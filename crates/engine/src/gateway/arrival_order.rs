@@ -55,6 +55,7 @@ mod tests {
                 reports: Arc::default(),
                 last_known: None,
                 is_doubtful: false,
+                lock: None,
             })
         };
         Arc::new(Snapshot { version: 1, generation: 1, backends: backends.iter().map(view).collect() })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::installation::{LocalTools, script_source, store};
+use super::installation::{LocalTools, read_lock, script_source, store};
 use super::options::GatewayOptions;
 use crate::surface::{BuildError, ScriptSource, Surface};
 use proxy_base::diagnostic::Diagnostic;
@@ -31,11 +31,18 @@ impl Offline {
         problems.extend(store(config).err());
         let policies = config.cedar.as_ref().map(|cedar| Policies::load(cedar, &config.folder)).transpose();
         let policies = policies.map_err(|errors| problems.extend(errors)).ok().flatten().map(Arc::new);
+        let lock = read_lock(config, options).map_err(|error| problems.push(*error)).ok().flatten();
         let (Some(script_source), true) = (script_source, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
         let mut backends: Vec<_> = servers
-            .map(|(name, server)| Arc::new(idle_view(name, server, &cache, Some(ClientProfile::TERMINAL))))
+            .map(|(name, server)| {
+                let view = idle_view(name, server, &cache, lock.as_deref(), Some(ClientProfile::TERMINAL));
+                Arc::new(match &lock {
+                    Some(lock) => lock.published(&view, ClientProfile::TERMINAL),
+                    None => view,
+                })
+            })
             .collect();
         backends.extend(local.backends().map(|extension| extension.view()));
         let extension_problems = local.problems().cloned().collect();

@@ -30,6 +30,8 @@ pub struct GatewayOptions {
     pub search_by_meaning: bool,
     /// Which servers are started before anybody calls them.
     pub start: StartPolicy,
+    /// Whether servers are shown as they list themselves, without the lock.
+    pub ignores_lock: bool,
 }
 
 impl GatewayOptions {

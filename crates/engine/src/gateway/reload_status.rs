@@ -14,6 +14,8 @@ pub(super) struct ReloadStatus {
     pub(super) config_errors: Vec<Diagnostic>,
     /// Why the present policy files were rejected; empty if they are in force.
     pub(super) policy_errors: Vec<Diagnostic>,
+    /// Why the present lock file was rejected; `None` if it is in force.
+    pub(super) lock_error: Option<Diagnostic>,
     /// Why the present session script could not be read.
     pub(super) unreadable_script: Option<Diagnostic>,
 }

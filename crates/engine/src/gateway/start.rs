@@ -23,7 +23,7 @@ use proxy_config::{Authentication, Config};
 use proxy_fiber::Pool;
 use proxy_mcp_client::{
     Answer, Attribution, Audience, Backend, BackendCall, Cache, CallError, ConnectionHolders, CredentialsSource,
-    Environment, ServerSession, SharedHolders, SoleClient, StartSlots,
+    CurrentLock, Environment, ServerSession, SharedHolders, SoleClient, StartSlots,
 };
 
 use proxy_base::process::{is_served_by_ancestor, watchdog, with_ancestor};
@@ -97,6 +97,7 @@ impl Gateway {
             audience: Audience::new(options.sole_client),
             start: options.start,
             holders: SharedHolders::default(),
+            lock: CurrentLock::default(),
             attribution: Attribution::default(),
         };
         if let Some(client) = &options.client {

@@ -59,7 +59,9 @@ impl Gateway {
                 seconds_ago: at.elapsed().map(|ago| ago.as_secs()).unwrap_or_default(),
                 what: what.to_string(),
             }),
-            config_errors: texts(reload_status.config_errors.iter().chain(&reload_status.policy_errors)),
+            config_errors: texts(
+                reload_status.config_errors.iter().chain(&reload_status.policy_errors).chain(&reload_status.lock_error),
+            ),
             script_errors: texts(script_errors),
             user_errors: self.user_errors(),
             extension_errors: texts(self.installed.local().problems()),

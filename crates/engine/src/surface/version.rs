@@ -36,6 +36,9 @@ impl SurfaceVersion {
                     add(&definitions.len().to_string());
                     definitions.iter().for_each(|definition| add(definition.raw().get()));
                 }
+                if let Some(lock) = &backend.lock {
+                    lock.drift().iter().for_each(|line| add(line));
+                }
             }
             proxy_json::hex(&digest.finalize())
         })

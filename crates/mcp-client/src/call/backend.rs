@@ -9,8 +9,10 @@ use super::backend_call::{Answer, BackendCall};
 use super::cache_hint::CacheHint;
 use super::error::CallError;
 use super::follower::{Subscriber, Subscription, UpdateListener};
+use super::peer::Peer;
 use super::per_person::PerPersonBackend;
 use proxy_json::Raw;
+use proxy_model::lock::ViewLock;
 use proxy_model::{BackendView, ClientProfile, ItemKind, Owner, ServerAddress};
 
 /// A source of tools, resources and prompts: an MCP server, or local scripts. No method has a default: a wrapper must not
@@ -18,6 +20,10 @@ use proxy_model::{BackendView, ClientProfile, ItemKind, Owner, ServerAddress};
 pub trait Backend: Send + Sync {
     /// The backend's status and its current lists.
     fn view(&self) -> Arc<BackendView>;
+
+    /// How what a client sees compares with what an operator approved; `None` if the backend is not locked. Without a client
+    /// it is that of the main connection.
+    fn lock(&self, client: Option<&dyn Peer>) -> Option<Arc<ViewLock>>;
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>>;
 

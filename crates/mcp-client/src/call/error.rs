@@ -42,6 +42,9 @@ pub enum CallError {
     /// The server works, but it cannot take this call.
     #[error("server `{backend}` is not available: {reason}")]
     Refused { backend: Arc<str>, reason: String },
+    /// The item differs from what an operator approved, or nobody approved it.
+    #[error("{0}")]
+    Locked(String),
     /// The server is not connected.
     #[error("server `{backend}` is not available: {reason}")]
     Down { backend: Arc<str>, reason: String },

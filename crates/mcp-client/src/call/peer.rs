@@ -74,7 +74,7 @@ pub trait Peer: Send + Sync + Debug {
     fn gone(&self) -> Option<SessionEnd>;
 }
 
-impl dyn Peer {
+impl dyn Peer + '_ {
     /// What decides which connection to a server the client uses.
     pub fn profile(&self) -> ClientProfile {
         ClientProfile { era: self.era(), abilities: self.abilities() }

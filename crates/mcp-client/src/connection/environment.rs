@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::audience::Audience;
 use super::cache::Cache;
 use super::credentials_source::CredentialsSource;
+use super::current_lock::CurrentLock;
 use super::holder::SharedHolders;
 use super::start_slots::StartSlots;
 use crate::call::Attribution;
@@ -39,6 +40,8 @@ pub struct Environment {
     pub start: StartPolicy,
     /// Who holds the connections that belong to one client, if several processes serve it.
     pub holders: SharedHolders,
+    /// What is approved of the servers' lists.
+    pub lock: CurrentLock,
     /// Whether questions name the server that asks.
     pub attribution: Attribution,
 }

@@ -7,8 +7,8 @@ use futures::future::BoxFuture;
 
 use super::{complete, subscribe};
 use crate::call::{
-    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, LocalBackend, MissingLists, PerPersonBackend,
-    Subscriber, Subscription, UpdateListener,
+    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, LocalBackend, MissingLists, Peer,
+    PerPersonBackend, Subscriber, Subscription, UpdateListener,
 };
 use crate::connection::{Environment, ServerSession};
 use crate::supervision::{RestartOutcome, SupervisedServer, supervise};
@@ -16,6 +16,7 @@ use crate::transport::RunningProcess;
 use proxy_config::ServerConfig;
 use proxy_fiber::boxed_in_place;
 use proxy_json::Raw;
+use proxy_model::lock::ViewLock;
 use proxy_model::{BackendView, ClientProfile, ItemKind, Owner, ServerAddress};
 
 /// Starts the supervision of a server. Returns at once.
@@ -92,7 +93,11 @@ impl Handle {
 
 impl Backend for Handle {
     fn view(&self) -> Arc<BackendView> {
-        self.0.view.load_full()
+        self.0.published_view()
+    }
+
+    fn lock(&self, client: Option<&dyn Peer>) -> Option<Arc<ViewLock>> {
+        self.0.lock(|| client.map(|client| client.profile()))
     }
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::server_handle::Handle;
-use crate::call::{Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend};
+use crate::call::{Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, Peer, PerPersonBackend};
 use proxy_model::BackendView;
+use proxy_model::lock::ViewLock;
 
 /// A handle that stops its server when dropped.
 #[derive(Debug)]
@@ -31,6 +32,10 @@ impl Drop for StopOnDrop {
 impl Backend for StopOnDrop {
     fn view(&self) -> Arc<BackendView> {
         self.0.view()
+    }
+
+    fn lock(&self, client: Option<&dyn Peer>) -> Option<Arc<ViewLock>> {
+        self.0.lock(client)
     }
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {

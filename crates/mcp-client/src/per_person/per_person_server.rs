@@ -9,14 +9,15 @@ use parking_lot::Mutex;
 
 use super::person_server::PersonServer;
 use crate::call::{
-    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, LocalBackend, MissingLists, PerPersonBackend,
-    PersonBackend, Subscriber, Subscription, UpdateListener,
+    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, LocalBackend, MissingLists, Peer,
+    PerPersonBackend, PersonBackend, Subscriber, Subscription, UpdateListener,
 };
 use crate::connection::Environment;
 use crate::handle::ServerLoad;
 use crate::supervision::per_person_view;
 use proxy_config::ServerConfig;
 use proxy_json::Raw;
+use proxy_model::lock::ViewLock;
 use proxy_model::{
     BackendView, CallerCredentials, ClientProfile, ItemKind, NEEDS_PERSON, Owner, PersonKey, ServerAddress,
 };
@@ -150,6 +151,11 @@ impl Drop for PerPersonServer {
 impl Backend for PerPersonServer {
     fn view(&self) -> Arc<BackendView> {
         Arc::clone(&self.view)
+    }
+
+    /// What one person sees is not locked.
+    fn lock(&self, _: Option<&dyn Peer>) -> Option<Arc<ViewLock>> {
+        None
     }
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {

@@ -121,7 +121,12 @@ fn health(outcome: &Result<Answer, CallError>) -> Health {
         // A server that responds with an error still responds.
         Ok(_) | Err(CallError::Rpc(_) | CallError::TooLarge { .. } | CallError::Forbidden { .. }) => Health::Working,
         // These concern the caller or the proxy, not the server.
-        Err(CallError::Cancelled | CallError::InputUnavailable { .. } | CallError::Refused { .. }) => Health::Unknown,
+        Err(
+            CallError::Cancelled
+            | CallError::InputUnavailable { .. }
+            | CallError::Refused { .. }
+            | CallError::Locked(_),
+        ) => Health::Unknown,
         // Nothing is wrong with the server, and a person has to act.
         Err(CallError::LoginNeeded { .. }) => Health::Unknown,
         Err(CallError::Busy { .. } | CallError::CircuitOpen { .. } | CallError::Asks(_)) => Health::Unknown,

@@ -5,6 +5,7 @@
 mod breaker;
 mod comparison;
 mod lists;
+mod locked_view;
 mod log_in_changes;
 mod preparation;
 mod publisher;

@@ -12,19 +12,26 @@ use super::supervised::SupervisedServer;
 use crate::connection::{Cache, CachedServer, Connection, Connector, Environment, StartPolicy, StartSlot};
 use crate::transport::{LastWords, LogIn};
 use proxy_config::{ProtocolChoice, ServerConfig, TransportConfig};
+use proxy_model::lock::Lock;
 use proxy_model::{
     Abilities, BackendKind, BackendView, ClientProfile, Era, LastKnown, Lists, LoginNeeded, NEEDS_PERSON, ServerInfo,
     Status, ViewVariant,
 };
 
-/// The view of a server that is not connected, from the cache: as clients of this profile saw it last, or else as any
+/// The view of a server that is not connected, from the cache or else from the lock: as clients of this profile saw it last, or else as any
 /// client did. Without a profile, the view has variants for stateless clients and for clients with more abilities, where
 /// their lists differed.
-pub fn idle_view(name: &str, server: &ServerConfig, cache: &Cache, profile: Option<ClientProfile>) -> BackendView {
+pub fn idle_view(
+    name: &str,
+    server: &ServerConfig,
+    cache: &Cache,
+    lock: Option<&Lock>,
+    profile: Option<ClientProfile>,
+) -> BackendView {
     if server.is_per_person() {
         return per_person_view(name, server, false);
     }
-    let known = cache.load(name, server).unwrap_or_default();
+    let known = cache.known(name, server, lock);
     let mut view = cached_view(name, server, &known, profile);
     let login = known.last.failure.filter(|failure| failure.login);
     if let Some(failure) = login.filter(|_| view.status == Status::Starting) {
@@ -45,7 +52,7 @@ pub(crate) fn per_person_view(name: &str, server: &ServerConfig, is_for_one: boo
 
 /// The view of a server that is about to be started.
 pub(super) fn first_view(name: &str, server: &ServerConfig, environment: &Environment) -> BackendView {
-    let known = environment.cache.load(name, server).unwrap_or_default();
+    let known = environment.cache.known(name, server, environment.lock.get().as_deref());
     let is_doubtful = known.is_doubtful(&server.entry_digest());
     BackendView { is_doubtful, ..cached_view(name, server, &known, environment.main_profile()) }
 }
@@ -89,6 +96,7 @@ fn cached_view(
         variants: Arc::new(variants),
         last_known: (cached.last != LastKnown::default()).then(|| Arc::new(cached.last.clone())),
         is_doubtful: false,
+        lock: None,
     }
 }
 
@@ -101,7 +109,7 @@ impl SupervisedServer {
             return;
         }
         let (config, environment) = (&self.connector.server, self.connector.environment());
-        let known = environment.cache.load(&self.name, config).unwrap_or_default();
+        let known = environment.cache.known(&self.name, config, environment.lock.get().as_deref());
         let idle = cached_view(&self.name, config, &known, Some(profile));
         let shown = |view: &Arc<BackendView>| match view.status == Status::Cached && view.start_time.is_none() {
             true => {
@@ -225,7 +233,7 @@ impl Publisher {
             tracing::info!(target: "server_state", server = %self.name, "up in {seconds:.1} s: {offered}");
         }
         let (profile, info_seen, lists_seen) = (connection.profile(), Arc::clone(&info), Arc::clone(&lists));
-        self.save(ViewVariant { profile, info: info_seen, lists: lists_seen }).await;
+        self.save(ViewVariant { profile, info: info_seen, lists: lists_seen, lock: None }).await;
         self.publish(Status::Ready, String::new(), Some(ListedState { info, lists, reports }));
     }
 

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::breaker::Breaker;
 use super::lists::freshness::Freshness;
 use super::lists::variants::{ListSource, Variants};
+use super::locked_view::LockedView;
 use super::restart::RestartOutcome;
 use super::side_connections::{ROOTS_CHANGED, SideClient, SideConnectionError, SideConnections};
 use super::side_key::SideKey;
@@ -18,6 +19,7 @@ use crate::call::{Attribution, CacheHint, CallError, SHUTTING_DOWN};
 use crate::connection::{CallLimits, Connection, Connector, Environment, ServerSession, StartPolicy};
 use crate::transport::{RunningProcess, ServerSubscriptions, Signals};
 use proxy_config::ServerConfig;
+use proxy_model::lock::ViewLock;
 use proxy_model::{Abilities, BackendView, ClientProfile, Era, ItemKind, LoginNeeded, Owner, ServerAddress, Status};
 
 /// The state of a server's main connection.
@@ -81,6 +83,7 @@ pub(crate) struct SupervisedServer {
     /// The age of the lists of the main connection.
     pub(crate) freshness: Freshness,
     pub(crate) variants: Arc<Variants>,
+    locked_view: LockedView,
 }
 
 impl SupervisedServer {
@@ -121,6 +124,25 @@ impl SupervisedServer {
             subscriptions: Arc::default(),
             freshness: Freshness::default(),
             variants,
+            locked_view: LockedView::new(environment.lock.clone()),
+        }
+    }
+
+    /// The view that everybody else sees: what the lock makes of the server's own.
+    pub(crate) fn published_view(&self) -> Arc<BackendView> {
+        let profile = || self.connector.environment().main_profile().unwrap_or_default();
+        self.locked_view.published(self.view.load_full(), profile)
+    }
+
+    /// How what clients of this profile see compares with the lock; `None` if the server is not locked.
+    pub(crate) fn lock(&self, profile: impl FnOnce() -> Option<ClientProfile>) -> Option<Arc<ViewLock>> {
+        if !self.locked_view.is_locked() {
+            return None;
+        }
+        let view = self.published_view();
+        match profile().and_then(|profile| view.variant(profile)) {
+            Some(variant) => variant.lock.clone(),
+            None => view.lock.clone(),
         }
     }
 

@@ -42,7 +42,7 @@ async fn closed(launched: Option<&Transport>) -> String {
 pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environment) -> Arc<SupervisedServer> {
     let name: Arc<str> = name.into();
     let mut view = first_view(&name, config, environment);
-    if environment.start == StartPolicy::Unknown && !environment.cache.is_current(&name, config) {
+    if environment.start == StartPolicy::Unknown && environment.cache.is_outdated(&name, config) {
         // The cached lists are from another environment, for example another account, so the server is started.
         view.status = Status::Starting;
     }

@@ -42,10 +42,13 @@ pub enum RefusalReason {
     /// The token lacks a scope that the item needs: `server/front/http/scope_check.rs` (403) before the call begins, then
     /// `engine/calls/permit.rs`.
     Scope,
+    /// The item differs from what the lock approves, or the lock does not approve it: `engine/calls/call.rs`, and
+    /// `engine/calls/dispatch.rs` for what is sent to a server.
+    Lock,
 }
 
 impl RefusalReason {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::OnRequest,
         Self::Handler,
         Self::RateLimit,
@@ -55,6 +58,7 @@ impl RefusalReason {
         Self::Audit,
         Self::Policy,
         Self::Scope,
+        Self::Lock,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -68,6 +72,7 @@ impl RefusalReason {
             RefusalReason::Audit => "audit",
             RefusalReason::Policy => "policy",
             RefusalReason::Scope => "scope",
+            RefusalReason::Lock => "lock",
         }
     }
 }

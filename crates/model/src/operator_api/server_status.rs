@@ -23,6 +23,9 @@ pub struct ServerStatus {
     pub error: String,
     /// The items that were left out, and why.
     pub reports: Vec<String>,
+    /// How it compares with the lock; missing if it is not locked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock: Option<LockStatus>,
     /// When an earlier process saw it last.
     pub last_seen: Option<String>,
     pub last_error: Option<ServerFailure>,
@@ -59,6 +62,16 @@ pub struct ServerStatus {
 /// A member that is there, null or not.
 fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
+}
+
+/// How a server compares with the lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LockStatus {
+    /// `warn`, `freeze` or `block`.
+    pub mode: String,
+    /// What is not as approved, one line each; empty if everything is.
+    pub differences: Vec<String>,
 }
 
 /// Why a server was not ready when it was last tried.

@@ -205,7 +205,8 @@ fn outcome(record: &CallRecord) -> &'static str {
                 | RefusalReason::Declined
                 | RefusalReason::Audit
                 | RefusalReason::Policy
-                | RefusalReason::Scope,
+                | RefusalReason::Scope
+                | RefusalReason::Lock,
             ),
         ) => "denied",
         // The request itself is wrong.

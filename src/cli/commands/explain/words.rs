@@ -58,6 +58,7 @@ pub(super) fn paragraph(item: &ItemHistory) -> String {
         _ => {}
     }
     facts.push(end(item));
+    facts.extend(item.lock.iter().map(|state| format!("lock: {state}")));
     facts.extend(item.policies.iter().map(|reason| format!("policies: {reason}")));
     let facts: Vec<String> = facts.iter().map(|fact| format!("  {}", one_line(fact))).collect();
     format!("{} ({})\n{}", one_line(name), item.kind.noun(), facts.join("\n"))

@@ -41,9 +41,10 @@ pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure
         let mut entries = Vec::new();
         for (name, server) in loaded.config.servers.iter().filter(|(_, server)| has_url(server)) {
             let known = match log_ins.describe(name, server).await {
-                Ok(described) => {
-                    ListedLogIn::Described(Box::new(with_last_start(described, &idle_view(name, server, &cache, None))))
-                }
+                Ok(described) => ListedLogIn::Described(Box::new(with_last_start(
+                    described,
+                    &idle_view(name, server, &cache, None, None),
+                ))),
                 Err(LogInError::NotApplicable(_)) => ListedLogIn::Header,
                 Err(error) => ListedLogIn::Unreadable(error.to_string()),
             };

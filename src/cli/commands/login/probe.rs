@@ -41,6 +41,7 @@ pub(super) async fn ask(log_ins: &Arc<LogIns>, name: &str, server: &ServerConfig
         audience: Audience::new(false),
         start: StartPolicy::All,
         holders: Default::default(),
+        lock: Default::default(),
         attribution: Default::default(),
     };
     let handle = start(name, server, &environment);

@@ -9,8 +9,9 @@ use crate::admin::{ServerCallRequest, SurfaceReport};
 use crate::cli::query::RunningProxy;
 use proxy_config::{Config, ServerConfig};
 use proxy_mcp_client::{
-    Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend, idle_view,
+    Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, Peer, PerPersonBackend, idle_view,
 };
+use proxy_model::lock::ViewLock;
 use proxy_model::{BackendView, ClientProfile, ItemKind, Lists, Status};
 
 pub(super) struct RunningServer {
@@ -34,7 +35,7 @@ impl RunningServer {
                 lists: Arc::new(lists),
                 status: if error.is_empty() { Status::Ready } else { Status::Failed },
                 error: error.to_owned(),
-                ..idle_view(name, server, &Default::default(), Some(ClientProfile::TERMINAL))
+                ..idle_view(name, server, &Default::default(), None, Some(ClientProfile::TERMINAL))
             };
             Arc::new(RunningServer { view: Arc::new(view), proxy: Arc::clone(proxy) }) as Arc<dyn Backend>
         };
@@ -45,6 +46,10 @@ impl RunningServer {
 impl Backend for RunningServer {
     fn view(&self) -> Arc<BackendView> {
         Arc::clone(&self.view)
+    }
+
+    fn lock(&self, _: Option<&dyn Peer>) -> Option<Arc<ViewLock>> {
+        None
     }
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {

@@ -111,6 +111,7 @@ impl OfferedServer {
             variants: Arc::new(variants),
             last_known: None,
             is_doubtful: false,
+            lock: None,
         })
     }
 }
@@ -120,7 +121,7 @@ impl VariantLine {
         let era = if self.era == Era::Stateless.as_str() { Era::Stateless } else { Era::Session };
         let profile = ClientProfile { era, abilities: Abilities::read(&self.abilities) };
         let (info, lists) = self.offer.parts()?;
-        Ok(ViewVariant { profile, info: Arc::new(info), lists: Arc::new(lists) })
+        Ok(ViewVariant { profile, info: Arc::new(info), lists: Arc::new(lists), lock: None })
     }
 }
 

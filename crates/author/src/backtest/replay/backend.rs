@@ -5,8 +5,11 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::answers::ReplayAnswers;
-use proxy_mcp_client::{Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend};
+use proxy_mcp_client::{
+    Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, Peer, PerPersonBackend,
+};
 use proxy_model::BackendView;
+use proxy_model::lock::ViewLock;
 
 pub(super) struct ReplayBackend {
     pub(super) view: Arc<BackendView>,
@@ -22,6 +25,10 @@ impl ReplayBackend {
 impl Backend for ReplayBackend {
     fn view(&self) -> Arc<BackendView> {
         Arc::clone(&self.view)
+    }
+
+    fn lock(&self, _: Option<&dyn Peer>) -> Option<Arc<ViewLock>> {
+        None
     }
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {

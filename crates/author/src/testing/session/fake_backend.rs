@@ -8,7 +8,10 @@ use serde_json::{Map, Value as Json, json};
 use super::recording::RecordedValues;
 use crate::testing::world::TestWorld;
 use proxy_json::{Object, Raw, Schema, raw};
-use proxy_mcp_client::{Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, PerPersonBackend};
+use proxy_mcp_client::{
+    Answer, Backend, BackendCall, CallError, ConnectedBackend, LocalBackend, Peer, PerPersonBackend,
+};
+use proxy_model::lock::ViewLock;
 use proxy_model::{
     BackendKind, BackendView, Definition, ItemKind, Lists, ServerInfo, Status, UriTemplate, error_result, shaped,
     shaped_contents, shaped_messages,
@@ -74,6 +77,7 @@ impl FakeBackend {
             reports: Arc::default(),
             last_known: None,
             is_doubtful: false,
+            lock: None,
             variants: Arc::default(),
         };
         FakeBackend {
@@ -155,6 +159,10 @@ fn check_arguments(item: &FakeItem, arguments: &Json) -> Result<(), String> {
 impl Backend for FakeBackend {
     fn view(&self) -> Arc<BackendView> {
         Arc::clone(&self.view)
+    }
+
+    fn lock(&self, _: Option<&dyn Peer>) -> Option<Arc<ViewLock>> {
+        None
     }
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {

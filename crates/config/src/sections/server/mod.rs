@@ -3,6 +3,7 @@
 mod auth;
 mod defaults;
 mod env_file;
+mod identity;
 mod read;
 mod settings;
 mod transport;
@@ -14,6 +15,7 @@ use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
 use tracing::level_filters::LevelFilter;
 
+use super::lock::LockSettings;
 use proxy_base::diagnostic::{Diagnostic, Location};
 use proxy_model::{MethodPattern, Secret, ServerAddress};
 
@@ -24,6 +26,7 @@ pub use auth::{
 pub(crate) use auth::{resolve_signed, resolve_subject_issuers};
 pub(crate) use defaults::read_defaults;
 pub(crate) use env_file::env_files;
+pub(crate) use identity::{identity_of_words, written_identity};
 pub(crate) use read::read_servers;
 pub(crate) use settings::read_inherited;
 pub(crate) use transport::read_header;
@@ -67,6 +70,10 @@ pub struct ServerConfig {
     pub input_timeout: Duration,
     /// The log level for this server; `None` to use the general level.
     pub log: Option<LevelFilter>,
+    /// What happens when it lists something else than what is approved.
+    pub lock: LockSettings,
+    /// A digest of its program or address as written in the config.
+    pub identity: String,
     /// Its location in the config file; `None` for a server from the command line.
     pub place: Option<Location>,
     /// The location of its `auth`.
@@ -126,20 +133,30 @@ impl ServerConfig {
             shares_capabilities: false,
             input_timeout: Duration::from_secs(10 * 60),
             log: None,
+            lock: LockSettings::default(),
+            identity: String::new(),
             place: None,
             auth_place: None,
         }
     }
 
-    /// Whether a reload can keep the server running because all settings are equal. Ignores the location in the file and the
-    /// log level.
+    /// Whether a reload can keep the server running because all settings are equal. Ignores the location in the file, the log
+    /// level and the lock, which others apply.
     pub fn is_same_as(&self, other: &ServerConfig) -> bool {
         self.without_places() == other.without_places()
     }
 
     fn without_places(&self) -> Self {
         let unset = self.unset_variables.iter().map(|problem| Diagnostic { place: None, ..problem.clone() });
-        ServerConfig { place: None, auth_place: None, log: None, unset_variables: unset.collect(), ..self.clone() }
+        ServerConfig {
+            place: None,
+            auth_place: None,
+            log: None,
+            lock: LockSettings::default(),
+            identity: String::new(),
+            unset_variables: unset.collect(),
+            ..self.clone()
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::auth::read_auth;
 use super::defaults::ServerDefaults;
 use super::settings::{self, SettingsOf};
 use super::transport::{read_transport, unreadable};
-use super::{ServerConfig, TransportConfig, name_problem};
+use super::{ServerConfig, TransportConfig, name_problem, written_identity};
 use crate::syntax::reader::ValueReader;
 
 pub(crate) fn read_servers(reader: &ValueReader, defaults: &ServerDefaults) -> Option<IndexMap<String, ServerConfig>> {
@@ -31,7 +31,9 @@ fn read_server(reader: &ValueReader, defaults: &ServerDefaults) -> Option<Server
     let mut fields = reader.fields()?;
     let transport = read_transport(&mut fields, reader).unwrap_or_else(unreadable);
     let (auth, auth_place) = read_auth(&mut fields, &transport).unzip();
-    let mut server = ServerConfig { auth_place, place: Some(reader.place()), ..defaults.of(transport, auth) };
+    let identity = written_identity(reader);
+    let place = Some(reader.place());
+    let mut server = ServerConfig { auth_place, place, identity, ..defaults.of(transport, auth) };
     let env_file = settings::read(&mut fields, &mut server, SettingsOf::Entry);
     if let TransportConfig::Stdio { env, .. } = &mut server.transport {
         let own = std::mem::take(env);

@@ -5,6 +5,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::env_file::read_env_file;
 use super::{PROTOCOL_VERSIONS, ProtocolChoice, STATELESS_VERSION, ServerConfig, TransportConfig};
+use crate::sections::lock::read_lock;
 use crate::syntax::reader::{Fields, ValueReader};
 use proxy_model::{MethodPattern, Secret};
 
@@ -53,6 +54,7 @@ pub(super) fn read(fields: &mut Fields, server: &mut ServerConfig, of: SettingsO
     fields.set(&mut server.input_timeout, "inputTimeout", ValueReader::timeout);
     fields.set(&mut server.methods, "methods", |methods| methods.list(read_method));
     fields.set(&mut server.log, "log", |reader| reader.choice(&LOG_LEVELS).map(Some));
+    read_lock_settings(fields, server);
     fields.refuse(&["forwardHeaders"], "is not supported yet", "remove it");
     variables
 }
@@ -77,6 +79,16 @@ fn read_required(fields: &mut Fields, server: &mut ServerConfig) {
         let problem = "has no effect with `tokenExchange`: each caller has their own connection";
         reader.report(reader.problem(problem).at(reader.place()));
     }
+}
+
+/// `lock` has no effect with `tokenExchange`, because each caller has lists of their own.
+fn read_lock_settings(fields: &mut Fields, server: &mut ServerConfig) {
+    let Some(reader) = fields.get("lock") else { return };
+    if server.is_per_person() {
+        let problem = "has no effect here: each caller has their own connection, and their own lists";
+        reader.report(reader.problem(problem).at(reader.place()));
+    }
+    server.lock = read_lock(&reader).unwrap_or_default().or(&server.lock);
 }
 
 fn read_inherit_env(fields: &mut Fields, server: &mut ServerConfig, of: SettingsOf) {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use proxy_base::diagnostic::{Diagnostic, Location};
 
 use super::document::ConfigDocument;
+use super::mask::is_masked;
 use super::substitute::VariableLookup;
 use super::tree::{Node, NodeKey, Span, Value, join};
 
@@ -226,6 +227,24 @@ impl<'a> ValueReader<'a> {
     fn first_line(&self, span: Span) -> Span {
         let length = self.context.document.shown(&span).find('\n').unwrap_or(span.len());
         span.start..span.start + length
+    }
+
+    /// A value below this one as it is written, before any substitution: its scalars in order, with masks for secrets.
+    pub(crate) fn written(&self, key: &str) -> Option<Vec<String>> {
+        let mut texts = Vec::new();
+        self.collect_written(self.node.get(key)?, &mut texts);
+        Some(texts)
+    }
+
+    fn collect_written(&self, node: &Node, texts: &mut Vec<String>) {
+        let shown = self.context.document.shown(&node.span);
+        match &node.value {
+            Value::List(items) => items.iter().for_each(|item| self.collect_written(item, texts)),
+            _ if is_masked(shown) => texts.push("***".to_owned()),
+            Value::String(text) | Value::Block(text) | Value::Number(text) => texts.push(text.clone()),
+            Value::Bool(value) => texts.push(value.to_string()),
+            Value::Null | Value::Map(_) => {}
+        }
     }
 
     /// Whether this is an empty list or map.

@@ -21,6 +21,7 @@ use proxy_identity::cedar::CurrentPolicies;
 use proxy_identity::oauth::SubjectTokens;
 use proxy_mcp_client::{Environment, Handle, PerPersonServer, RunningProcess, ServerLoad, idle_view};
 use proxy_model::Snapshot;
+use proxy_model::lock::Lock;
 
 /// Everything that a config determines and a reload may replace.
 pub(crate) struct Installation {
@@ -143,7 +144,9 @@ impl Installation {
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled).map(|(name, server)| {
             let running = now.backend(name).filter(|_| applied.servers.runs(name, server));
             running.cloned().unwrap_or_else(|| {
-                Arc::new(idle_view(name, server, &self.environment.cache, self.environment.main_profile()))
+                let profile = self.environment.main_profile();
+                let view = idle_view(name, server, &self.environment.cache, prepared.lock.as_deref(), profile);
+                Arc::new(prepared.locked(view, profile.unwrap_or_default()))
             })
         });
         let local = prepared.local.backends().map(|extension| extension.view());
@@ -156,6 +159,8 @@ impl Installation {
         let mut applied = self.lock();
         let enabled = config.servers.values().filter(|server| !server.disabled).count();
         self.environment.attribution.set_needed(enabled > 1);
+        // Before servers start: the lock has the lists of those that were never started here.
+        self.set_lock(prepared.lock);
         let changes = applied.servers.apply(config, &self.environment, &self.backend_set);
         let backends_changed = changes.is_any() || !prepared.local.is_same_as(&applied.local);
         applied.local = prepared.local;
@@ -188,6 +193,17 @@ impl Installation {
             self.backend_set.replace(applied.servers.backends().chain(applied.local.backends()).collect());
         }
         (changes, edition)
+    }
+
+    /// Replaces the lock. Servers keep running; what is published of them changes.
+    pub(crate) fn set_lock(&self, lock: Option<Arc<Lock>>) {
+        let environment = &self.environment;
+        let before = environment.lock.get();
+        if before.as_deref() != lock.as_deref() {
+            environment.lock.set(lock);
+            environment.changes.notify_one();
+            environment.person_changes.notify_one();
+        }
     }
 
     /// The policies in force.

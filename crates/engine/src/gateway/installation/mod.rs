@@ -10,7 +10,7 @@ mod servers;
 
 pub(super) use apply::Installation;
 pub(super) use local_tools::{LocalTools, fixed_part};
-pub(super) use prepare::{Prepared, store};
+pub(super) use prepare::{Prepared, read_lock, store};
 pub use script_source::script_source;
 pub(super) use script_source::source;
 pub(super) use servers::ServerChanges;

@@ -12,6 +12,8 @@ use proxy_config::{Config, Embedding, RedisAddress, StoreAddress};
 use proxy_fiber::Pool;
 use proxy_host_io::HostIo;
 use proxy_identity::cedar::Policies;
+use proxy_model::lock::Lock;
+use proxy_model::{BackendView, ClientProfile};
 use proxy_search::Embedder;
 use proxy_search::semantic::{BuiltinEmbedder, server};
 use proxy_store::{RedisSettings, Store};
@@ -26,9 +28,16 @@ pub(crate) struct Prepared {
     pub(crate) store: Store,
     /// `None` if everybody may use everything.
     pub(crate) policies: Option<Arc<Policies>>,
+    /// `None` if no server is locked.
+    pub(crate) lock: Option<Arc<Lock>>,
 }
 
 impl Prepared {
+    /// A view of a server as its lock lets it be seen.
+    pub(crate) fn locked(&self, view: BackendView, profile: ClientProfile) -> BackendView {
+        self.lock.as_ref().map_or_else(|| view.clone(), |lock| lock.published(&view, profile))
+    }
+
     /// Reads files and runs extensions; blocking. An extension that fails to load is reported by `local` and leaves the
     /// others alone. A path under `extensions` that does not exist is an error of the config.
     pub(crate) fn of(
@@ -52,12 +61,21 @@ impl Prepared {
         let store = store(config).map_err(|problem| problems.push(problem)).ok();
         let policies = config.cedar.as_ref().map(|cedar| Policies::load(cedar, &config.folder)).transpose();
         let policies = policies.map_err(|errors| problems.extend(errors)).ok().flatten().map(Arc::new);
+        let lock = read_lock(config, options).map_err(|error| problems.push(*error)).ok().flatten();
         let (Some(script_source), Some(store), true) = (script_source, store, problems.is_empty()) else {
             return Err(problems);
         };
         let (script_source, routes) = (Arc::new(script_source), Arc::new(Routes::new(config)));
-        Ok(Prepared { script_source, routes, local: Arc::new(local), store, policies })
+        Ok(Prepared { script_source, routes, local: Arc::new(local), store, policies, lock })
     }
+}
+
+/// The lock beside the config. `None` if no server is locked, or if the caller wants to see what servers list themselves.
+pub(crate) fn read_lock(config: &Config, options: &GatewayOptions) -> Result<Option<Arc<Lock>>, Box<Diagnostic>> {
+    if options.ignores_lock {
+        return Ok(None);
+    }
+    Ok(config.read_lock()?.map(Arc::new))
 }
 
 /// The store that the config names, not connected yet.

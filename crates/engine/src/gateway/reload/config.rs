@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::lock::deleted;
 use super::{Reloader, report, run_blocking};
 use crate::gateway::installation::{Prepared, ServerChanges};
 use proxy_base::diagnostic::Diagnostic;
@@ -51,6 +52,10 @@ impl Reloader {
                 Diagnostic::error("`cedar` was removed, which would let everybody use everything")
                     .hint("keep the section, or restart the proxy to serve without policies"),
             ];
+        }
+        let locked = self.gateway.installed.environment.lock.get();
+        if let Some(problem) = deleted(locked.as_deref(), prepared.lock.as_deref()) {
+            return vec![problem];
         }
         let now = self.gateway.snapshot();
         let preview = Arc::new(self.gateway.installed.preview(config, prepared, &now));

@@ -1,8 +1,9 @@
-//! Hot reload: follows the config file, the session script with the files it loads, and the local tools. A change that
+//! Hot reload: follows the config file, the lock, the session script with the files it loads, and the local tools. A change that
 //! fails is logged, and the old version stays in use.
 
 mod config;
 mod extensions;
+mod lock;
 mod policies;
 mod report;
 mod script;
@@ -84,6 +85,7 @@ impl Reloader {
         for path in edition.script_source.iter().flat_map(|script_source| script_source.source.paths()) {
             paths.file(&path);
         }
+        lock::watch(&self.config, &mut paths);
         policies::watch(&self.config, self.gateway.installed.policies().get().as_deref(), &mut paths);
         if self.config.watch_extensions {
             self.gateway.installed.local().watch(&self.config, &mut paths);
@@ -94,6 +96,7 @@ impl Reloader {
     async fn reload(&mut self) {
         self.reload_config().await;
         self.reload_policies().await;
+        self.reload_lock().await;
         self.reload_script().await;
         self.reload_extensions().await;
     }

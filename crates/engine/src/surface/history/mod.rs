@@ -39,6 +39,9 @@ pub struct ItemHistory {
     /// What policies say about a use by this user; `None` without policies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<String>,
+    /// How it differs from what the lock approves; `None` if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<String>,
 }
 
 /// Members of a definition that the script changed at one place.

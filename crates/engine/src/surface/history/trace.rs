@@ -1,12 +1,14 @@
 //! Compares what the servers offer with what a surface publishes.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::edits::{changed_members, edits_of};
 use super::{Became, ItemHistory};
 use crate::surface::{PublishedItem, Surface};
 use proxy_builtins::{Handler, SkippedItem};
-use proxy_model::{Definition, ItemKind, ItemRef, Snapshot};
+use proxy_model::lock::{ItemLock, ItemState};
+use proxy_model::{BackendView, Definition, ItemKind, ItemRef, Snapshot};
 
 /// The items of all servers in their order, and then those that the script made; one kind after the other. Blocks until the
 /// search indexes of the script are built.
@@ -17,7 +19,8 @@ pub fn histories(surface: &Surface, snapshot: &Snapshot) -> Vec<ItemHistory> {
     all.map(|history| {
         let (backend, name) = (history.server.as_str().into(), history.name.as_str().into());
         let policies = surface.policy_reason(&ItemRef { kind: history.kind, backend, name });
-        ItemHistory { policies, ..history }
+        let lock = lock_words(snapshot, &history);
+        ItemHistory { policies, lock, ..history }
     })
     .collect()
 }
@@ -57,9 +60,27 @@ fn histories_of(
                 ..plain(kind, &backend.name, offered.key(), became)
             });
         }
+        all.extend(left_out(kind, backend));
     }
     all.extend(made);
     all
+}
+
+/// The items that a server lists and the lock leaves out.
+fn left_out(kind: ItemKind, backend: &BackendView) -> Vec<ItemHistory> {
+    let Some(lock) = &backend.lock else { return Vec::new() };
+    let items = lock.items(kind).into_iter().filter(|(key, _)| {
+        let is_listed = |listed: &Arc<Definition>| listed.key() == *key;
+        !backend.lists.of(kind).iter().any(is_listed)
+    });
+    let history = |(key, item): (&str, &ItemLock)| ItemHistory {
+        why: Some(match item.state {
+            ItemState::Blocked => "the lock blocks it".to_owned(),
+            _ => format!("nobody has approved it: `proxy lock {}`", backend.name),
+        }),
+        ..plain(kind, &backend.name, key, Became::Hidden)
+    };
+    items.map(history).collect()
 }
 
 fn plain(kind: ItemKind, server: &str, name: &str, became: Became) -> ItemHistory {
@@ -76,6 +97,18 @@ fn plain(kind: ItemKind, server: &str, name: &str, became: Became) -> ItemHistor
         why: None,
         skipped_at: None,
         policies: None,
+        lock: None,
+    }
+}
+
+/// How an item differs from what the lock approves.
+fn lock_words(snapshot: &Snapshot, history: &ItemHistory) -> Option<String> {
+    let lock = snapshot.backend(&history.server)?.lock.as_ref()?.item(history.kind, &history.name)?;
+    let state = lock.state.as_str();
+    match lock.state {
+        ItemState::Same => None,
+        ItemState::Changed | ItemState::Held => Some(format!("{state}: {}", lock.difference())),
+        ItemState::New | ItemState::Unlocked | ItemState::Blocked => Some(state.to_owned()),
     }
 }
 

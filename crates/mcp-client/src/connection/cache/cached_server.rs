@@ -26,6 +26,13 @@ pub struct CachedServer {
 }
 
 impl CachedServer {
+    /// A server with these lists, about which else only this is known.
+    pub(super) fn of_lists(entries: Vec<ViewVariant>, known: CachedServer) -> Self {
+        let mut with_lists = CachedServer { entries, ..known };
+        with_lists.varies = with_lists.differs();
+        with_lists
+    }
+
     /// The best known lists for clients of this profile: the ones they saw last, or else those of clients with fewer
     /// abilities, or else any.
     pub fn entry(&self, profile: ClientProfile) -> Option<&ViewVariant> {
@@ -103,11 +110,16 @@ impl CachedServer {
         self.entries.retain(|entry| entry.profile != seen.profile);
         self.entries.insert(0, seen);
         self.entries.truncate(MAX_ENTRIES);
-        self.varies = self.entries.iter().any(|one| {
+        self.varies = self.differs();
+    }
+
+    /// Whether clients of one era saw different lists of one version.
+    fn differs(&self) -> bool {
+        self.entries.iter().any(|one| {
             let alike =
                 |other: &&ViewVariant| other.profile.era == one.profile.era && other.info.version == one.info.version;
             self.entries.iter().filter(alike).any(|other| other.lists != one.lists)
-        });
+        })
     }
 
     /// Drops what was seen longest ago until the rest has at most this size. Returns whether anything was dropped.
@@ -129,7 +141,12 @@ mod tests {
     use proxy_model::{Definition, ItemKind, Lists};
 
     fn seen(era: Era, abilities: Abilities) -> ViewVariant {
-        ViewVariant { profile: ClientProfile { era, abilities }, info: Arc::default(), lists: Arc::default() }
+        ViewVariant {
+            profile: ClientProfile { era, abilities },
+            info: Arc::default(),
+            lists: Arc::default(),
+            lock: None,
+        }
     }
 
     #[test]

@@ -169,6 +169,7 @@ impl From<CacheEntry> for ViewVariant {
             profile: ClientProfile { era: entry.era.into(), abilities: Abilities::read(&entry.abilities) },
             info: Arc::new(entry.info),
             lists: Arc::new(lists),
+            lock: None,
         }
     }
 }

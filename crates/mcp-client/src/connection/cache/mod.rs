@@ -16,7 +16,8 @@ pub(crate) use cached_server::CachedServer;
 use file::CacheFile;
 use proxy_base::process::atomic_file;
 use proxy_config::{ServerConfig, TransportConfig};
-use proxy_model::ViewVariant;
+use proxy_model::lock::Lock;
+use proxy_model::{ClientProfile, ViewVariant};
 
 /// What the file of a server may have beside one list of the maximum size.
 const MAX_BESIDE_LIST: u64 = 1 << 20;
@@ -53,9 +54,33 @@ impl Cache {
         Some(file.into())
     }
 
-    /// Whether a server was last seen with the variables or headers that it has now.
-    pub fn is_current(&self, name: &str, server: &ServerConfig) -> bool {
-        self.load(name, server).is_some_and(|known| known.environment == server.environment_digest())
+    /// Whether a server was last seen with other variables or headers than it has now.
+    pub fn is_outdated(&self, name: &str, server: &ServerConfig) -> bool {
+        let known = self.load(name, server).filter(|known| !known.entries.is_empty());
+        known.is_some_and(|known| known.environment != server.environment_digest())
+    }
+
+    /// What is known of a server: what it listed last, or else what the lock approves.
+    pub(crate) fn known(&self, name: &str, server: &ServerConfig, lock: Option<&Lock>) -> CachedServer {
+        let known = self.load(name, server).unwrap_or_default();
+        match lock {
+            Some(lock) if known.entries.is_empty() => {
+                let approved = lock.known_lists(name).into_iter().map(|seen| ViewVariant {
+                    profile: seen.profile,
+                    info: seen.info,
+                    lists: seen.lists,
+                    lock: None,
+                });
+                CachedServer::of_lists(approved.collect(), known)
+            }
+            _ => known,
+        }
+    }
+
+    /// The profiles of the clients that have seen the server.
+    pub fn profiles(&self, name: &str, server: &ServerConfig) -> Vec<ClientProfile> {
+        let known = self.load(name, server).unwrap_or_default();
+        known.entries.iter().map(|seen| seen.profile).collect()
     }
 
     /// Records what clients of a profile see.
@@ -135,7 +160,12 @@ mod tests {
     use proxy_model::{Abilities, ClientProfile, Era};
 
     fn seen(era: Era, abilities: Abilities) -> ViewVariant {
-        ViewVariant { profile: ClientProfile { era, abilities }, info: Arc::default(), lists: Arc::default() }
+        ViewVariant {
+            profile: ClientProfile { era, abilities },
+            info: Arc::default(),
+            lists: Arc::default(),
+            lock: None,
+        }
     }
 
     #[test]
@@ -147,9 +177,9 @@ mod tests {
         cache.outdate("a", &server).unwrap();
         assert!(cache.load("a", &server).is_none(), "nothing is known");
         cache.save("a", &server, seen(Era::Session, Abilities::NONE)).unwrap();
-        assert!(cache.is_current("a", &server));
+        assert!(!cache.is_outdated("a", &server));
         cache.outdate("a", &server).unwrap();
-        assert!(!cache.is_current("a", &server));
+        assert!(cache.is_outdated("a", &server));
         assert_eq!(cache.load("a", &server).unwrap().entries.len(), 1);
         std::fs::remove_dir_all(folder).unwrap();
     }

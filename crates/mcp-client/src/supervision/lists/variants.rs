@@ -138,7 +138,7 @@ impl Variants {
     /// Publishes the lists of a variant and saves them to the cache. Returns false if clients of this profile are better
     /// served by the main connection: a process is used in one way for everything, so it must not miss a capability.
     pub(crate) async fn publish(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) -> bool {
-        let variant = ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()) };
+        let variant = ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()), lock: None };
         self.remember(variant.clone()).await;
         let main = self.view.load_full();
         let is_useful = match profile.era {
@@ -165,7 +165,7 @@ impl Variants {
         lists: &Lists,
         base: &Lists,
     ) -> bool {
-        let variant = ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()) };
+        let variant = ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()), lock: None };
         self.remember(variant.clone()).await;
         let is_first = lists != base && self.found_to_vary();
         self.replace(profile, self.varies().then_some(variant));
@@ -265,7 +265,8 @@ impl Variants {
         if self.view.load().lists.as_ref() != lists {
             self.found_to_vary();
         }
-        self.remember(ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()) }).await;
+        self.remember(ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()), lock: None })
+            .await;
     }
 
     /// Records that the server lists by abilities. Returns false if that was known.
