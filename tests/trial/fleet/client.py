@@ -33,9 +33,11 @@ class Response:
         self.connection.is_free = self.headers.get("connection", "").lower() != "close"
 
     async def messages(self):
-        if not self.headers.get("content-type", "").startswith("text/event-stream"):
+        kind = self.headers.get("content-type", "")
+        if not kind.startswith("text/event-stream"):
             body = b"".join([piece async for piece in self.pieces()])
-            if body:
+            # A load balancer says in HTML what is wrong.
+            if body and kind.startswith("application/json"):
                 yield json.loads(body)
             return
         rest, data = b"", []
@@ -172,6 +174,13 @@ class Client:
                 again["requestState"] = result["requestState"]
             result = await self.request("tools/call", params | again)
         return result
+
+    async def end(self):
+        connection = await Connection.open(self.port)
+        response = await connection.send("DELETE", self.headers({}))
+        connection.close()
+        if response.status != 204:
+            raise Lost(f"HTTP {response.status}")
 
     async def listen(self):
         """A connection on which the proxy sends notifications: the response, whose body has no end of its own."""

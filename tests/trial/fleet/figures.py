@@ -7,7 +7,9 @@ from .client import SESSION, STATELESS, Client
 from .programs import Redis, Replica, config
 from .restart import servers
 
-ROUNDS = 200
+ROUNDS = 400
+# Requests of one kind that are in progress at the same time.
+CROWD = 20
 SCRIPT = """
 def limited(call):
     def handler(args):
@@ -64,9 +66,6 @@ def kinds(one, two):
     async def call(client):
         await client.call("echo", {"a": 1})
 
-    async def tool(name):
-        return lambda client: client.call(name, {"a": 1})
-
     async def begin(_):
         await opened(one)
 
@@ -94,6 +93,9 @@ def kinds(one, two):
     async def stored(client):
         await client.call("stored", {"a": 1})
 
+    async def end(client):
+        await client.end()
+
     return [
         Kind("call in a session", call, session),
         Kind("call of a stateless client", call, stateless),
@@ -105,6 +107,7 @@ def kinds(one, two):
         Kind("the same, answered at another replica", answer_elsewhere, known_at_both),
         Kind("call with a question of a stateless client", ask, stateless),
         Kind("`logging/setLevel`", level, session),
+        Kind("`DELETE` of a session", end, session),
     ]
 
 
@@ -117,28 +120,37 @@ async def store(options, folder):
         replicas = [Replica(folder, number, options.proxy, settings) for number in range(2)]
         programs += replicas
         await asyncio.sleep(1)
+        before = redis.cpu_seconds()
         idle = await counted(redis, asyncio.sleep(10))
         idle_rate = {name: count / 10 for name, count in idle.items()}
-        print(f"  two idle replicas: {sum(idle_rate.values()) / 2:.1f} commands a second each ({listed(idle_rate, 2)})")
+        idle_cpu = (redis.cpu_seconds() - before) / 10
+        print(f"  two idle replicas: {sum(idle_rate.values()) / 2:.1f} commands a second each ({listed(idle_rate, 2)}), "
+              f"{idle_cpu / 2 * 1e6:.0f} µs of Redis a second each")
         for kind in kinds(*(replica.port for replica in replicas)):
-            await measured(redis, kind, idle_rate)
+            await measured(redis, kind, idle_rate, idle_cpu)
     finally:
         for program in reversed(programs):
             program.stop()
 
 
-async def measured(redis, kind, idle_rate):
+async def measured(redis, kind, idle_rate, idle_cpu):
     clients = [await kind.prepare() if kind.prepare else None for _ in range(ROUNDS)]
     await asyncio.sleep(0.5)
 
-    async def act():
-        for client in clients:
+    crowd = asyncio.Semaphore(CROWD)
+
+    async def one(client):
+        async with crowd:
             await kind.act(client)
+
+    async def act():
+        await asyncio.gather(*(one(client) for client in clients))
         await asyncio.sleep(0.2)
 
     begun, cpu = time.monotonic(), redis.cpu_seconds()
     found = await counted(redis, act())
-    cpu, seconds = redis.cpu_seconds() - cpu, time.monotonic() - begun
+    seconds = time.monotonic() - begun
+    cpu = max(redis.cpu_seconds() - cpu - idle_cpu * seconds, 0)
     each = {name: count - idle_rate.get(name, 0) * seconds for name, count in found.items()}
     each = {name: count for name, count in each.items() if count >= ROUNDS / 20}
     print(f"  {kind.name}: {sum(each.values()) / ROUNDS:.1f} commands ({listed(each, ROUNDS)}), "
@@ -182,7 +194,8 @@ async def memory(options, folder):
         before = replica.memory()
         clients = await asyncio.gather(*(one(number) for number in range(options.sessions)))
         grown = (replica.memory() - before) / options.sessions
-        print(f"  with {options.sessions} sessions: {replica.memory() / 1e6:.0f} MB, {grown / 1000:.1f} kB per session")
+        total = replica.memory() / 1e6
+        print(f"  with {options.sessions} sessions: {total:.0f} MB, {grown / 1000:.1f} kB per session")
         used = int(redis.info("memory")["used_memory"])
         some = clients[::10]
         for client in some:
@@ -190,7 +203,7 @@ async def memory(options, folder):
             client.close()
         await asyncio.sleep(1)
         each = (int(redis.info("memory")["used_memory"]) - used) / len(some)
-        print(f"  in Redis: {used / 1e6:.1f} MB with these sessions, and {each:.0f} bytes more per session with a log level")
+        print(f"  in Redis: {used / 1e6:.1f} MB, and {each:.0f} bytes more per session with a log level")
     finally:
         for program in reversed(programs):
             program.stop()

@@ -64,8 +64,8 @@ class Wrk:
         self.script.write_text("\n".join(lines))
 
     def drive(self, seconds):
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", self.script, f"http://127.0.0.1:{self.port}/mcp"]
-        output = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
+        options = ["-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", self.script]
+        output = subprocess.run(["wrk", *options, f"http://127.0.0.1:{self.port}/mcp"], stdout=subprocess.PIPE, text=True).stdout
         calls, failed = map(int, re.search(r"RESULT (\d+) (\d+)", output).groups())
         return calls, failed
 
@@ -98,7 +98,8 @@ def measured(options, folder, name, threads, number):
             operations = sum(redis.commands().values())
             calls, failed = client.drive(options.seconds)
             operations = sum(redis.commands().values()) - operations
-            spent = {group: sum(one.cpu_seconds() for one in members) - before[group] for group, members in groups.items()}
+            after = {group: sum(one.cpu_seconds() for one in members) for group, members in groups.items()}
+            spent = {group: after[group] - before[group] for group in groups}
             costs = ", ".join(f"{group} {seconds / calls * 1e6:.1f} µs" for group, seconds in spent.items())
             print(f"  {name}, {era}: {calls / options.seconds:.0f} calls a second, CPU per call: {costs}; "
                   f"{operations} operations of the store in {calls} calls", flush=True)

@@ -102,14 +102,16 @@ async def run(options, folder):
 def judged(listeners, early, began, took):
     returns = sorted(at - began for listener in listeners for at in listener.returns)
     for era in (SESSION, STATELESS):
+        of_era = [listener for listener in listeners if listener.client.era == era]
         for what in ("ends", "returns"):
-            times = [at - began for listener in listeners if listener.client.era == era for at in getattr(listener, what)]
+            times = [at - began for listener in of_era for at in getattr(listener, what)]
             seconds = [sum(second <= at < second + 1 for at in times) for second in range(DRAIN_TIMEOUT + 5)]
             print(f"  {what:7} in each second, {era}: {seconds}")
     failures = [failure for listener in listeners for failure in listener.failures]
     mean = len(returns) / DRAIN_TIMEOUT
     peak = max((bisect.bisect_left(returns, at + WINDOW) - index) / WINDOW for index, at in enumerate(returns))
-    print(f"  the drain took {took:.1f} s; {len(returns)} streams came back, from {returns[0]:.1f} s to {returns[-1]:.1f} s")
+    first, last = returns[0], returns[-1]
+    print(f"  the drain took {took:.1f} s; {len(returns)} streams came back, {first:.1f} to {last:.1f} s after it began")
     print(f"  mean over drainTimeout: {mean:.0f} per second, peak: {peak:.0f} per second ({peak / mean:.2f} times)")
     print(f"  attempts that failed: {len(failures)} {sorted(set(failures))[:5]}")
     limit = LIMIT * max(mean, PACE)
