@@ -108,9 +108,18 @@ class Client:
             params = params | {"_meta": {PREFIX + name: value for name, value in meta.items()}}
         return {"id": next(self.numbers), "method": method, "params": params}
 
+    async def connection(self):
+        """One that is free and not closed meanwhile, or a new one."""
+        while self.free:
+            connection = self.free.pop()
+            if not connection.reader.at_eof():
+                return connection
+            connection.close()
+        return await Connection.open(self.port)
+
     async def exchange(self, message):
         """The response, and its messages. The connection is kept if all of them were read."""
-        connection = self.free.pop() if self.free else await Connection.open(self.port)
+        connection = await self.connection()
         try:
             body = json.dumps({"jsonrpc": "2.0", **message}).encode()
             response = await connection.send("POST", self.headers(message), body)
