@@ -17,6 +17,7 @@ def arguments():
     parser.add_argument("--side", choices=["server", "client"], help="only the server or only the client scenarios")
     parser.add_argument("--server", choices=server_runs.SERVERS, help="only this reference server")
     parser.add_argument("--leg", choices=server_runs.LEGS, help="only this revision between the proxy and its server")
+    parser.add_argument("--replicas", type=int, help="so many proxies behind nginx; server scenarios only")
     parser.add_argument("--verbose", action="store_true", help="show every check that is not a success, and the logs")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
     parser.add_argument("--jobs", type=int, default=3, help="how many runs at once (default 3)")
@@ -34,7 +35,7 @@ def run():
         runs = []
         if options.side != "client":
             runs += server_runs.plan(options, suite)
-        if options.side != "server":
+        if options.side != "server" and not options.replicas:
             runs += client_runs.plan(options, suite)
         if not runs:
             raise SystemExit("error: there is no such scenario here; the suite's requirements/*.yaml have the names")

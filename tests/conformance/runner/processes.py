@@ -75,22 +75,28 @@ def world(folder):
 
 
 @contextmanager
-def started(command):
-    """The program's address, once it has said `listening on ADDRESS`, and the program."""
+def running(command):
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
         program = Program(command, world(Path(folder)))
         try:
-            yield program.line(r"listening on (http://\S+)")[1], program
+            yield program
         finally:
             program.stop()
 
 
 @contextmanager
-def proxy(binary, url, protocol):
-    """The proxy over HTTP in front of one server."""
+def started(command):
+    """The program's address, once it has said `listening on ADDRESS`, and the program."""
+    with running(command) as program:
+        yield program.line(r"listening on (http://\S+)")[1], program
+
+
+@contextmanager
+def proxy(binary, url, protocol, more=""):
+    """The proxy over HTTP in front of one server, with more sections in its config."""
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
         config = Path(folder) / "proxy.yaml"
-        config.write_text(PROXY_CONFIG.format(url=url, protocol=protocol))
+        config.write_text(PROXY_CONFIG.format(url=url, protocol=protocol) + more)
         with started([str(binary), "serve", "--config", str(config), "--http", "127.0.0.1:0"]) as (address, program):
             wait_for_tools(address)
             yield address, program

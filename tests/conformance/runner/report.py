@@ -17,7 +17,7 @@ def tables(outcomes, gaps, options, suite):
             if runs := [one for one in clients if one.scenario.startswith(AUTHORIZATION) == kind]:
                 client_table(f"{title} of {revision}", runs, gaps, options, findings, suite)
     # A partial run cannot tell what a line of the list is there for.
-    if not (options.scenario or options.rev or options.side or options.server or options.leg):
+    if not (options.scenario or options.rev or options.side or options.server or options.leg or options.replicas):
         findings += [f"{gap}: names nothing that was run" for gap in gaps if not gap.used]
     return findings
 

@@ -1,11 +1,12 @@
 """One run of the server scenarios: against a reference server, or against the proxy in front of it."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import words
 from .processes import proxy, started
+from .replicas import replicas
 from .suite import REVISIONS, Found
 
 HERE = Path(__file__).resolve().parents[1]
@@ -26,6 +27,8 @@ class ServerRun:
     leg: str
     revision: str
     scenario: str = None
+    # More than one proxy, behind a load balancer.
+    replicas: int = None
     found: Found = None
     differences: list = field(default_factory=list)
     log: str = ""
@@ -37,20 +40,30 @@ class ServerRun:
     def perform(self, programs, suite):
         with ExitStack() as stack:
             server, program = stack.enter_context(started(SERVERS[self.server](programs)))
-            url = server
+            url, logging = server, [program]
             if self.leg != DIRECT:
-                url, program = stack.enter_context(proxy(programs.proxy, server, self.leg))
+                url, logging = stack.enter_context(self.proxies(programs.proxy, server))
                 self.differences = words.differences(server, url, self.revision)
             name = f"{self.server}-{self.leg}-{self.revision}"
             self.found = suite.server(name, url, self.revision, self.scenario)
-            self.log = "\n".join(program.lines)
+            self.log = "\n".join(line for program in logging for line in program.lines)
         print(f"  {self.where} at {self.revision}", flush=True)
         return self
+
+    @contextmanager
+    def proxies(self, binary, server):
+        """The address for clients, and the programs behind it."""
+        if self.replicas:
+            with replicas(binary, server, self.leg, self.replicas) as behind:
+                yield behind
+        else:
+            with proxy(binary, server, self.leg) as (url, program):
+                yield url, [program]
 
 
 def plan(options, suite):
     return [
-        ServerRun(server, leg, revision, options.scenario)
+        ServerRun(server, leg, revision, options.scenario, options.replicas)
         for server in ([options.server] if options.server else SERVERS)
         for revision in ([options.rev] if options.rev else REVISIONS)
         for leg in [DIRECT, *([options.leg] if options.leg else LEGS)]

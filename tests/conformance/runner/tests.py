@@ -1,6 +1,7 @@
 """The comparison itself: `python3 -m unittest runner.tests` in tests/conformance."""
 
 import io
+import re
 import unittest
 from contextlib import redirect_stdout
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from . import client_runs
 from .client_runs import ClientRun
 from .compare import altered, first_difference, worse
 from .gaps import Gap, Gaps, parts
+from .replicas import free_port, nginx_config
 from .report import client_table, server_cell
 from .suite import Found
 
@@ -163,6 +165,17 @@ class LoggingIn(unittest.TestCase):
     def test_only_an_error_that_names_the_command_asks_for_a_log_in(self):
         self.assertTrue(asks_for_log_in({"content": [{"type": "text", "text": "run `proxy login mock`"}]}))
         self.assertFalse(asks_for_log_in({"content": [{"type": "text", "text": "the server is gone"}]}))
+
+
+class Replicas(unittest.TestCase):
+    def test_the_balancer_knows_these_proxies_only_and_keeps_no_session_at_one(self):
+        config = nginx_config(8081, [7001, 7002])
+        self.assertEqual(re.findall(r"^ +server ([^{]\S+);", config, re.MULTILINE), ["127.0.0.1:7001", "127.0.0.1:7002"])
+        self.assertIn("listen 127.0.0.1:8081;", config)
+        self.assertNotIn("hash $", config)
+
+    def test_no_port_is_given_twice(self):
+        self.assertNotEqual(free_port(), free_port())
 
 
 if __name__ == "__main__":

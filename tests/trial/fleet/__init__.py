@@ -1,0 +1,1 @@
+"""Several proxies with one Redis behind a load balancer, and clients that use them."""
