@@ -11,19 +11,14 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
     (
         "Serve",
         &[
-            &["serve"],
+            &["serve", "lock"],
             &["status", "logs", "calls", "sessions", "console"],
             &["login", "logout", "audit", "identity-key"],
         ],
     ),
     (
         "Inspect",
-        &[
-            &["list-servers", "restart", "lock"],
-            &["list-tools", "list-resources", "list-prompts"],
-            &["find"],
-            &["types"],
-        ],
+        &[&["list-servers", "restart"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]],
     ),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
     ("Scripts", &[&["check", "explain"], &["test", "backtest"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),

@@ -166,9 +166,11 @@ impl BackendView {
         let variants = self.variants.iter().filter_map(|variant| variant.lock.as_deref());
         let mut differences: Vec<String> = Vec::new();
         // Nothing can be said of a server that has not listed anything.
-        for line in std::iter::once(&**lock).chain(variants).filter(|_| self.has_listed()).flat_map(ViewLock::drift) {
-            if !differences.contains(&line) {
-                differences.push(line);
+        if self.has_listed() {
+            for line in std::iter::once(&**lock).chain(variants).flat_map(ViewLock::drift) {
+                if !differences.contains(&line) {
+                    differences.push(line);
+                }
             }
         }
         Some(LockStatus { mode: lock.mode.as_str().to_owned(), differences })

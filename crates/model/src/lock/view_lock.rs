@@ -59,8 +59,8 @@ impl ViewLock {
         profile: ClientProfile,
     ) -> Self {
         let items = PerKind::make(|kind| {
-            let listed = lists.of(kind).iter().filter(|_| is_locked(kind, rules));
-            let states = listed.map(|live| {
+            let listed = if is_locked(kind, rules) { &lists.of(kind)[..] } else { &[] };
+            let states = listed.iter().map(|live| {
                 let locked = server.and_then(|server| server.items.of(kind).get(live.key()));
                 let mut lock = ItemLock::of(kind, locked, live, profile, rules);
                 if server.is_none() {
@@ -71,11 +71,10 @@ impl ViewLock {
             states.collect::<HashMap<_, _>>()
         });
         let gone = |kind: ItemKind| {
-            let approved =
-                server.into_iter().flat_map(move |server| server.items.of(kind)).filter(|_| is_locked(kind, rules));
+            let approved = server.into_iter().flat_map(move |server| server.items.of(kind));
             let items = items.of(kind);
             approved
-                .filter(|(key, item)| !item.absent && !items.contains_key(*key))
+                .filter(move |(key, item)| is_locked(kind, rules) && !item.absent && !items.contains_key(*key))
                 .map(move |(key, _)| (kind, key.clone()))
                 .collect::<Vec<_>>()
         };
@@ -123,8 +122,10 @@ impl ViewLock {
             let refusal = lock.refusal(kind, &self.server, self.mode);
             let is_checked = kind == ItemKind::Tool && lock.state == ItemState::Changed && self.mode != LockMode::Warn;
             return refusal.or_else(|| {
-                let approved = lock.approved.as_ref().filter(|_| is_checked)?;
-                check_arguments(approved, params.get("arguments")).err()
+                if !is_checked {
+                    return None;
+                }
+                check_arguments(lock.approved.as_ref()?, params.get("arguments")).err()
             });
         }
         match kind {

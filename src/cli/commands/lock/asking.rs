@@ -85,7 +85,10 @@ async fn listed(handle: &impl Backend, environment: &Environment, profiles: Vec<
     while handle.view().status == Status::Starting {
         environment.changes.notified().await;
     }
-    let Some(connected) = handle.connected().filter(|_| handle.view().status == Status::Ready) else { return };
+    let Some(connected) = handle.connected() else { return };
+    if handle.view().status != Status::Ready {
+        return;
+    }
     let all = ClientProfile { era: Era::Session, abilities: Abilities::ALL_SHARED };
     let mut wanted = vec![ClientProfile::STATELESS, all];
     wanted.extend(profiles.into_iter().filter(|profile| !profile.abilities.roots));

@@ -36,13 +36,16 @@ pub(super) fn scan_all(asked: &mut [AskedServer], file: &LockFile) {
 }
 
 fn of_item(server: &str, item: &ItemReview, names: &ToolNames) -> Vec<Finding> {
-    let Some(live) = item.live.as_ref().filter(|_| item.state != ReviewState::Same) else { return Vec::new() };
+    let Some(live) = &item.live else { return Vec::new() };
+    if item.state == ReviewState::Same {
+        return Vec::new();
+    }
     let value = live.value();
     if item.approved.is_some() {
         let changed = item.changed.iter().filter_map(|member| Some((member, value.get(member)?)));
         return changed.flat_map(|(member, value)| scan(value, &format!("/{member}"))).collect();
     }
-    let imitation = names.imitation(server, &item.key).filter(|_| item.kind == ItemKind::Tool);
+    let imitation = if item.kind == ItemKind::Tool { names.imitation(server, &item.key) } else { None };
     imitation.into_iter().chain(scan(&value, "")).collect()
 }
 
