@@ -97,9 +97,9 @@ impl ItemLock {
             (_, LockMode::Warn) => Some(Arc::clone(&self.live)),
             (ItemState::New | ItemState::Unlocked, _) => None,
             // Equal meanings may have unequal texts, of which a client reads another one than the proxy.
-            _ => self.approved.as_ref().map(|approved| match **approved == *self.live {
-                true => Arc::clone(&self.live),
-                false => Arc::clone(approved),
+            _ => self.approved.as_ref().map(|approved| {
+                let published = if **approved == *self.live { &self.live } else { approved };
+                Arc::clone(published)
             }),
         }
     }

@@ -182,13 +182,11 @@ fn approve(work: &Work, args: &LockArgs) -> Result<(), CommandFailure> {
             output::err(&format!("wrote `{path}`"));
         }
     }
-    match silent.is_empty() {
-        true => Ok(()),
-        false => {
-            output::diagnostics(&silent);
-            Err(CommandFailure::already_reported(1))
-        }
+    if silent.is_empty() {
+        return Ok(());
     }
+    output::diagnostics(&silent);
+    Err(CommandFailure::already_reported(1))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CommandFailure> {

@@ -37,9 +37,10 @@ fn compare<'a>(old: &[&'a str], new: &[&'a str], parts: &mut Vec<Part<'a>>) {
     let mut lengths = vec![0u32; (old.len() + 1) * width];
     for row in (0..old.len()).rev() {
         for column in (0..new.len()).rev() {
-            lengths[row * width + column] = match old[row] == new[column] {
-                true => lengths[(row + 1) * width + column + 1] + 1,
-                false => lengths[(row + 1) * width + column].max(lengths[row * width + column + 1]),
+            lengths[row * width + column] = if old[row] == new[column] {
+                lengths[(row + 1) * width + column + 1] + 1
+            } else {
+                lengths[(row + 1) * width + column].max(lengths[row * width + column + 1])
             };
         }
     }
@@ -78,9 +79,12 @@ pub(super) fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let is_like_first = |letter: char| match first.is_alphanumeric() {
-            true => letter.is_alphanumeric(),
-            false => first.is_whitespace() && letter.is_whitespace(),
+        let is_like_first = |letter: char| {
+            if first.is_alphanumeric() {
+                letter.is_alphanumeric()
+            } else {
+                first.is_whitespace() && letter.is_whitespace()
+            }
         };
         let end = rest.find(|letter| !is_like_first(letter)).unwrap_or(rest.len()).max(first.len_utf8());
         let (word, behind) = rest.split_at(end);
