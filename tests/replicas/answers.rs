@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{FORMS, at, moved, replica_of, replicas, session, session_with};
+use super::{FORMS, at, moved, replica, replica_of, replicas, session, session_with};
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::message;
@@ -88,11 +88,19 @@ async fn a_call_that_waits_in_one_proxy_goes_on_when_another_gets_the_answer() {
         let again = modern(&mut as_ann(proxy), &retry).await;
         assert!(again["error"]["message"].as_str().is_some_and(|text| text.contains("already used")), "{again}");
     }
-    // Where the process is gone, so is its call.
+    // A process that leaves waits for the answer.
     let first = modern(&mut as_ann(&one), &ask).await;
     let mut one = one;
     one.program.terminate();
+    one.program.stderr.line("draining").await;
+    let done = modern(&mut as_ann(&two), &accepted(&ask, &first)).await;
+    assert!(done.to_string().contains("accept"), "{done}");
     assert!(one.program.exit().await.success());
+    // Where the process is gone, so is its call.
+    let mut one = replica(&at(&redis.url()), super::TOKENS).await;
+    let first = modern(&mut as_ann(&one), &ask).await;
+    one.program.kill();
+    one.program.exit().await;
     let lost = modern(&mut as_ann(&two), &accepted(&ask, &first)).await;
     let message = lost["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains("call again") && message.contains("may have been carried out"), "{lost}");

@@ -2,12 +2,13 @@
 //! call is suspended in this process, and the client's next request brings the answers.
 
 use std::collections::HashMap;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio_util::sync::DropGuard;
 
@@ -149,6 +150,8 @@ fn input_request_params(params: &Raw) -> String {
 pub(crate) struct Conversations {
     next: AtomicU64,
     waiting: Mutex<HashMap<u64, WaitingCall>>,
+    /// Notified when a call is no longer suspended.
+    changed: Notify,
 }
 
 /// A suspended call.
@@ -197,8 +200,10 @@ impl Conversations {
         let conversations = Arc::downgrade(self);
         let timer = tokio::spawn(async move {
             tokio::time::sleep(lifetime).await;
-            let expired = conversations.upgrade().and_then(|conversations| conversations.lock().remove(&number));
+            let Some(conversations) = conversations.upgrade() else { return };
+            let expired = conversations.lock().remove(&number);
             if expired.is_some() {
+                conversations.changed.notify_waiters();
                 tracing::debug!("cancelled a suspended call: the client did not answer in time");
             }
         });
@@ -209,8 +214,26 @@ impl Conversations {
 
     pub(crate) fn take(&self, number: u64) -> Option<Conversation> {
         let waiting = self.lock().remove(&number)?;
+        self.changed.notify_waiters();
         waiting.timer.abort();
         Some(waiting.conversation)
+    }
+
+    /// Whether no call is suspended.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Completes when no call is suspended.
+    pub(crate) async fn all_continued(&self) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.is_empty() {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Cancels the suspended calls of a client that has disconnected.
@@ -222,5 +245,6 @@ impl Conversations {
             }
             is_other
         });
+        self.changed.notify_waiters();
     }
 }

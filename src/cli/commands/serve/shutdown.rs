@@ -69,10 +69,13 @@ pub(super) async fn serve_http(
                 () = serving.clone() => {}
             }
         }
+        tracing::debug!("draining: no new connections");
         stop.cancel();
         front.begin_shutdown();
         let all_ended = async {
             tokio::join!(serving.clone(), calls_ended(control));
+            // Clients may answer what these requests have asked, and other replicas take the answers.
+            front.forwarded_ended().await;
         };
         match tokio::time::timeout(config.serve.drain_timeout, all_ended).await {
             Ok(()) => true,

@@ -23,6 +23,7 @@ use ::http::header::ALLOW;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use futures::future::join_all;
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 use refused_tokens::RefusedTokens;
 use request_headers::RequestHeaders;
@@ -63,6 +64,8 @@ pub struct HttpFront {
     replay_budget: Arc<ReplayBudget>,
     stream_delay: CommonDelay,
     refused_tokens: RefusedTokens,
+    /// The requests that other replicas have received and this process answers.
+    forwarded: TaskTracker,
 }
 
 impl HttpFront {
@@ -89,6 +92,7 @@ impl HttpFront {
             replay_budget: Arc::default(),
             stream_delay: CommonDelay::new(STREAM_DELAY),
             refused_tokens,
+            forwarded: TaskTracker::new(),
         });
         let weak = Arc::downgrade(&front);
         tokio::spawn(async move {
@@ -196,6 +200,23 @@ impl HttpFront {
                 session.end_listening();
             }
         });
+    }
+
+    /// Completes when no suspended call of this process waits for an answer that another replica may receive, and all
+    /// requests of other replicas are answered.
+    pub async fn forwarded_ended(&self) {
+        if self.server.replicas.store().is_none() {
+            return;
+        }
+        self.forwarded.close();
+        // A call that was continued may ask again.
+        loop {
+            self.server.conversations.all_continued().await;
+            self.forwarded.wait().await;
+            if self.server.conversations.is_empty() {
+                return;
+            }
+        }
     }
 
     /// Answers the requests that are still running: there is no time left for them.

@@ -200,7 +200,7 @@ impl HttpFront {
             HomeNote::Request { number, from, request } => {
                 let front = Arc::clone(self);
                 let running = Arc::clone(running);
-                tokio::spawn(async move { front.answer_forwarded(number, from, *request, &running).await });
+                self.forwarded.spawn(async move { front.answer_forwarded(number, from, *request, &running).await });
             }
             HomeNote::Withdrawn { number, from } => {
                 if let Some(cancel) = running.lock().get(&(from, number)) {
