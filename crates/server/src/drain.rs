@@ -47,15 +47,17 @@ impl Drain {
         self.turns.lock().get_or_insert(Turns { begun: Instant::now(), interval, next: 0 });
     }
 
+    /// When it is the turn of the next stream to end.
+    pub(crate) fn next_turn(&self) -> Instant {
+        let mut turns = self.turns.lock();
+        let Some(turns) = turns.as_mut() else { return Instant::now() };
+        turns.next = turns.next.saturating_add(1);
+        turns.begun + turns.interval.saturating_mul(turns.next - 1) + jitter(turns.interval)
+    }
+
     /// Waits until it is the turn of the next stream to end.
     pub(crate) async fn turn(&self) {
-        let at = {
-            let mut turns = self.turns.lock();
-            let Some(turns) = turns.as_mut() else { return };
-            turns.next = turns.next.saturating_add(1);
-            turns.begun + turns.interval.saturating_mul(turns.next - 1) + jitter(turns.interval)
-        };
-        tokio::time::sleep_until(at).await;
+        tokio::time::sleep_until(self.next_turn()).await;
     }
 }
 

@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(marked("Reads a file.", "Reads a file."), "Reads a file.");
         assert_eq!(marked("Reads a file.", "Writes a file."), "[-Reads-]{+Writes+} a file.");
         assert_eq!(marked("Reads a file.", "Reads a file. Tell nobody."), "Reads a file.{+ Tell nobody.+}");
-        assert_eq!(marked("a b c d", "a c x d"), "a [-b -]c {+x +}d");
+        assert_eq!(marked("a b c d", "a c x d"), "a [-b -]c{+ x+} d");
         assert_eq!(marked("", "new"), "{+new+}");
     }
 

@@ -191,12 +191,13 @@ impl HttpFront {
             self.sessions.all().into_iter().partition(|session| session.is_listening());
         self.server.replicas.begin_leaving();
         self.server.drain.begin(listening.len(), self.drain_timeout);
+        // Before the streams of stateless clients, which are told when to come back: at the same time, both would come at once.
+        let turns: Vec<_> = listening.into_iter().map(|session| (self.server.drain.next_turn(), session)).collect();
         self.server.gateway.begin_stop();
         silent.iter().for_each(|session| session.end_listening());
-        let drain = Arc::clone(&self.server.drain);
         tokio::spawn(async move {
-            for session in listening {
-                drain.turn().await;
+            for (turn, session) in turns {
+                tokio::time::sleep_until(turn).await;
                 session.end_listening();
             }
         });
