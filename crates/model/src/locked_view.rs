@@ -74,26 +74,9 @@ fn without_texts(live: &Arc<ServerInfo>) -> Arc<ServerInfo> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::{IgnoredText, LockFile, SeenLists};
+    use crate::lock::testing::{approved, rules, seen};
+    use crate::lock::{LockFile, SeenLists};
     use crate::{BackendKind, Definition, ItemKind, Status};
-
-    fn rules(mode: LockMode) -> LockRules {
-        LockRules { mode, ignore: IgnoredText::default(), resources: false, identity: "i".to_owned() }
-    }
-
-    fn seen(profile: ClientProfile, tools: &[(&str, &str)]) -> SeenLists {
-        let tool = |(name, more): &(&str, &str)| {
-            let text = format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}{more}}}"#);
-            Arc::new(Definition::parse(ItemKind::Tool, proxy_json::valid(text).unwrap()).unwrap())
-        };
-        let lists = Lists { tools: tools.iter().map(tool).collect(), ..Lists::default() };
-        let info = ServerInfo { instructions: "Be kind.".to_owned(), ..ServerInfo::default() };
-        SeenLists { profile, info: Arc::new(info), lists: Arc::new(lists) }
-    }
-
-    fn approved(before: Option<&LockedServer>, seen: &[SeenLists]) -> LockedServer {
-        LockedServer::approving(before, seen, &rules(LockMode::Freeze), &|_, _| true, true).unwrap()
-    }
 
     #[test]
     fn what_is_published_depends_on_the_mode() {

@@ -37,11 +37,7 @@ impl Offline {
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
         let mut backends: Vec<_> = servers
             .map(|(name, server)| {
-                let view = idle_view(name, server, &cache, lock.as_deref(), Some(ClientProfile::TERMINAL));
-                Arc::new(match &lock {
-                    Some(lock) => lock.published(&view, ClientProfile::TERMINAL),
-                    None => view,
-                })
+                Arc::new(idle_view(name, server, &cache, lock.as_deref(), Some(ClientProfile::TERMINAL)))
             })
             .collect();
         backends.extend(local.backends().map(|extension| extension.view()));

@@ -18,9 +18,9 @@ use proxy_model::{
     Status, ViewVariant,
 };
 
-/// The view of a server that is not connected, from the cache or else from the lock: as clients of this profile saw it last, or else as any
-/// client did. Without a profile, the view has variants for stateless clients and for clients with more abilities, where
-/// their lists differed.
+/// The view of a server that is not connected, from the cache or else from the lock: as clients of this profile saw it
+/// last, or else as any client did. Without a profile, the view has variants for stateless clients and for clients with
+/// more abilities, where their lists differed. The lock decides what is published of it.
 pub fn idle_view(
     name: &str,
     server: &ServerConfig,
@@ -37,7 +37,10 @@ pub fn idle_view(
     if let Some(failure) = login.filter(|_| view.status == Status::Starting) {
         (view.status, view.error) = (Status::Login, failure.error);
     }
-    view
+    match lock {
+        Some(lock) => lock.published(&view, profile.unwrap_or_default()),
+        None => view,
+    }
 }
 
 /// The view without a person of a server with a separate connection for each person: no items. The sole client on stdio has

@@ -13,6 +13,8 @@ mod profiles;
 mod read;
 mod review;
 mod rules;
+#[cfg(test)]
+pub(crate) mod testing;
 mod view_lock;
 mod wider;
 mod write;

@@ -294,29 +294,12 @@ fn approved_infos(seen: &[SeenLists]) -> Vec<LockedInfo> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::{IgnoredText, Lock, LockFile};
+    use crate::lock::testing::{approved, rules, seen};
+    use crate::lock::{Lock, LockFile};
     use crate::{Abilities, Era};
 
     const FORM: ClientProfile =
         ClientProfile { era: Era::Session, abilities: Abilities { form: true, ..Abilities::NONE } };
-
-    fn rules(mode: LockMode) -> LockRules {
-        LockRules { mode, ignore: IgnoredText::default(), resources: false, identity: "i".to_owned() }
-    }
-
-    fn seen(profile: ClientProfile, tools: &[(&str, &str)]) -> SeenLists {
-        let tool = |(name, more): &(&str, &str)| {
-            let text = format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}{more}}}"#);
-            Arc::new(Definition::parse(ItemKind::Tool, proxy_json::valid(text).unwrap()).unwrap())
-        };
-        let lists = Lists { tools: tools.iter().map(tool).collect(), ..Lists::default() };
-        let info = ServerInfo { instructions: "Be kind.".to_owned(), ..ServerInfo::default() };
-        SeenLists { profile, info: Arc::new(info), lists: Arc::new(lists) }
-    }
-
-    fn approved(before: Option<&LockedServer>, seen: &[SeenLists]) -> LockedServer {
-        LockedServer::approving(before, seen, &rules(LockMode::Freeze), &|_, _| true, true).unwrap()
-    }
 
     fn states(locked: &LockedServer, seen: &[SeenLists]) -> Vec<(String, &'static str)> {
         let review = ServerReview::of(Some(locked), seen, &rules(LockMode::Freeze));

@@ -63,8 +63,11 @@ fn scan_text(text: &str, place: &str, findings: &mut Vec<Finding>) {
 }
 
 fn excerpt(text: &str, start: usize, end: usize) -> String {
+    let is_cut = text[..start].chars().nth(CONTEXT).is_some();
     let before: Vec<char> = text[..start].chars().rev().take(CONTEXT).collect();
     let before: String = before.into_iter().rev().collect();
+    // Not the second half of a word.
+    let before = if is_cut { before.split_once(' ').map_or("", |(_, words)| words) } else { &before };
     let after: String = text[end..].chars().take(CONTEXT).collect();
     let found: String = text[start..end].chars().take(MAX_SHOWN).collect();
     let whole = format!("{before}{found}{after}").replace(['\n', '\t'], " ");
@@ -130,5 +133,7 @@ mod tests {
             (found.place.as_str(), found.excerpt.as_str()),
             ("instructions", r"Reads a note.\u{200b} Before using this tool, pay.")
         );
+        let found = &scan(&json!("Converts a time between two timezones. Before using this tool, pay."), "d")[0];
+        assert_eq!(found.excerpt, "between two timezones. Before using this tool, pay.");
     }
 }

@@ -145,8 +145,7 @@ impl Installation {
             let running = now.backend(name).filter(|_| applied.servers.runs(name, server));
             running.cloned().unwrap_or_else(|| {
                 let profile = self.environment.main_profile();
-                let view = idle_view(name, server, &self.environment.cache, prepared.lock.as_deref(), profile);
-                Arc::new(prepared.locked(view, profile.unwrap_or_default()))
+                Arc::new(idle_view(name, server, &self.environment.cache, prepared.lock.as_deref(), profile))
             })
         });
         let local = prepared.local.backends().map(|extension| extension.view());

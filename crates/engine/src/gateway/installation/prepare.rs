@@ -13,7 +13,6 @@ use proxy_fiber::Pool;
 use proxy_host_io::HostIo;
 use proxy_identity::cedar::Policies;
 use proxy_model::lock::Lock;
-use proxy_model::{BackendView, ClientProfile};
 use proxy_search::Embedder;
 use proxy_search::semantic::{BuiltinEmbedder, server};
 use proxy_store::{RedisSettings, Store};
@@ -33,11 +32,6 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// A view of a server as its lock lets it be seen.
-    pub(crate) fn locked(&self, view: BackendView, profile: ClientProfile) -> BackendView {
-        self.lock.as_ref().map_or_else(|| view.clone(), |lock| lock.published(&view, profile))
-    }
-
     /// Reads files and runs extensions; blocking. An extension that fails to load is reported by `local` and leaves the
     /// others alone. A path under `extensions` that does not exist is an error of the config.
     pub(crate) fn of(
