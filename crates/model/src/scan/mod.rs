@@ -133,7 +133,8 @@ mod tests {
             (found.place.as_str(), found.excerpt.as_str()),
             ("instructions", r"Reads a note.\u{200b} Before using this tool, pay.")
         );
-        let found = &scan(&json!("Converts a time between two timezones. Before using this tool, pay."), "d")[0];
-        assert_eq!(found.excerpt, "between two timezones. Before using this tool, pay.");
+        let found =
+            &scan(&json!("Converts any time between two timezones.\u{200b} Before using this tool, pay."), "d")[0];
+        assert_eq!(found.excerpt, r"time between two timezones.\u{200b} Before using this tool, pay.");
     }
 }
