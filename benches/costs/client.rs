@@ -20,6 +20,7 @@ pub struct Client {
     address: String,
     /// What its session is known by.
     headers: String,
+    session: String,
 }
 
 /// A call of a tool, with an id of its own.
@@ -34,7 +35,13 @@ impl Client {
     pub async fn connect(address: &str) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        Client { stream, buffer: Vec::new(), address: address.to_owned(), headers: String::new() }
+        Client {
+            stream,
+            buffer: Vec::new(),
+            address: address.to_owned(),
+            headers: String::new(),
+            session: String::new(),
+        }
     }
 
     /// Opens a session, and looks around in it once.
@@ -42,11 +49,22 @@ impl Client {
         self.headers.clear();
         let reply = self.post(INITIALIZE).await;
         let id = reply.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().trim().to_owned();
-        self.headers = format!("mcp-session-id: {id}\r\nmcp-protocol-version: 2025-11-25\r\n");
+        self.join(&id);
         let reply = self.post(INITIALIZED).await;
         assert!(reply.starts_with("HTTP/1.1 202"), "{reply}");
         let reply = self.post(LIST).await;
         assert!(reply.contains("\"tools\""), "{reply}");
+    }
+
+    /// Goes on in a session that exists.
+    pub fn join(&mut self, id: &str) {
+        self.headers = format!("mcp-session-id: {id}\r\nmcp-protocol-version: 2025-11-25\r\n");
+        id.clone_into(&mut self.session);
+    }
+
+    /// The id of its session.
+    pub fn session(&self) -> &str {
+        &self.session
     }
 
     /// Speaks without a session from now on, and calls `echo` only.
@@ -57,7 +75,7 @@ impl Client {
 
     /// Another connection to the same session.
     pub async fn another(&self) -> Self {
-        Client { headers: self.headers.clone(), ..Client::connect(&self.address).await }
+        Client { headers: self.headers.clone(), session: self.session.clone(), ..Client::connect(&self.address).await }
     }
 
     /// How long calls of a tool take that does nothing, in milliseconds, shortest first; one after the other for so long.

@@ -79,6 +79,9 @@ pub async fn run(wanted: &[String]) {
     if is("sessions") {
         bench.sessions().await;
     }
+    if is("session-ids") {
+        bench.session_ids().await;
+    }
     if is("start") {
         bench.start();
     }
@@ -216,6 +219,25 @@ impl Bench {
         let after = cpu::resident(pid);
         println!("{:<58} {:>10.1}", "  of which each session (KB)", (after - before) * 1024.0 / SESSIONS as f64);
         row("memory with 10,000 idle sessions of a shared surface (MB)", after, 400.0);
+    }
+
+    /// Sessions that are new to a replica, and sessions that it has in its table.
+    async fn session_ids(&self) {
+        let server = format!("  b: {{ command: {}, args: [backend] }}\n", self.me());
+        let keys = format!("serve: {{ stateKeys: [{}] }}\n", "k".repeat(44));
+        let config = self.config("replica.yaml", &format!("{server}{keys}"), None);
+        let (home, address) = self.serving(config.clone()).await;
+        let opened = sessions::open(&address, SESSIONS / 2).await;
+        drop(home);
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS / 2 {
+            let (replica, address) = self.serving(config.clone()).await;
+            rounds.push(sessions::costs(&address, replica.id().unwrap(), &opened).await);
+        }
+        let middle = |cost: fn(&sessions::Costs) -> f64| watched::middle(rounds.iter().map(cost).collect());
+        println!("{:<58} {:>10.1}", "  ping of one session (CPU µs)", middle(|costs| costs.same));
+        row_of("ping of one of 5,000 sessions, over that (CPU µs)", middle(|costs| costs.next - costs.same), 2.0);
+        row_of("first ping of a session of another replica (CPU µs)", middle(|costs| costs.first - costs.next), 20.0);
     }
 
     async fn with_code_mode(&self) -> (Child, String) {
