@@ -6,6 +6,7 @@ mod capabilities;
 mod first_lists;
 mod handshakes;
 mod nineteen;
+mod programs;
 mod stopping;
 
 use std::fs;

@@ -1,6 +1,7 @@
 //! Starts the proxy in a world of its own: config, home, cache and runtime directories are the test's.
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use super::config::Config;
@@ -42,6 +43,13 @@ impl Proxy {
     /// Another file beside the config, such as a script.
     pub fn file(self, name: &str, text: &str) -> Self {
         self.directory.write(name, text);
+        self
+    }
+
+    /// A program beside the config.
+    pub fn executable(self, name: &str, text: &str) -> Self {
+        let file = self.directory.write(name, text);
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
         self
     }
 

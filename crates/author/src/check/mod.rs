@@ -121,7 +121,7 @@ impl CheckReport {
 
     /// Adds a warning for each server whose program is not in `PATH`.
     pub fn add_missing_programs(&mut self, config: &Config) {
-        self.add(missing_programs::warnings(config, &std::env::var_os("PATH").unwrap_or_default()));
+        self.add(missing_programs::warnings(config, &|name| std::env::var_os(name)));
     }
 
     /// Adds a warning for each name or glob of the config that matches nothing of its server.

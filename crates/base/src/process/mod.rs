@@ -16,5 +16,5 @@ pub use ancestors::{VARIABLE as ANCESTORS_VARIABLE, is_served_by_ancestor, with_
 pub use child::{Child, DESCENDANT_MARK, Launch};
 pub use descriptor_three::DescriptorThree;
 pub use environment::base_environment;
-pub use program::{is_executable, program_in};
+pub use program::{FoundProgram, ProgramNotFound, find_program, is_executable, program_in};
 pub use work::WorkSample;

@@ -1,5 +1,6 @@
 //! Makes new connections: starts the server's process or reaches its URL, and negotiates the protocol revision.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +23,7 @@ use crate::transport::{
     HttpTransport, LastWords, LogIn, ServerClient, ServerProcesses, Signals, SseTransport, StderrLog, StdioTransport,
     Transport, TransportError,
 };
-use proxy_base::process::{Launch, base_environment, watchdog};
+use proxy_base::process::{Launch, base_environment, find_program, watchdog};
 use proxy_config::{ProtocolChoice, ServerConfig, TransportConfig};
 use proxy_model::{Abilities, LoginNeeded, Secret};
 use proxy_wire::Revision;
@@ -124,7 +125,7 @@ impl Connector {
     }
 
     /// Starts the server's process, if it has one, before the first request is known, so that it can get ready meanwhile.
-    pub(crate) fn launch(
+    pub(crate) async fn launch(
         &self,
         signals: &Arc<Signals>,
         slot: Option<&StartSlot>,
@@ -132,7 +133,7 @@ impl Connector {
     ) -> Result<Option<Transport>, ConnectError> {
         let TransportConfig::Stdio { .. } = &self.server.transport else { return Ok(None) };
         self.check_variables()?;
-        let launched = Transport::Stdio(self.start(signals, is_trial)?);
+        let launched = Transport::Stdio(self.start(signals, is_trial).await?);
         if let Some(slot) = slot {
             slot.started(launched.process_id());
         }
@@ -153,7 +154,7 @@ impl Connector {
             return Err(ConnectError::NoSuchEra);
         }
         let slot = self.start_slot().await;
-        let launched = self.launch(&purpose.signals, slot.as_ref(), purpose.is_trial)?;
+        let launched = self.launch(&purpose.signals, slot.as_ref(), purpose.is_trial).await?;
         self.connect(launched, &mut ServerMemory::default(), purpose).await
     }
 
@@ -209,7 +210,7 @@ impl Connector {
         loop {
             let transport = match launched.take() {
                 Some(transport) => transport,
-                None => Transport::Stdio(self.start(&purpose.signals, purpose.is_trial)?),
+                None => Transport::Stdio(self.start(&purpose.signals, purpose.is_trial).await?),
             };
             process.set(transport.process_id());
             Self::reserve(&transport, &purpose);
@@ -252,7 +253,7 @@ impl Connector {
         }
     }
 
-    fn start(&self, signals: &Arc<Signals>, is_trial: bool) -> Result<StdioTransport, String> {
+    async fn start(&self, signals: &Arc<Signals>, is_trial: bool) -> Result<StdioTransport, String> {
         let TransportConfig::Stdio { command, args, env, cwd } = &self.server.transport else {
             return Err("no `command` is configured".to_owned());
         };
@@ -260,7 +261,11 @@ impl Connector {
             self.server.inherit_env.iter().any(|pattern| pattern.matches(name))
         });
         variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
-        let program = if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
+        let program = match command.as_str() {
+            "proxy" => self.environment.executable.clone(),
+            _ if env.contains_key("PATH") || command.contains('/') => PathBuf::from(command),
+            _ => self.find(command, &mut variables).await?,
+        };
         let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
         let stderr_log = match is_trial {
             true => StderrLog::held(&self.name),
@@ -278,6 +283,22 @@ impl Connector {
         let (process, stopped) = started.process();
         self.processes.note(process, stopped);
         Ok(started)
+    }
+
+    /// Finds a program by its name, and gives the server the `PATH` in which it was found.
+    async fn find(&self, command: &str, variables: &mut Vec<(String, String)>) -> Result<PathBuf, String> {
+        let (name, all) = (command.to_owned(), self.environment.variables.clone());
+        let find = move || {
+            let value = |name: &str| all.iter().find(|(own, _)| own == name).map(|(_, value)| OsString::from(value));
+            find_program(&name, value)
+        };
+        let found = tokio::task::spawn_blocking(find).await.map_err(|error| error.to_string())?;
+        let found = found.map_err(|error| format!("the command `{command}` was not found {error}"))?;
+        let Some(path) = found.path else { return Ok(PathBuf::from(command)) };
+        tracing::info!(server = %self.name, "`{command}` is not in `PATH`: using {}", found.file.display());
+        variables.retain(|(name, _)| name != "PATH");
+        variables.push(("PATH".to_owned(), path.to_string_lossy().into_owned()));
+        Ok(found.file)
     }
 
     fn max_message_bytes(&self) -> usize {

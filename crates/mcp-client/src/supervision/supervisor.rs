@@ -252,7 +252,7 @@ impl Supervisor {
         }
         self.publisher.last_attempt = Some(Instant::now());
         let signals = Arc::new(Signals::new(&self.server.subscriptions));
-        let launched = self.connector.launch(&signals, self.publisher.start_slot.as_ref(), false)?;
+        let launched = self.connector.launch(&signals, self.publisher.start_slot.as_ref(), false).await?;
         let known = self.publisher.known().await;
         let client = tokio::select! {
             client = self.environment.audience.sole_client() => client,

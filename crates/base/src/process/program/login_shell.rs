@@ -1,0 +1,117 @@
+//! The `PATH` of the log-in shell, which its start-up files have set.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::{LazyLock, mpsc};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Around the answer: start-up files may print something, too.
+const MARK: &str = "===path===";
+const MAX_OUTPUT: u64 = 1 << 20;
+
+/// What the shell has said.
+#[derive(Clone, Debug)]
+pub(super) enum ShellPath {
+    Known(OsString),
+    /// `SHELL` is not set.
+    None,
+    TimedOut,
+    Failed,
+}
+
+/// The answers of the shells that have been asked. Start-up files may take long, so no shell is asked twice.
+static ASKED: LazyLock<Mutex<HashMap<[OsString; 2], ShellPath>>> = LazyLock::new(Mutex::default);
+
+pub(super) fn path(variable: impl Fn(&str) -> Option<OsString>) -> ShellPath {
+    let Some(shell) = variable("SHELL").filter(|shell| !shell.is_empty()) else { return ShellPath::None };
+    let home = variable("HOME").unwrap_or_default();
+    // Held meanwhile: several servers may be looked for at once.
+    let mut asked = ASKED.lock();
+    let answer = asked.entry([shell.clone(), home]).or_insert_with(|| {
+        let answer = ask(&shell, &variable);
+        tracing::debug!(?shell, ?answer, "asked the log-in shell for its PATH");
+        answer
+    });
+    answer.clone()
+}
+
+/// Runs the shell as a terminal would, but without a terminal.
+#[expect(unsafe_code, reason = "the shell must leave the session of the terminal before it runs anything")]
+fn ask(shell: &OsStr, variable: impl Fn(&str) -> Option<OsString>) -> ShellPath {
+    let mut command = Command::new(shell);
+    let print = format!("printf '%s' {MARK}; printenv PATH; printf '%s' {MARK}");
+    command.args(["-l", "-i", "-c", &print]).env_clear().env("TERM", "dumb");
+    for name in ["PATH", "HOME", "USER", "LOGNAME", "LANG", "SHELL", "XDG_CONFIG_HOME", "ZDOTDIR"] {
+        if let Some(value) = variable(name) {
+            command.env(name, value);
+        }
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed; `setsid` is one.
+    unsafe {
+        command.pre_exec(|| rustix::process::setsid().map(drop).map_err(Into::into));
+    }
+    let Ok(mut child) = command.spawn() else { return ShellPath::Failed };
+    let stdout = child.stdout.take();
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut output = Vec::new();
+        let read = stdout.map(|stdout| stdout.take(MAX_OUTPUT).read_to_end(&mut output));
+        let _ = sender.send(read.map(|_| output));
+    });
+    let answer = match receiver.recv_timeout(TIMEOUT) {
+        Ok(Some(output)) => marked(&output).map_or(ShellPath::Failed, ShellPath::Known),
+        Ok(None) => ShellPath::Failed,
+        Err(_) => ShellPath::TimedOut,
+    };
+    // It leads a session of its own, so also what it left behind ends.
+    if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.wait();
+    answer
+}
+
+/// What stands between the marks.
+fn marked(output: &[u8]) -> Option<OsString> {
+    let is_mark = |window: &[u8]| window == MARK.as_bytes();
+    let start = output.windows(MARK.len()).position(is_mark)? + MARK.len();
+    let rest = &output[start..];
+    let end = rest.windows(MARK.len()).position(is_mark)?;
+    let path = rest[..end].trim_ascii();
+    (!path.is_empty()).then(|| OsString::from_vec(path.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+
+    /// What a shell says that runs this.
+    fn asked(name: &str, script: &str) -> ShellPath {
+        let shell = testing::folder(name).join("shell");
+        testing::program(&shell, script);
+        ask(shell.as_os_str(), |name| (name == "PATH").then(|| "/bin:/usr/bin".into()))
+    }
+
+    #[test]
+    fn only_what_stands_between_the_marks_is_the_path() {
+        let answer = asked("banner", "echo 'PATH=/trap'; PATH=\"/some/bin:$PATH\"; eval \"$4\"; echo bye");
+        assert!(matches!(&answer, ShellPath::Known(path) if path == "/some/bin:/bin:/usr/bin"), "{answer:?}");
+    }
+
+    #[test]
+    fn a_shell_that_asks_hangs_or_says_nothing_of_use_is_not_waited_for() {
+        assert!(matches!(asked("asks", "read answer && eval \"$4\""), ShellPath::Failed));
+        assert!(matches!(asked("exits", "exit 3"), ShellPath::Failed));
+        assert!(matches!(asked("hangs", "sleep 60"), ShellPath::TimedOut));
+    }
+}
