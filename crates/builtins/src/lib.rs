@@ -31,6 +31,7 @@ pub use pure::redact::{redacted_json, redacted_text};
 pub use pure::regex::glob_matches;
 pub use pure::time::members as time_members;
 pub use run::{SessionScriptError, run_session_script, world};
+pub use search::compact::{CompactTool, compact};
 pub use session::hook::Hook;
 pub use session::other_hook::OtherHook;
 pub use session::provenance::{DefinitionEdit, SkippedItem};

@@ -34,7 +34,7 @@ pub use sections::code_mode::CodeMode;
 pub use sections::embedding::{Embedding, EmbeddingProvider, EmbeddingServer};
 pub use sections::lock::LockSettings;
 pub use sections::oauth_values::is_scope;
-pub use sections::optimizer::Optimizer;
+pub use sections::optimizer::{AnswerForm, Optimizer};
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use sections::serve::{Serve, serving_threads};
 pub use sections::server::{

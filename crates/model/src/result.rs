@@ -3,12 +3,32 @@
 use serde_json::{Map, Value, json};
 
 use super::content::{self, text_block};
-use proxy_json::{Raw, RawRef, quote};
+use proxy_json::{Object, Raw, RawRef, quote};
 
 /// A tool result with `isError` and this text.
 pub fn error_result(text: &str) -> Raw {
     let text = format!("{{\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"isError\":true}}", quote(text));
     proxy_json::valid(text).unwrap_or_else(|_| proxy_json::RawRef::NULL.to_owned())
+}
+
+/// The member of `_meta` that says that the server refused the params.
+const INVALID_PARAMS: &str = "proxy/invalidParams";
+
+/// The error result for a JSON-RPC error with this text that says that the params were invalid.
+pub fn invalid_params_result(text: &str) -> Raw {
+    let content = json!([text_block(text)]);
+    proxy_json::raw(&json!({"content": content, "isError": true, "_meta": {INVALID_PARAMS: true}}))
+}
+
+/// Whether a result is that of [`invalid_params_result`].
+pub fn is_invalid_params_result(result: &RawRef) -> bool {
+    let meta = Object::of(result).ok().and_then(|result| result.get("_meta").and_then(|meta| Object::of(meta).ok()));
+    meta.is_some_and(|meta| meta.get(INVALID_PARAMS).is_some())
+}
+
+/// Whether a tool result has `isError`.
+pub fn is_error_result(result: &RawRef) -> bool {
+    Object::of(result).is_ok_and(|result| result.get("isError").is_some_and(|flag| flag.get() == "true"))
 }
 
 /// The member of `_meta` for the data of an error that does not match the output schema of its tool.

@@ -98,7 +98,7 @@ fn call_for_script<'v>(
                 let result = error_result(&tools.unknown(name));
                 Ok(convert::text_to_starlark(result.get(), eval.heap())?)
             };
-            let result = call_tool(tool, arguments, eval, unknown)?;
+            let result = call_tool(tool, arguments, None, eval, unknown)?;
             Ok(proxy_json::raw(&convert::to_json(result, heap)?))
         });
         match outcome {

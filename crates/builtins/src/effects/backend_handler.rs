@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
+use std::sync::Arc;
 
 use allocative::Allocative;
 use starlark::eval::{Arguments, Evaluator};
@@ -13,6 +14,7 @@ use starlark::values::{
 
 use crate::effects::store_access::seconds;
 use crate::kinds::noun;
+use proxy_json::Raw;
 use proxy_model::ItemRef;
 use proxy_script::{CallOptions, Context, Relay, ScriptError, convert, script_error};
 
@@ -74,6 +76,20 @@ impl BackendHandler {
         options: CallOptions,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
+        let result = self.call_for_text(dict, options, eval)?;
+        convert::text_to_starlark(result.get(), eval.heap()).map_err(|error| {
+            let name = &self.target.name;
+            script_error(format!("the result of `{name}` cannot be converted to a Starlark value: {error}"))
+        })
+    }
+
+    /// Calls the item with a dict, and returns the result as JSON.
+    pub(crate) fn call_for_text<'v>(
+        &self,
+        dict: Value<'v>,
+        options: CallOptions,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Arc<Raw>> {
         let (heap, context) = (eval.heap(), Context::of(eval)?);
         let (noun, name) = (noun(self.target.kind), &self.target.name);
         let members = convert::to_object(dict, heap)
@@ -81,12 +97,8 @@ impl BackendHandler {
             .ok_or_else(|| script_error(format!("the {noun} `{name}` takes a dict, not a `{}`", dict.get_type())))?;
         let arguments = proxy_json::raw(&members);
         let request = [&*self.target.backend, &*self.target.name, arguments.get()];
-        let result = context.nested("call", &request, |host, cursor| {
-            host.effects.call(&self.target, &arguments, options, cursor).map(Ok)
-        })?;
-        convert::text_to_starlark(result.get(), heap).map_err(|error| {
-            script_error(format!("the result of `{name}` cannot be converted to a Starlark value: {error}"))
-        })
+        context
+            .nested("call", &request, |host, cursor| host.effects.call(&self.target, &arguments, options, cursor).map(Ok))
     }
 }
 

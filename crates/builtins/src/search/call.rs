@@ -5,26 +5,30 @@ use starlark::eval::Evaluator;
 use starlark::values::tuple::TupleRef;
 use starlark::values::{Value, ValueLike};
 
+use super::explanation::{Explanation, missing_arguments};
 use super::handle::SearchHandle;
+use super::index::MAX_SHOWN_NAME;
 use crate::admission::{Admitted, admit_tool};
 use crate::effects::backend_handler::BackendHandler;
+use crate::effects::wrapper::is_unchecked;
 use crate::metadata::Metadata;
 use crate::session::World;
-use proxy_json::Raw;
-use proxy_model::{CallRefusal, NOT_PUBLISHED, RefusalReason, checked_output, error_result, shaped};
+use proxy_json::{Raw, RawRef};
+use proxy_model::{
+    CallRefusal, NOT_PUBLISHED, RefusalReason, checked_output, error_result, is_error_result, is_invalid_params_result, shaped,
+};
 use proxy_script::{
     CallOptions, Context, Failure, Host, Limits, NotedFact, ToolFacts, ToolRefusal, convert, error_message,
     script_error,
 };
 
-/// How many similar names the error for an unknown tool suggests.
-const MAX_SUGGESTIONS: usize = 3;
-
 /// Calls a `(metadata, handler)` tuple. Errors of the tool become error results; only errors that end the handler are
-/// returned as errors. A tool that the caller must not know of gets the answer for an unknown tool.
+/// returned as errors. A tool that the caller must not know of gets the answer for an unknown tool. With an explanation,
+/// the answer to wrong arguments has the tool's signature and schema.
 pub(crate) fn call_tool<'v, 'a, 'e>(
     tool: Value<'v>,
     arguments: Value<'v>,
+    explanation: Option<Explanation>,
     eval: &mut Evaluator<'v, 'a, 'e>,
     unknown: impl FnOnce(&mut Evaluator<'v, 'a, 'e>) -> starlark::Result<Value<'v>>,
 ) -> starlark::Result<Value<'v>> {
@@ -48,7 +52,14 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
         Err(ToolRefusal::Refused(reason)) => return failed(&reason, eval),
     };
     let checks = metadata.argument_checks(*handler, &World::of(eval)?.snapshot);
-    match admit_tool(name, &json, checks.as_ref(), eval) {
+    let admitted = match admit_tool(name, &json, checks.as_ref(), eval) {
+        Ok(Admitted::Yes) if explanation.is_some() && !is_unchecked(*handler) => {
+            let missing = missing_arguments(&metadata.definition, &json);
+            Ok(missing.map_or(Admitted::Yes, Admitted::Mismatched))
+        }
+        other => other,
+    };
+    match admitted {
         Ok(Admitted::Yes) => {}
         Ok(Admitted::Answered(answer)) => {
             let result = tool_result(metadata, *handler, answer, eval)?;
@@ -57,7 +68,10 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
         Ok(Admitted::Mismatched(why)) => {
             let refusal = CallRefusal { reason: RefusalReason::Schema, at: None, why: why.clone() };
             host.scope.note(NotedFact::Refused(refusal));
-            return failed(&why, eval);
+            return match explanation {
+                Some(explanation) => returned(&explanation.refusal(&metadata.definition, &why), eval),
+                None => failed(&why, eval),
+            };
         }
         Err(error) if context.is_final(&error) => return Err(error),
         Err(error) => {
@@ -73,15 +87,51 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
         // The server's own tool under another name: the policies were asked about this very call. A handler that was taken
         // from another tool is asked about like every other.
         let permitted_by = permitted_by.filter(|_| metadata.origin.as_ref() == Some(&forwarded.target));
-        let options =
-            CallOptions { permitted_by, via: context.via().or_else(|| Some(name.into())), ..CallOptions::default() };
-        return forwarded.call(arguments, options, eval);
+        let options = CallOptions {
+            permitted_by,
+            via: context.via().or_else(|| Some(name.into())),
+            marks_invalid_params: explanation.is_some(),
+            ..CallOptions::default()
+        };
+        if explanation.is_none() {
+            return forwarded.call(arguments, options, eval);
+        }
+        let result = forwarded.call_for_text(arguments, options, eval)?;
+        return explained(&result, explanation, (metadata, *handler), &json, eval);
     }
     let request = json.to_string();
     let result = context.nested_function("index.call", &[name, &request], eval, |eval| {
         Context::of(eval)?.used_as(name, || run_handler(metadata, *handler, arguments, eval))
     })?;
-    Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+    explained(&result, explanation, (metadata, *handler), &json, eval)
+}
+
+/// The result of a tool, with an explanation if its arguments were wrong: if its server said so, or if it failed and they do
+/// not match its schema.
+fn explained<'v>(
+    result: &RawRef,
+    explanation: Option<Explanation>,
+    (metadata, handler): (&Metadata, Value<'v>),
+    arguments: &Json,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Value<'v>> {
+    let Some(explanation) = explanation.filter(|_| is_error_result(result)) else { return returned(result, eval) };
+    let context = Context::of(eval)?;
+    let is_refused = || {
+        let checks = metadata.tool_checks(handler, &World::of(eval)?.snapshot);
+        let name = metadata.definition.key();
+        let checked = checks.check_arguments(name, arguments, &metadata.bound, &|| context.pause());
+        Ok::<_, starlark::Error>(checked.is_err())
+    };
+    if is_invalid_params_result(result) || is_refused()? {
+        return returned(&explanation.of_server(&metadata.definition, result), eval);
+    }
+    returned(result, eval)
+}
+
+/// A result as a Starlark value.
+fn returned<'v>(result: &RawRef, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+    convert::text_to_starlark(result.get(), eval.heap()).map_err(|error| script_error(error.to_string()))
 }
 
 /// Runs a handler of the script and converts its outcome to the result that a client would get.
@@ -141,8 +191,8 @@ pub(crate) fn unknown_tool<'v>(
 ) -> starlark::Result<Value<'v>> {
     let listed = handle.listed(Context::of(eval)?);
     let message = handle.query("index.call", &[name], Context::of(eval)?, |handle| {
-        let near = handle.shared.ready().nearest_names(name, MAX_SUGGESTIONS, listed.as_deref());
-        let shown: String = name.chars().take(128).collect();
+        let near = handle.nearest(name, listed.as_deref());
+        let shown: String = name.chars().take(MAX_SHOWN_NAME).collect();
         let near: Vec<String> = near.into_iter().map(|name| format!("`{name}`")).collect();
         let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
         format!("there is no tool `{shown}`{hint}").into()
@@ -152,6 +202,5 @@ pub(crate) fn unknown_tool<'v>(
 
 /// An error result as a Starlark value.
 fn failed<'v>(text: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-    let result: Raw = error_result(text);
-    convert::text_to_starlark(result.get(), eval.heap()).map_err(|error| script_error(error.to_string()))
+    returned(&error_result(text), eval)
 }

@@ -6,14 +6,19 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use allocative::Allocative;
+use indexmap::IndexSet;
 use serde_json::{Value as Json, json};
 use starlark::starlark_simple_value;
 use starlark::values::{NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, starlark_value};
 
+use super::compact::compact;
 use crate::metadata::Metadata;
 use proxy_json::{Raw, raw};
 use proxy_script::{Context, ToolFacts};
 use proxy_search::{Hit, SharedIndex, Tool, estimate_tokens};
+
+/// How many similar names are suggested for an unknown one.
+const MAX_SUGGESTIONS: usize = 3;
 
 #[derive(ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
 pub struct SearchHandle {
@@ -93,6 +98,62 @@ impl SearchHandle {
         self.shared.ready().search_among(text, limit, listed).iter().map(|hit| self.hit_json(hit)).collect()
     }
 
+    /// Like [`SearchHandle::search`], with signatures instead of definitions. Tools for which `max_tokens` leave no room
+    /// have no signature.
+    pub fn search_compact(
+        &self,
+        text: &str,
+        limit: usize,
+        listed: Option<&[bool]>,
+        max_tokens: Option<usize>,
+    ) -> Json {
+        let index = self.shared.ready();
+        let hits = index.search_among(text, limit, listed);
+        let found = hits.iter().map(|hit| index.tools()[hit.tool].definition.as_ref());
+        let mut described = compact(found, max_tokens).into_iter();
+        let told = hits.iter().map(|hit| {
+            let tool = &index.tools()[hit.tool];
+            let mut told = described.next().map_or_else(|| json!({"name": tool.definition.key()}), |tool| tool.to_json());
+            told["backend"] = backend(tool);
+            told["score"] = score(hit);
+            told
+        });
+        told.collect()
+    }
+
+    /// The definition at a position, without what a model does not need to call the tool, such as icons.
+    pub fn definition(&self, position: usize) -> Option<Json> {
+        let definition = &self.shared.tools().nth(position)?.definition;
+        let mut told = json!({"name": definition.key()});
+        let title = definition.text("title");
+        if !title.is_empty() {
+            told["title"] = title.into();
+        }
+        told["description"] = definition.text("description").into();
+        told["inputSchema"] = definition.member("inputSchema").unwrap_or_else(|| json!({}));
+        if let Some(schema) = definition.member("outputSchema") {
+            told["outputSchema"] = schema;
+        }
+        let annotations = definition.member("annotations");
+        if let Some(annotations) = annotations.filter(|value| value.as_object().is_some_and(|hints| !hints.is_empty())) {
+            told["annotations"] = annotations;
+        }
+        Some(told)
+    }
+
+    /// The names of known tools that are similar to an unknown one.
+    pub fn nearest(&self, name: &str, listed: Option<&[bool]>) -> Vec<&str> {
+        self.shared.ready().nearest_names(name, MAX_SUGGESTIONS, listed)
+    }
+
+    /// The servers of all tools that the caller may know about, in the order of the index.
+    pub fn servers(&self, context: &Context) -> IndexSet<Arc<str>> {
+        let listed = self.listed(context);
+        let is_listed = |position: usize| listed.as_ref().is_none_or(|listed| listed.get(position) == Some(&true));
+        let tools = self.shared.tools().enumerate().filter(|(position, _)| is_listed(*position));
+        tools.map(|(_, tool)| Arc::clone(&tool.server)).collect()
+    }
+
     fn hit_json(&self, hit: &Hit) -> Json {
         let tool = &self.shared.ready().tools()[hit.tool];
         let definition = &tool.definition;
@@ -101,10 +162,18 @@ impl SearchHandle {
             "title": definition.text("title"),
             "description": definition.text("description"),
             "inputSchema": definition.member("inputSchema").unwrap_or_else(|| json!({})),
-            "backend": if tool.server.is_empty() { Json::Null } else { tool.server.as_ref().into() },
-            "score": (f64::from(hit.score) * 1000.0).round() / 1000.0,
+            "backend": backend(tool),
+            "score": score(hit),
         })
     }
+}
+
+fn backend(tool: &Tool) -> Json {
+    if tool.server.is_empty() { Json::Null } else { tool.server.as_ref().into() }
+}
+
+fn score(hit: &Hit) -> Json {
+    ((f64::from(hit.score) * 1000.0).round() / 1000.0).into()
 }
 
 /// A tool of an index as policies know it.

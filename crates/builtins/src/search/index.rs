@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use allocative::Allocative;
+use serde_json::{Value as Json, json};
 use starlark::coerce::Coerce;
 use starlark::environment::{GlobalsBuilder, Methods, MethodsBuilder};
 use starlark::eval::Evaluator;
@@ -18,17 +19,21 @@ use starlark::values::{
 use starlark::{starlark_complex_value, starlark_module};
 
 use super::call::{call_tool, note_hidden, note_unknown, unknown_tool};
+use super::explanation::Explanation;
 use super::handle::SearchHandle;
 use crate::kinds::noun;
 use crate::metadata::Metadata;
 use crate::metadata::validity::{check_handler, check_validity};
 use crate::session::World;
-use proxy_model::ItemKind;
+use proxy_json::RawRef;
+use proxy_model::{ItemKind, Status};
 use proxy_script::{Context, ScriptError, convert, script_error};
 use proxy_search::{IndexCache, SharedIndex, Tool};
 
 /// Upper bound of `limit`.
 const MAX_RESULTS: i32 = 1_000;
+/// The length at which unknown names are cut in errors.
+pub(super) const MAX_SHOWN_NAME: usize = 128;
 
 #[derive(Debug, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, StarlarkPagable, Allocative)]
 #[repr(C)]
@@ -80,18 +85,34 @@ fn search_index_members(builder: &mut MethodsBuilder) {
     /// `name`, `title`, `description`, `inputSchema`, `backend` (None if the script created the tool) and `score`. The
     /// query is plain text; `keywords` are appended to it.
     ///
+    /// With `compact = True`, the dicts have `name`, `signature`, `description` (its first sentence), `backend` and
+    /// `score`, and `lossy` (True) if the signature does not show every parameter, member and literal. If they would
+    /// cost more than `max_tokens`, parts are left out: optional parameters, output types, descriptions, and at last the
+    /// signatures of the tools at the end of the list.
+    ///
     /// ```python
     /// for found in index.search("open a ticket", keywords = ["bug"], limit = 3):
     ///     print(found["name"], found["score"])
+    ///
+    /// for found in index.search("open a ticket", compact = True):
+    ///     print(found["name"] + found["signature"])    # create_issue(title: str, labels?: list[str])
     /// ```
     fn search<'v>(
         this: Value<'v>,
         query: &str,
         #[starlark(default = UnpackList::default())] keywords: UnpackList<String>,
         #[starlark(default = 8)] limit: i32,
+        #[starlark(require = named, default = false)] compact: bool,
+        #[starlark(require = named, default = NoneOr::None)] max_tokens: NoneOr<i32>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let (index, context) = (of(this)?, Context::of(eval)?);
+        let max_tokens = token_limit(max_tokens)?;
+        if max_tokens.is_some() && !compact {
+            return Err(ScriptError::new("`max_tokens` limits compact results only")
+                .hint("`index.search(query, compact = True, max_tokens = 1500)`")
+                .into());
+        }
         let limit = usize::try_from(limit.min(MAX_RESULTS))
             .map_err(|_| script_error(format!("`limit` must be 0 or more, not {limit}")))?;
         let mut text = query.to_owned();
@@ -100,9 +121,13 @@ fn search_index_members(builder: &mut MethodsBuilder) {
             text.push_str(&keyword);
         }
         let handle = index.handle()?;
-        let request = [text.as_str(), &limit.to_string()];
+        let form = if compact { format!("compact {max_tokens:?}") } else { String::new() };
+        let request = [text.as_str(), &limit.to_string(), &form];
         let listed = handle.listed(context);
-        let search = |handle: &SearchHandle| handle.search(&text, limit, listed.as_deref());
+        let search = |handle: &SearchHandle| match compact {
+            true => handle.search_compact(&text, limit, listed.as_deref(), max_tokens),
+            false => handle.search(&text, limit, listed.as_deref()),
+        };
         let found = handle.query("index.search", &request, context, search)?;
         Ok(convert::text_to_starlark(found.get(), eval.heap())?)
     }
@@ -119,6 +144,60 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         Ok(position.and_then(|position| index.tool(position)).unwrap_or_else(Value::new_none))
     }
 
+    /// Returns the definitions of tools that the caller may use, as a dict with `tools`, a list of dicts with `name`,
+    /// `title`, `description`, `inputSchema`, `outputSchema` and `annotations`, as far as the tool has them. `errors` has
+    /// a dict with `name`, `error` and `nearest` (names of similar tools) for each name that does not exist or that the
+    /// caller may not use.
+    ///
+    /// ```python
+    /// described = index.describe(["create_issue"])
+    /// schemas = {tool["name"]: tool["inputSchema"] for tool in described["tools"]}
+    /// ```
+    fn describe<'v>(
+        this: Value<'v>,
+        #[starlark(require = pos)] names: UnpackList<String>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let index = of(this)?;
+        let (handle, context) = (index.handle()?, Context::of(eval)?);
+        let listed = handle.listed(context);
+        let mut tools = Vec::new();
+        let mut errors = Vec::new();
+        for name in names.items {
+            if let Some(position) = handle.listed_position(&name, context) {
+                tools.extend(handle.definition(position));
+                continue;
+            }
+            let hidden = handle.position(&name).and_then(|position| index.tool(position));
+            if let (Some(host), Some(tool)) = (&context.host, hidden) {
+                note_hidden(host, tool);
+            }
+            let near = |handle: &SearchHandle| handle.nearest(&name, listed.as_deref()).into();
+            let nearest = handle.query("index.describe", &[&name], context, near)?;
+            let shown: String = name.chars().take(MAX_SHOWN_NAME).collect();
+            errors.push(json!({"name": shown, "error": "there is no tool with this name", "nearest": parsed(&nearest)}));
+        }
+        Ok(convert::to_starlark(&json!({"tools": tools, "errors": errors}), eval.heap())?)
+    }
+
+    /// Returns the servers of this index's tools that are not ready, as a list of dicts with `name` and `state`:
+    /// `"starting"`, `"failed"` or `"log-in"` (somebody has to log in first). In a handler, it has only servers with
+    /// tools that the caller may use. A server whose tools are not known yet is not in any index.
+    fn unready_servers<'v>(this: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+        let servers = of(this)?.handle()?.servers(Context::of(eval)?);
+        let snapshot = &World::of(eval)?.snapshot;
+        let unready = servers.iter().filter_map(|server| {
+            let state = match snapshot.backend(server)?.status {
+                Status::Ready => return None,
+                Status::Starting | Status::Cached => "starting",
+                Status::Failed => "failed",
+                Status::Login | Status::PerPerson => "log-in",
+            };
+            Some(json!({"name": server.as_ref(), "state": state}))
+        });
+        Ok(convert::to_starlark(&Json::from_iter(unready), eval.heap())?)
+    }
+
     /// Estimates how many tokens all tool definitions cost a model, as `count_tokens()` does. In a handler, only tools
     /// that the caller may use are counted.
     ///
@@ -132,13 +211,31 @@ fn search_index_members(builder: &mut MethodsBuilder) {
 
     /// Calls a tool as a client would, including `on_request`, and returns its result. An unknown name returns an error
     /// result that suggests similar names. Only while a call is handled.
+    ///
+    /// With `explain = True`, wrong arguments get an answer from which a model can correct them. A call without an argument
+    /// that the tool's schema requires is refused. If the tool fails and says that the arguments are invalid, or if they
+    /// do not match its schema, the tool's signature is added to its error. The structured content is then
+    /// `{"error": "invalid_arguments", "tool": NAME, "inputSchema": {...}}`; the schema is left out if the answer would
+    /// cost more than `max_tokens`.
+    ///
+    /// ```python
+    /// index.call("create_issue", {"title": "Crash"}, explain = True, max_tokens = 1500)
+    /// ```
     fn call<'v>(
         this: Value<'v>,
         #[starlark(require = pos)] name: &str,
         #[starlark(require = pos)] args: Value<'v>,
+        #[starlark(require = named, default = false)] explain: bool,
+        #[starlark(require = named, default = NoneOr::None)] max_tokens: NoneOr<i32>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let index = of(this)?;
+        let max_tokens = token_limit(max_tokens)?;
+        if max_tokens.is_some() && !explain {
+            return Err(ScriptError::new("`max_tokens` limits explanations only")
+                .hint("`index.call(name, args, explain = True, max_tokens = 1500)`")
+                .into());
+        }
         let host = Context::of(eval)?.host_for("calling a tool of a search index")?;
         let handle = index.handle()?;
         let Some(tool) = handle.position(name).and_then(|position| index.tool(position)) else {
@@ -149,8 +246,20 @@ fn search_index_members(builder: &mut MethodsBuilder) {
             note_hidden(host, tool);
             return unknown_tool(name, handle, eval);
         }
-        call_tool(tool, args, eval, |eval| unknown_tool(name, handle, eval))
+        let explanation = explain.then_some(Explanation { max_tokens });
+        call_tool(tool, args, explanation, eval, |eval| unknown_tool(name, handle, eval))
     }
+}
+
+/// The parameter `max_tokens`.
+fn token_limit(max_tokens: NoneOr<i32>) -> starlark::Result<Option<usize>> {
+    let Some(number) = max_tokens.into_option() else { return Ok(None) };
+    let limit = usize::try_from(number).ok().filter(|limit| *limit > 0);
+    limit.map(Some).ok_or_else(|| script_error(format!("`max_tokens` must be 1 or more, not {number}")))
+}
+
+fn parsed(result: &RawRef) -> Json {
+    serde_json::from_str(result.get()).unwrap_or_default()
 }
 
 /// The index in a value, whether frozen or not.

@@ -6,6 +6,7 @@ mod names;
 mod python;
 mod schema;
 mod shape;
+mod signature_parts;
 mod star;
 mod typescript;
 
@@ -14,5 +15,6 @@ pub use client_tool::{ClientTool, HeaderArgument};
 pub use names::{identifiers, is_identifier};
 pub use python::python;
 pub use schema::json_schema;
+pub use signature_parts::SignatureParts;
 pub use star::{signature, signatures};
 pub use typescript::typescript;

@@ -53,13 +53,15 @@ pub(super) struct ObjectField {
 pub(super) struct SchemaShape {
     pub(super) kind: Type,
     pub(super) parts: IndexMap<String, Type>,
+    /// Whether the schema names members of objects or literals that the type does not have.
+    pub(super) is_partial: bool,
 }
 
 impl SchemaShape {
     pub(super) fn of(schema: &Value) -> Self {
-        let mut reader = SchemaReader { root: schema, parts: IndexMap::new() };
+        let mut reader = SchemaReader { root: schema, parts: IndexMap::new(), is_partial: false };
         let kind = reader.read(schema, 0);
-        SchemaShape { kind, parts: reader.parts }
+        SchemaShape { kind, parts: reader.parts, is_partial: reader.is_partial }
     }
 
     /// Whether arguments of this type may be left out altogether.
@@ -72,9 +74,32 @@ impl SchemaShape {
     }
 }
 
+impl Type {
+    /// Whether the type has literals or members with names.
+    pub(super) fn names_something(&self) -> bool {
+        match self {
+            Type::Literal(_) | Type::Part(_) => true,
+            Type::Object(fields, _) => !fields.is_empty(),
+            Type::List(kind) | Type::Map(kind) => kind.names_something(),
+            Type::Tuple(first, rest) => first.iter().chain(rest.as_deref()).any(Type::names_something),
+            Type::Either(kinds) | Type::Both(kinds) => kinds.iter().any(Type::names_something),
+            Type::Anything | Type::Nothing | Type::Null | Type::Bool | Type::Integer | Type::Number | Type::Text => {
+                false
+            }
+        }
+    }
+}
+
+/// Keywords with schemas that name members, and that no type shows.
+const NOT_SHOWN: [&str; 5] = ["then", "else", "dependentSchemas", "dependencies", "patternProperties"];
+
+/// Keywords that constrain the object beside a reference. The reference hides them.
+const HIDDEN_BY_REFERENCE: [&str; 7] = ["properties", "enum", "const", "anyOf", "oneOf", "allOf", "items"];
+
 struct SchemaReader<'a> {
     root: &'a Value,
     parts: IndexMap<String, Type>,
+    is_partial: bool,
 }
 
 impl SchemaReader<'_> {
@@ -83,37 +108,57 @@ impl SchemaReader<'_> {
             return if *schema == Value::Bool(false) { Type::Nothing } else { Type::Anything };
         };
         if depth > MAX_DEPTH {
+            self.is_partial = true;
             return Type::Anything;
         }
+        self.is_partial |= NOT_SHOWN.iter().any(|keyword| members.contains_key(*keyword));
         if let Some(pointer) = members.get("$ref").and_then(Value::as_str) {
+            self.is_partial |= HIDDEN_BY_REFERENCE.iter().any(|keyword| members.contains_key(*keyword));
             return self.part(pointer, depth);
         }
         let mut all = vec![self.own(members, depth)];
         for choice in ["anyOf", "oneOf"] {
             if let Some(choices) = members.get(choice).and_then(Value::as_array) {
-                all.push(either(choices.iter().map(|choice| self.read(choice, depth + 1)).collect()));
+                let choices = choices.iter().map(|choice| self.read(choice, depth + 1)).collect();
+                all.push(self.either(choices));
             }
         }
         if let Some(choices) = members.get("allOf").and_then(Value::as_array) {
             all.extend(choices.iter().map(|choice| self.read(choice, depth + 1)));
         }
         let kind = both(all);
-        if members.get("nullable") == Some(&Value::Bool(true)) { either(vec![kind, Type::Null]) } else { kind }
+        if members.get("nullable") == Some(&Value::Bool(true)) { self.either(vec![kind, Type::Null]) } else { kind }
+    }
+
+    /// One of these types. If any value is allowed, the other types are not shown.
+    fn either(&mut self, kinds: Vec<Type>) -> Type {
+        let names_something = kinds.iter().any(Type::names_something);
+        let kind = either(kinds);
+        self.is_partial |= kind == Type::Anything && names_something;
+        kind
+    }
+
+    fn literal(&mut self, value: &Value) -> Type {
+        let kind = literal(value);
+        self.is_partial |= kind == Type::Anything;
+        kind
     }
 
     /// The type of the schema itself, without the schemas it combines.
     fn own(&mut self, members: &Map<String, Value>, depth: usize) -> Type {
         if let Some(value) = members.get("const") {
-            return literal(value);
+            return self.literal(value);
         }
         if let Some(values) = members.get("enum").and_then(Value::as_array) {
-            return either(values.iter().map(literal).collect());
+            let values = values.iter().map(|value| self.literal(value)).collect();
+            return self.either(values);
         }
         match members.get("type") {
             Some(Value::String(name)) => self.named(name, members, depth),
             Some(Value::Array(names)) => {
                 let names = names.iter().filter_map(Value::as_str);
-                either(names.map(|name| self.named(name, members, depth)).collect())
+                let kinds = names.map(|name| self.named(name, members, depth)).collect();
+                self.either(kinds)
             }
             _ if members.contains_key("properties") => self.object(members, depth),
             _ if members.contains_key("items") || members.contains_key("prefixItems") => self.list(members, depth),
@@ -189,10 +234,11 @@ impl SchemaReader<'_> {
             return Type::Part(pointer.to_owned());
         }
         let decoded = pointer.strip_prefix('#').map(unescaped);
-        let Some(schema) = decoded.and_then(|path| self.root.pointer(&path)) else { return Type::Anything };
-        if self.parts.len() >= MAX_PARTS {
+        let schema = decoded.and_then(|path| self.root.pointer(&path));
+        let Some(schema) = schema.filter(|_| self.parts.len() < MAX_PARTS) else {
+            self.is_partial = true;
             return Type::Anything;
-        }
+        };
         // Registered before it is converted, because it may refer to itself.
         self.parts.insert(pointer.to_owned(), Type::Anything);
         let schema = schema.clone();

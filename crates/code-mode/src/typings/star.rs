@@ -8,7 +8,7 @@ use proxy_model::Definition;
 
 /// Maximum nesting of object types; deeper objects are shown as `dict`.
 const MAX_DEPTH: usize = 3;
-/// Maximum number of literal alternatives; more are shown by their common type.
+/// Maximum number of literal alternatives; if there are more, their common type is shown.
 const MAX_LITERALS: usize = 12;
 /// Maximum length of the description beside a signature.
 const MAX_DESCRIPTION: usize = 200;
@@ -57,25 +57,27 @@ fn parameters(shape: &SchemaShape) -> String {
     };
     // Required parameters come first.
     let (required, optional): (Vec<&ObjectField>, Vec<&ObjectField>) = fields.iter().partition(|field| field.required);
-    let parameters = required.into_iter().chain(optional).map(|field| writer.field(field, 0));
+    let parameters = required.into_iter().chain(optional).map(|field| writer.field(field, field.required, 0));
     parameters.collect::<Vec<_>>().join(", ")
 }
 
-struct StarlarkWriter<'a> {
+pub(super) struct StarlarkWriter<'a> {
     shape: &'a SchemaShape,
     /// The named parts being written; a recursive reference is written as `dict`.
     open: Vec<&'a str>,
+    /// Whether members of objects or literals were left out so far.
+    pub(super) has_omitted: bool,
 }
 
 impl<'a> StarlarkWriter<'a> {
-    fn new(shape: &'a SchemaShape) -> Self {
-        StarlarkWriter { shape, open: Vec::new() }
+    pub(super) fn new(shape: &'a SchemaShape) -> Self {
+        StarlarkWriter { shape, open: Vec::new(), has_omitted: false }
     }
 
-    fn field(&mut self, field: &'a ObjectField, depth: usize) -> String {
+    pub(super) fn field(&mut self, field: &'a ObjectField, is_required: bool, depth: usize) -> String {
         let name = if is_identifier(&field.name) { field.name.clone() } else { json!(field.name).to_string() };
         let kind = self.kind(&field.kind, depth);
-        match (&field.default, field.required) {
+        match (&field.default, is_required) {
             (Some(default), false) if !default.is_object() && !default.is_array() => {
                 format!("{name}: {kind} = {}", value(default))
             }
@@ -84,7 +86,7 @@ impl<'a> StarlarkWriter<'a> {
         }
     }
 
-    fn kind(&mut self, kind: &'a Type, depth: usize) -> String {
+    pub(super) fn kind(&mut self, kind: &'a Type, depth: usize) -> String {
         match kind {
             Type::Anything => "any".to_owned(),
             Type::Nothing => "never".to_owned(),
@@ -95,7 +97,10 @@ impl<'a> StarlarkWriter<'a> {
             Type::Text => "str".to_owned(),
             Type::Literal(literal) => value(literal),
             Type::List(item) => format!("list[{}]", self.kind(item, depth)),
-            Type::Tuple(..) => "list".to_owned(),
+            Type::Tuple(..) => {
+                self.has_omitted |= kind.names_something();
+                "list".to_owned()
+            }
             Type::Map(value) if **value == Type::Anything => "dict".to_owned(),
             Type::Map(value) => format!("dict[str, {}]", self.kind(value, depth)),
             Type::Object(fields, rest) => self.object(fields, *rest, depth),
@@ -107,9 +112,10 @@ impl<'a> StarlarkWriter<'a> {
 
     fn object(&mut self, fields: &'a [ObjectField], rest: Rest, depth: usize) -> String {
         if depth >= MAX_DEPTH || fields.is_empty() {
+            self.has_omitted |= !fields.is_empty();
             return "dict".to_owned();
         }
-        let mut members: Vec<String> = fields.iter().map(|field| self.field(field, depth + 1)).collect();
+        let mut members: Vec<String> = fields.iter().map(|field| self.field(field, field.required, depth + 1)).collect();
         if rest == Rest::Open {
             members.push("...".to_owned());
         }
@@ -119,6 +125,7 @@ impl<'a> StarlarkWriter<'a> {
     fn either(&mut self, kinds: &'a [Type], depth: usize) -> String {
         let is_text = |kind: &&Type| matches!(kind, Type::Literal(Value::String(_)));
         if kinds.iter().filter(is_text).count() > MAX_LITERALS {
+            self.has_omitted = true;
             return "str".to_owned();
         }
         kinds.iter().map(|kind| self.kind(kind, depth)).collect::<Vec<_>>().join(" | ")
@@ -131,6 +138,7 @@ impl<'a> StarlarkWriter<'a> {
 
     fn part(&mut self, pointer: &'a str, depth: usize) -> String {
         let Some(kind) = self.shape.parts.get(pointer).filter(|_| !self.open.contains(&pointer)) else {
+            self.has_omitted = true;
             return "dict".to_owned();
         };
         self.open.push(pointer);
@@ -150,7 +158,7 @@ fn value(value: &Value) -> String {
     }
 }
 
-fn first_sentence(description: &str) -> String {
+pub(super) fn first_sentence(description: &str) -> String {
     let paragraph = description.trim().split("\n\n").next().unwrap_or_default();
     let words: Vec<&str> = paragraph.split_whitespace().collect();
     let text = words.join(" ");

@@ -5,10 +5,33 @@ use serde_json::{Value, json};
 use super::embedding::{Embedding, read_embedding};
 use crate::syntax::reader::ValueReader;
 
+/// How `find_tool` describes the tools that it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// By signatures.
+    Compact,
+    /// By definitions.
+    Full,
+}
+
+impl AnswerForm {
+    const CHOICES: [(&str, AnswerForm); 2] = [("compact", AnswerForm::Compact), ("full", AnswerForm::Full)];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            AnswerForm::Compact => "compact",
+            AnswerForm::Full => "full",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Optimizer {
     pub enabled: bool,
     pub max_tools_to_return: usize,
+    pub answer: AnswerForm,
+    /// The limit for compact answers.
+    pub max_answer_tokens: usize,
     /// With fewer tools than this, all of them are listed.
     pub list_below: usize,
     /// Names or globs of tools that are always listed.
@@ -19,7 +42,15 @@ pub struct Optimizer {
 
 impl Default for Optimizer {
     fn default() -> Self {
-        Optimizer { enabled: false, max_tools_to_return: 8, list_below: 50, pinned: Vec::new(), embedding: None }
+        Optimizer {
+            enabled: false,
+            max_tools_to_return: 8,
+            answer: AnswerForm::Compact,
+            max_answer_tokens: 1500,
+            list_below: 50,
+            pinned: Vec::new(),
+            embedding: None,
+        }
     }
 }
 
@@ -29,6 +60,8 @@ impl Optimizer {
         json!({
             "enabled": self.enabled,
             "maxToolsToReturn": self.max_tools_to_return,
+            "answer": self.answer.as_str(),
+            "maxAnswerTokens": self.max_answer_tokens,
             "listBelow": self.list_below,
             "pinned": self.pinned,
             "embedding": self.embedding.clone().unwrap_or_default().to_json(),
@@ -41,6 +74,8 @@ pub(crate) fn read_optimizer(reader: &ValueReader) -> Option<Optimizer> {
     let mut fields = reader.fields()?;
     fields.set(&mut optimizer.enabled, "enabled", ValueReader::boolean);
     fields.set(&mut optimizer.max_tools_to_return, "maxToolsToReturn", ValueReader::count);
+    fields.set(&mut optimizer.answer, "answer", |reader| reader.choice(&AnswerForm::CHOICES));
+    fields.set(&mut optimizer.max_answer_tokens, "maxAnswerTokens", ValueReader::count);
     fields.set(&mut optimizer.list_below, "listBelow", ValueReader::whole);
     fields.set(&mut optimizer.pinned, "pinned", |reader| reader.list(ValueReader::word));
     optimizer.embedding = fields.read("embedding", read_embedding);
@@ -59,13 +94,15 @@ mod tests {
     fn a_script_sees_every_key_with_its_default() {
         let embedding = json!({"provider": "builtin"});
         let expected =
-            json!({"enabled": false, "maxToolsToReturn": 8, "listBelow": 50, "pinned": [], "embedding": embedding});
+            json!({"enabled": false, "maxToolsToReturn": 8, "answer": "compact", "maxAnswerTokens": 1500, "listBelow": 50,
+                "pinned": [], "embedding": embedding});
         assert_eq!(Optimizer::default().to_json(), expected);
         let config = loaded(
-            "optimizer: {enabled: true, maxToolsToReturn: 3, listBelow: 0, pinned: [search, 'git_*'],\n  \
+            "optimizer: {enabled: true, maxToolsToReturn: 3, listBelow: 0, answer: full, maxAnswerTokens: 900, pinned: [search, 'git_*'],\n  \
              embedding: {provider: tei, url: 'http://127.0.0.1:8080'}}\n",
         );
         let seen = config.optimizer.to_json();
+        assert_eq!((&seen["answer"], &seen["maxAnswerTokens"]), (&json!("full"), &json!(900)));
         assert_eq!(seen["pinned"], json!(["search", "git_*"]));
         assert_eq!(seen["embedding"], json!({"provider": "tei", "url": "http://127.0.0.1:8080", "model": ""}));
         assert_eq!(config.set_sections[0].name, "optimizer");
@@ -74,10 +111,12 @@ mod tests {
     #[test]
     fn what_cannot_work_is_told_with_its_key() {
         let found = errors(
-            "optimizer:\n  enabled: maybe\n  maxToolsToReturn: 0\n  pined: [a]\n  embedding: {provider: cohere, url: here}\n",
+            "optimizer:\n  enabled: maybe\n  maxToolsToReturn: 0\n  answer: short\n  maxAnswerTokens: 0\n  pined: [a]\n  embedding: {provider: cohere, url: here}\n",
         );
         assert!(found[0].contains("`optimizer.enabled`: expected `true` or `false`"), "{}", found[0]);
         assert!(found[1].contains("`optimizer.maxToolsToReturn`"), "{}", found[1]);
+        assert!(found.iter().any(|error| error.contains("expected one of `compact`, `full`")), "{found:?}");
+        assert!(found.iter().any(|error| error.contains("`optimizer.maxAnswerTokens`")), "{found:?}");
         assert!(found.iter().any(|error| error.contains("did you mean `pinned`?")), "{found:?}");
         assert!(
             found.iter().any(|error| error.contains("expected one of `builtin`, `openai`, `tei`, `none`")),

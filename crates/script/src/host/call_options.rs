@@ -17,6 +17,8 @@ pub struct CallOptions {
     pub via: Option<Arc<str>>,
     /// The number of the policies that have allowed this very call already.
     pub permitted_by: Option<u64>,
+    /// Whether the error result for a JSON-RPC error with the code for invalid params has that code in its `_meta`.
+    pub marks_invalid_params: bool,
 }
 
 /// Which messages that the backend sends during the call reach the client. Questions always do.

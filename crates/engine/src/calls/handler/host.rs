@@ -22,7 +22,9 @@ use crate::calls::test_overrides::TestOverrides;
 use crate::surface::Surface;
 use proxy_json::{Object, Raw, RawRef, quote};
 use proxy_mcp_client::{Answer, BackendCall, CallError, Cancellation, Peer};
-use proxy_model::{ItemKind, ItemRef, Question, RecordedEventKind, RequestInfo, error_result};
+use proxy_model::{
+    ItemKind, ItemRef, Question, RecordedEventKind, RequestInfo, error_result, invalid_params_result,
+};
 use proxy_script::{
     Authorization, CallOptions, Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, NotedFact, Output,
     Questions, Relay, RequestScope, Stop, ToolFacts, ToolRefusal,
@@ -30,6 +32,7 @@ use proxy_script::{
 use proxy_store::Store;
 use proxy_telemetry::CallRecording;
 use proxy_telemetry::audit::AuditEntry;
+use proxy_wire::code;
 
 /// The error result that a handler receives for a call that policies deny.
 const NOT_PERMITTED: &str = "the policies do not permit a call that this request requires";
@@ -184,12 +187,16 @@ impl Effects for RequestHost {
             Ok(params) => params,
             Err(reason) => return Ok(error_result(&reason)),
         };
+        let marks_invalid_params = options.marks_invalid_params;
         match self.dispatch(target, params, options, cursor) {
             Ok(answer) => Ok(final_result(answer.result)),
             // Only this call was given up.
             Err(CallError::Cancelled) if !self.cancel.is_cancelled() => Ok(error_result("the call was cancelled")),
             Err(CallError::Cancelled) => Err(Stop::Cancelled),
             Err(CallError::Asks(_)) => Err(Stop::Input),
+            Err(CallError::Rpc(error)) if marks_invalid_params && error.code() == code::INVALID_PARAMS => {
+                Ok(invalid_params_result(&error.message()))
+            }
             Err(CallError::Rpc(error)) => Ok(error_result(&error.message())),
             Err(error) => Ok(error_result(&error.to_string())),
         }
