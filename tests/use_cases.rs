@@ -111,7 +111,7 @@ async fn find_tool_says_what_there_is_for_this_user() {
         for token in ["secret-token-of-a", "secret-token-of-g"] {
             let mut person = Person::of(&proxy, token, modern).await;
             let listed = person.ask("tools/list", "{}").await;
-            assert_eq!(listed.tool_names(), ["find_tool", "call_tool"]);
+            assert_eq!(listed.tool_names(), ["find_tool", "describe_tool", "call_tool"]);
             described.push(listed.value()["result"]["tools"][0]["description"].as_str().unwrap_or_default().to_owned());
         }
         assert!(

@@ -2,12 +2,13 @@
 //!
 //! Every folder below FOLDER with a `tools.jsonl` (`{server, name, description, inputSchema}`) is a set; its queries are
 //! in `queries*.jsonl` (`{query_id, query, gold: ["server/name"], gold_groups}`; a group lists tools that serve equally).
-//! Prints a table by words alone and, unless `--words` is given, one with the built-in model. Reading all tools takes
+//! Prints a table by words alone, the tokens of `find_tool`'s answers and, unless `--words` is given, one with the built-in model. Reading all tools takes
 //! minutes; `--cache` keeps the vectors for the next time.
 
 #![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]
 
+mod answers;
 mod data;
 mod metrics;
 mod run;
@@ -44,7 +45,12 @@ fn measure(folders: &[String], options: &[String]) -> Result<(), String> {
         sets.extend(data::sets(folder.as_ref()).map_err(|error| format!("{folder}: {error}"))?);
     }
     println!("By words alone:\n");
-    table::print(&sets.iter().map(|set| run::measure(set, None, -1.0)).collect::<Vec<_>>());
+    let by_words: Vec<_> = sets.iter().map(|set| run::measure(set, None, -1.0)).collect();
+    table::print(&by_words);
+    println!("\nTokens of an answer, by words alone:");
+    let with_queries: Vec<_> = sets.iter().filter(|set| !set.queries.is_empty()).collect();
+    let answered: Vec<_> = by_words.into_iter().filter(|measured| measured.queries > 0).collect();
+    answers::print(&with_queries, &answered);
     if options.iter().any(|option| option == "--words") {
         return Ok(());
     }
@@ -56,7 +62,6 @@ fn measure(folders: &[String], options: &[String]) -> Result<(), String> {
     let embedder: Arc<dyn Embedder> = Arc::new(Unlimited(embedder));
     println!("\nBy words and meaning:\n");
     // Where there are no queries, nothing is to be found.
-    let with_queries: Vec<_> = sets.iter().filter(|set| !set.queries.is_empty()).collect();
     let measured: Vec<_> = with_queries.iter().map(|set| run::measure(set, Some(&embedder), least)).collect();
     table::print(&measured);
     thresholds::print(&with_queries, &measured);

@@ -47,7 +47,7 @@ async fn find_tool_and_call_tool_know_only_what_the_caller_may_use() {
         |list: crate::support::message::Message| list.value()["result"]["tools"][0]["description"].to_string();
     // Policies are not asked about the two themselves.
     let list = bob.request("tools/list", "{}").await;
-    assert_eq!(list.tool_names(), ["find_tool", "call_tool"]);
+    assert_eq!(list.tool_names(), ["find_tool", "describe_tool", "call_tool"]);
     assert!(description(list).contains("There are 2 tools, by server: fake (2)."));
     assert!(description(ann.request("tools/list", "{}").await).contains("There are 4 tools, by server: fake (4)."));
     // What bob may not know of takes no place of what he may.
@@ -61,6 +61,15 @@ async fn find_tool_and_call_tool_know_only_what_the_caller_may_use() {
     assert!(is_error(&denied) && is_error(&unknown), "{}", denied.raw);
     assert_eq!(denied.text().replace("secret_ticket", "sekret_ticket"), unknown.text());
     assert!(!unknown.text().replace("sekret_ticket", "").contains("secret"), "{}", unknown.text());
+    // So it is when they are to be described.
+    let names = json!({"tool_names": ["create_ticket", "secret_ticket", "sekret_ticket"]}).to_string();
+    let described: Value = serde_json::from_str(&bob.call("describe_tool", &names).await.structured()).expect("JSON");
+    assert_eq!(described["tools"].as_array().map(Vec::len), Some(1), "{described}");
+    let told = |at: usize| described["errors"][at].to_string();
+    assert_eq!(told(0).replace("secret_ticket", "sekret_ticket"), told(1));
+    assert!(told(1).contains("create_ticket") && !told(1).contains("secret"), "{described}");
+    let described = ann.call("describe_tool", &names).await.structured();
+    assert!(described.contains("Opens a ticket") && described.contains("sekret_ticket"), "{described}");
     assert_eq!(call_tool(&mut bob, "create_ticket").await.structured(), r#"{"n":1}"#);
     assert_eq!(call_tool(&mut ann, "secret_ticket").await.structured(), r#"{"n":1}"#);
     // Both eras.

@@ -19,7 +19,7 @@ PRESET         DESCRIPTION
 approval@1     all tools; tools without `readOnlyHint` ask the user for approval
 code-mode@1    `execute_tool_script`, which runs scripts that call tools, instead of all tools
 default@1      everything, as configured in `aggregation`, `optimizer` and `codeMode`
-optimizer@1    `find_tool` and `call_tool` instead of all tools
+optimizer@1    `find_tool`, `describe_tool` and `call_tool` instead of all tools
 passthrough@1  everything, unchanged; two tools with the same name are an error
 read-only@1    only tools with `readOnlyHint`
 lib@1          the presets' functions for your own scripts: `load(\"@proxy//lib@1.star\", ...)`

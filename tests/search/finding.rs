@@ -1,4 +1,4 @@
-//! Given many tools, a client sees two, and finds and calls the others through them.
+//! Given many tools, a client sees three, and finds and calls the others through them.
 
 use std::time::{Duration, Instant};
 
@@ -8,17 +8,17 @@ use super::{OPTIMIZED, desk, is_error, names, started, tool, world};
 use crate::support::patience::LONG_PATIENCE;
 
 #[tokio::test]
-async fn two_tools_stand_for_all_and_tell_what_is_behind_them() {
+async fn three_tools_stand_for_all_and_tell_what_is_behind_them() {
     let mut proxy = started(world(&desk(), OPTIMIZED)).await;
     let list = proxy.client.request("tools/list", "{}").await;
-    assert_eq!(list.tool_names(), ["find_tool", "call_tool"]);
+    assert_eq!(list.tool_names(), ["find_tool", "describe_tool", "call_tool"]);
     let description = list.value()["result"]["tools"][0]["description"].to_string();
     assert!(description.contains("There are 5 tools, by server: desk (5)."), "{description}");
     assert_eq!(proxy.client.call("create_ticket", "{}").await.error_code(), -32602);
 }
 
 #[tokio::test]
-async fn a_tool_is_found_with_its_definition_and_called_in_both_eras() {
+async fn a_tool_is_found_and_called_in_both_eras() {
     let mut proxy = world(&desk(), OPTIMIZED).stdio();
     let find = r#"{"tool_description":"open tickets for a bug","tool_keywords":["issue"]}"#;
     let call = r#"{"tool_name":"create_ticket","parameters":{"n":1}}"#;
@@ -27,7 +27,8 @@ async fn a_tool_is_found_with_its_definition_and_called_in_both_eras() {
     let legacy = [proxy.client.call("find_tool", find).await, proxy.client.call("call_tool", call).await];
     for [found, called] in [modern, legacy] {
         let found: Value = serde_json::from_str(&found.structured()).unwrap();
-        assert_eq!(found["tools"][0], desk()[0], "{found}");
+        let expected = json!({"name": "create_ticket", "signature": "()", "description": "Opens a new ticket in the issue tracker."});
+        assert_eq!(found["tools"][0], expected, "{found}");
         let metrics = &found["token_metrics"];
         let [baseline, returned] = ["baseline_tokens", "returned_tokens"].map(|key| metrics[key].as_i64().unwrap());
         assert!(baseline > returned && returned > 0, "{metrics}");
@@ -85,7 +86,7 @@ async fn call_tool_forgives_one_mistake_and_explains_the_others() {
 async fn the_schema_of_call_tool_says_what_is_required() {
     let mut proxy = started(world(&desk(), OPTIMIZED)).await;
     let list = proxy.client.request("tools/list", "{}").await.value();
-    assert_eq!(list["result"]["tools"][1]["inputSchema"]["required"], json!(["tool_name", "parameters"]), "{list}");
+    assert_eq!(list["result"]["tools"][2]["inputSchema"]["required"], json!(["tool_name", "parameters"]), "{list}");
 }
 
 #[tokio::test]
@@ -122,7 +123,7 @@ async fn few_tools_are_listed_and_pinned_ones_too() {
     let many = "optimizer: { enabled: true, listBelow: 3, maxToolsToReturn: 1, pinned: [\"send*\", nothing], embedding: { provider: none } }";
     let mut proxy = started(world(&desk(), many)).await;
     let listed = proxy.client.request("tools/list", "{}").await.tool_names();
-    assert_eq!(listed, ["sendEmail", "find_tool", "call_tool"]);
+    assert_eq!(listed, ["sendEmail", "find_tool", "describe_tool", "call_tool"]);
     let line = proxy.client.stderr().line("optimizer.pinned names a tool that does not exist").await;
     assert!(line.contains("nothing"), "{line}");
     assert_eq!(proxy.find("a new ticket or the weather").await["tools"].as_array().unwrap().len(), 1);

@@ -1,7 +1,9 @@
-//! `find_tool` and `call_tool` instead of all tools, through the real program; and `proxy find`.
+//! `find_tool`, `describe_tool` and `call_tool` instead of all tools, through the real program; and `proxy find`.
 
 mod builtin_model;
 mod command;
+mod compact;
+mod explained_calls;
 mod finding;
 mod meaning;
 mod odd_input;
@@ -36,7 +38,7 @@ fn desk() -> Vec<Value> {
     ]
 }
 
-/// `find_tool` and `call_tool`, by words and meaning.
+/// The tools of the optimizer, by words and meaning.
 const PRESET: &str = "sessionInit: { preset: optimizer@1 }";
 
 /// The same by words alone.

@@ -21,15 +21,22 @@ async fn a_tool_of_a_real_server_is_found_and_called() {
     assert!(looked.status.success(), "{}", String::from_utf8_lossy(&looked.stderr));
     for lifecycle in [legacy(), modern()] {
         let client = RmcpClient::stdio(world.serve_command(), lifecycle).await;
-        assert_eq!(client.tool_names().await, ["find_tool", "call_tool"]);
+        assert_eq!(client.tool_names().await, ["find_tool", "describe_tool", "call_tool"]);
         let found = client.call("find_tool", json!({"tool_description": "the current time in Tokyo"})).await;
         let found = found.structured_content.expect("find_tool answers with data");
         assert_eq!(found["tools"][0]["name"], "get_current_time", "{found}");
-        assert_eq!(found["tools"][0]["inputSchema"]["required"], json!(["timezone"]), "{found}");
+        assert_eq!(found["tools"][0]["signature"], "(timezone: str)", "{found}");
+        let described = client.call("describe_tool", json!({"tool_names": ["get_current_time"]})).await;
+        let described = described.structured_content.expect("describe_tool answers with data");
+        assert_eq!(described["tools"][0]["inputSchema"]["required"], json!(["timezone"]), "{described}");
         let call = json!({"tool_name": "get_current_time", "parameters": {"timezone": "Asia/Tokyo"}});
         let called = client.call("call_tool", call).await;
         let text = serde_json::to_string(&called.content).expect("content is JSON");
         assert!(called.is_error != Some(true) && text.contains("+09:00"), "{text}");
+        let wrong = json!({"tool_name": "get_current_time", "parameters": {"timezone": 9}});
+        let wrong = client.call("call_tool", wrong).await;
+        let told = wrong.structured_content.expect("an explanation has data");
+        assert_eq!((wrong.is_error, &told["error"]), (Some(true), &json!("invalid_arguments")), "{told}");
         client.finish().await;
     }
 }

@@ -37,7 +37,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "optimizer",
         version: 1,
-        summary: "`find_tool` and `call_tool` instead of all tools",
+        summary: "`find_tool`, `describe_tool` and `call_tool` instead of all tools",
         source: include_str!("../../../presets/optimizer@1.star"),
     },
     Preset {

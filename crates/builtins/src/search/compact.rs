@@ -46,12 +46,14 @@ impl Answer {
         if self.fits() {
             return;
         }
+        self.tools.iter_mut().for_each(FittedTool::add_up);
         while let Some(longest) = self.longest(|tool| tool.optional > 0) {
             longest.drop_parameter();
             if self.fits() {
                 return;
             }
         }
+        self.tools.iter_mut().for_each(FittedTool::measure);
         while let Some(longest) = self.longest(|tool| tool.with_output && tool.parts.output.is_some()) {
             longest.with_output = false;
             longest.measure();
@@ -89,7 +91,8 @@ struct FittedTool {
     /// The number of optional parameters that are shown.
     optional: usize,
     with_output: bool,
-    /// The cost of what is shown. Slightly too high while parameters are being dropped.
+    /// The cost of what is shown. Slightly too high while parameters are being dropped, because the cost of a text is less
+    /// than the sum of its parts.
     tokens: usize,
 }
 
@@ -107,16 +110,19 @@ impl FittedTool {
         self.tokens = 1 + estimate_tokens(&self.shown().to_json().to_string());
     }
 
-    /// Leaves out the last optional parameter. Its cost is subtracted, because measuring the rest again for each of
-    /// thousands of parameters would take too long.
+    /// Adds up the cost of all parts, from which that of a parameter can be subtracted. Measuring the rest again for each
+    /// of thousands of parameters would take too long.
+    fn add_up(&mut self) {
+        let optional = std::mem::take(&mut self.optional);
+        self.measure();
+        self.optional = optional;
+        self.tokens += self.parts.optional.iter().map(|parameter| parameter_cost(parameter)).sum::<usize>();
+    }
+
+    /// Leaves out the last optional parameter.
     fn drop_parameter(&mut self) {
         self.optional -= 1;
-        if self.optional == 0 || self.optional + 1 == self.parts.optional.len() {
-            self.measure();
-            return;
-        }
-        let dropped = Json::from(self.parts.optional[self.optional].as_str()).to_string();
-        self.tokens = self.tokens.saturating_sub(estimate_tokens(dropped.trim_matches('"')));
+        self.tokens = self.tokens.saturating_sub(parameter_cost(&self.parts.optional[self.optional]));
     }
 
     fn shown(&self) -> CompactTool {
@@ -128,6 +134,11 @@ impl FittedTool {
             is_lossy: self.parts.has_omitted || self.optional < self.parts.optional.len() || hides_output,
         }
     }
+}
+
+/// The cost of a parameter and the comma before it, in JSON.
+fn parameter_cost(parameter: &str) -> usize {
+    1 + estimate_tokens(Json::from(parameter).to_string().trim_matches('"'))
 }
 
 #[cfg(test)]

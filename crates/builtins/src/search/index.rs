@@ -187,8 +187,10 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         let servers = of(this)?.handle()?.servers(Context::of(eval)?);
         let snapshot = &World::of(eval)?.snapshot;
         let unready = servers.iter().filter_map(|server| {
-            let state = match snapshot.backend(server)?.status {
+            let backend = snapshot.backend(server)?;
+            let state = match backend.status {
                 Status::Ready => return None,
+                Status::Cached if !backend.error.is_empty() => "failed",
                 Status::Starting | Status::Cached => "starting",
                 Status::Failed => "failed",
                 Status::Login | Status::PerPerson => "log-in",
