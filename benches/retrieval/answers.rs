@@ -1,22 +1,13 @@
 //! What an answer of `find_tool` costs a model in its two forms, with the defaults of `optimizer`.
 
-use std::sync::LazyLock;
-
-use proxy_builtins::{CompactTool, compact};
+use proxy_builtins::compact;
 use proxy_config::Optimizer;
-use proxy_search::{Hit, estimate_tokens};
-use serde_json::{Value, json};
+use proxy_search::Hit;
+use serde_json::Value;
 
+use crate::answer;
 use crate::data::Set;
 use crate::run::Measured;
-
-/// The library of the presets, for the text of the hint.
-const LIBRARY: &str = include_str!("../../presets/lib@1.star");
-
-static HINT: LazyLock<Value> = LazyLock::new(|| {
-    let text = LIBRARY.lines().find_map(|line| line.strip_prefix("_HINT = ")).expect("the library has a hint");
-    serde_json::from_str(text).expect("the hint is a plain string")
-});
 
 /// The answers to the queries of one set.
 #[derive(Default)]
@@ -47,41 +38,26 @@ impl Answers {
     }
 
     fn add(&mut self, set: &Set, hits: &[Hit], max_tokens: usize) {
-        let definitions = || hits.iter().map(|hit| set.tools[hit.tool].definition.as_ref());
-        let full: Vec<Value> = definitions()
-            .map(|definition| {
-                json!({"name": definition.key(), "description": definition.text("description"),
-                    "inputSchema": definition.member("inputSchema")})
-            })
-            .collect();
-        self.full.push(tokens(&json!({"tools": full, "token_metrics": metrics()})));
-
-        let frame = json!({"tools": [], "more": hits.len(), "hint": *HINT, "token_metrics": metrics()});
-        let shown = compact(definitions(), Some(max_tokens.saturating_sub(tokens(&frame))));
-        let told: Vec<Value> = shown.iter().map(CompactTool::to_json).collect();
-        let mut answer = json!({"tools": told, "hint": *HINT, "token_metrics": metrics()});
-        if shown.len() < hits.len() {
-            answer["more"] = json!(hits.len() - shown.len());
-            self.with_more += 1;
-        }
-        self.compact.push(tokens(&answer));
-        let names = |tools: &[Value]| tools.iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>();
-        if names(&full) != names(&told) {
+        let found: Vec<_> = hits.iter().map(|hit| set.tools[hit.tool].definition.as_ref()).collect();
+        let full = answer::full(&found);
+        let compacted = answer::compacted(&found, max_tokens);
+        self.full.push(answer::tokens(&full));
+        self.compact.push(answer::tokens(&compacted));
+        if names(&full) != names(&compacted) {
             self.differing += 1;
         }
+        if compacted.get("more").is_some() {
+            self.with_more += 1;
+        }
+        let shown = compacted["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
         self.tools += shown.len();
-        self.lossy += shown.iter().filter(|tool| tool.is_lossy).count();
-        self.omitting += compact(definitions(), None).iter().filter(|tool| tool.is_lossy).count();
+        self.lossy += shown.iter().filter(|tool| tool["lossy"] == true).count();
+        self.omitting += compact(found.into_iter(), None).iter().filter(|tool| tool.is_lossy).count();
     }
 }
 
-/// Figures as long as real ones.
-fn metrics() -> Value {
-    json!({"baseline_tokens": 123_456, "returned_tokens": 1_234, "savings_percent": 98.7, "estimated": true})
-}
-
-fn tokens(value: &Value) -> usize {
-    estimate_tokens(&value.to_string())
+fn names(answer: &Value) -> Vec<&Value> {
+    answer["tools"].as_array().into_iter().flatten().map(|tool| &tool["name"]).collect()
 }
 
 pub fn print(sets: &[&Set], measured: &[Measured]) {

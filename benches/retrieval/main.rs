@@ -8,6 +8,8 @@
 #![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]
 
+#[path = "../answer.rs"]
+mod answer;
 mod answers;
 mod data;
 mod metrics;

@@ -18,7 +18,13 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
     ),
     (
         "Inspect",
-        &[&["list-servers", "restart"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]],
+        &[
+            &["list-servers", "restart"],
+            &["list-tools", "list-resources", "list-prompts"],
+            &["find"],
+            &["tokens"],
+            &["types"],
+        ],
     ),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
     ("Scripts", &[&["check", "explain"], &["test", "backtest"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
@@ -65,7 +71,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// Typical uses of each subcommand.
-const EXAMPLES: [(&str, &[&str]); 34] = [
+const EXAMPLES: [(&str, &[&str]); 35] = [
     (
         "serve",
         &[
@@ -98,6 +104,7 @@ const EXAMPLES: [(&str, &[&str]); 34] = [
     ("list-resources", &["proxy list-resources", "proxy list-resources files --json"]),
     ("list-prompts", &["proxy list-prompts", "proxy list-prompts --all"]),
     ("find", &["proxy find convert units", "proxy find \"what is the weather in Rome\" --limit 3"]),
+    ("tokens", &["proxy tokens", "proxy tokens --top 50", "proxy tokens --json"]),
     ("types", &["proxy types > tools.ts", "proxy types --lang star --filter 'github_*'"]),
     ("call", &["proxy call greet name=Ann", "proxy call search --args '{\"query\": \"two words\"}' --json"]),
     ("read", &["proxy read memo://notes/today", "proxy read file:///logo.png > logo.png"]),

@@ -22,6 +22,7 @@ mod screens;
 mod secrets;
 mod serve;
 mod several_files;
+mod tokens;
 mod typed_clients;
 mod types;
 mod watching;

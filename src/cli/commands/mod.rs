@@ -27,6 +27,7 @@ mod sessions;
 mod show_preset;
 mod status;
 mod test;
+mod tokens;
 
 use clap::Subcommand;
 use tracing::level_filters::LevelFilter;
@@ -68,6 +69,8 @@ pub(super) enum ProxyCommand {
     ListPrompts(ItemListArgs),
     /// Search the tools as `find_tool` does, with scores
     Find(inspect::find::FindArgs),
+    /// Show what the tools cost a model, by server, tool and preset
+    Tokens(tokens::TokensArgs),
     /// Print the published tools as typed functions
     Types(inspect::types::TypesArgs),
     /// Call a published tool
@@ -136,6 +139,7 @@ impl ProxyCommand {
             ProxyCommand::ListResources(args) => list_items::resources(&args),
             ProxyCommand::ListPrompts(args) => list_items::prompts(&args),
             ProxyCommand::Find(args) => inspect::find::run(&args),
+            ProxyCommand::Tokens(args) => tokens::run(&args),
             ProxyCommand::Types(args) => inspect::types::run(&args),
             ProxyCommand::Call(args) => call::tool::run(&args),
             ProxyCommand::Read(args) => call::read::run(&args),

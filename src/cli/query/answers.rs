@@ -1,6 +1,7 @@
 //! The queries and calls of a command, answered by this process or by a running proxy.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -30,6 +31,19 @@ impl Answers {
         match self {
             Answers::Local(operator) => Ok(SurfaceReport::of(&operator.gateway, &operator.surface)),
             Answers::Running(running) => running.report().await,
+        }
+    }
+
+    /// Like [`Answers::report`], with the history of each item.
+    pub(in crate::cli) async fn report_with_histories(&self) -> Result<SurfaceReport, CommandFailure> {
+        match self {
+            Answers::Local(operator) => {
+                let report = SurfaceReport::of(&operator.gateway, &operator.surface);
+                let (gateway, surface) = (Arc::clone(&operator.gateway), Arc::clone(&operator.surface));
+                let made = tokio::task::spawn_blocking(move || report.with_histories(&gateway, &surface));
+                made.await.map_err(|error| failed(error.to_string()))
+            }
+            Answers::Running(running) => running.report_with_histories().await,
         }
     }
 
