@@ -83,10 +83,11 @@ pub fn print(sets: &[&Set], measured: &[Measured]) {
 }
 
 fn row(answers: &Answers) -> String {
-    let at = |sorted: &[usize], share: usize| sorted.get((sorted.len() * share / 100).min(sorted.len().saturating_sub(1))).copied();
-    let three = |sorted: &[usize]| {
-        [50, 95, 100].map(|share| at(sorted, share).unwrap_or_default().to_string()).join(" | ")
+    let at = |sorted: &[usize], share: usize| {
+        sorted.get((sorted.len() * share / 100).min(sorted.len().saturating_sub(1))).copied()
     };
+    let three =
+        |sorted: &[usize]| [50, 95, 100].map(|share| at(sorted, share).unwrap_or_default().to_string()).join(" | ");
     let share = |lossy: usize| 100.0 * lossy as f64 / answers.tools.max(1) as f64;
     format!(
         "| {} | {} | {} | {} | {:.1} | {:.1} | {} |",

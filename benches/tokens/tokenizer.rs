@@ -25,9 +25,11 @@ pub fn compare(program: &Path, snapshot: &Snapshot, measured: &[Measured]) -> Re
     let definitions = snapshot.backends.iter().flat_map(|backend| &backend.lists.tools);
     let definitions: Vec<String> = definitions.map(|definition| definition.raw().get().to_owned()).collect();
     let mut kinds: Vec<(&'static str, Vec<String>)> = vec![("definitions", definitions)];
-    for (name, mode) in
-        [("conversations, all tools listed", Mode::None), ("conversations, tool search", Mode::Compact), ("conversations, code mode", Mode::CodeMode)]
-    {
+    for (name, mode) in [
+        ("conversations, all tools listed", Mode::None),
+        ("conversations, tool search", Mode::Compact),
+        ("conversations, code mode", Mode::CodeMode),
+    ] {
         let of_mode = measured.iter().filter(|measured| measured.mode == mode);
         let texts = of_mode.flat_map(|measured| &measured.conversations).map(|talk| talk.texts.join("\n"));
         kinds.push((name, texts.collect()));

@@ -12,7 +12,8 @@ pub fn snapshot(folder: &Path) -> Result<Arc<Snapshot>, String> {
     let mut servers: Vec<(String, Lists)> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let line: Value = serde_json::from_str(line).map_err(|error| format!("{}: {error}", file.display()))?;
-        let tool = json!({"name": line["name"], "description": line["description"], "inputSchema": line["inputSchema"]});
+        let tool =
+            json!({"name": line["name"], "description": line["description"], "inputSchema": line["inputSchema"]});
         let definition =
             Definition::parse(ItemKind::Tool, proxy_json::raw(&tool)).map_err(|error| format!("{line}: {error}"))?;
         let name = line["server"].as_str().unwrap_or_default();

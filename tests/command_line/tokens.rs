@@ -63,7 +63,10 @@ async fn each_server_tool_and_preset_has_its_tokens() {
     let sizes: Vec<usize> = tables.iter().map(Vec::len).collect();
     assert_eq!(sizes, [4, 2, 7], "{text}");
     assert!(tables[1][1].starts_with("long as brief  desk "), "{text}");
-    assert!(tables[2].iter().any(|line| line.starts_with("optimizer@1    ") && line.ends_with(" for 3 tools")), "{text}");
+    assert!(
+        tables[2].iter().any(|line| line.starts_with("optimizer@1    ") && line.ends_with(" for 3 tools")),
+        "{text}"
+    );
 }
 
 #[tokio::test]

@@ -90,7 +90,7 @@ async fn what_has_no_room_is_left_out_and_counted() {
     let mut whole = started(world(&many(), &section(5000, "compact"))).await;
     let whole = whole.find("write a report").await;
     assert_eq!(names(&whole), names(&full));
-    assert!(!whole.to_string().contains("lossy"), "{whole}");
+    assert!(!whole["tools"].to_string().contains("lossy"), "{whole}");
     // With less room, parameters go first
     let mut less = started(world(&many(), &section(600, "compact"))).await;
     let less = less.find("write a report").await;
@@ -114,7 +114,11 @@ async fn describe_tool_has_definitions_and_near_names() {
     let described = proxy.described(json!(["search_issues", "createTicket", "sendEmail"])).await;
     assert_eq!(described["tools"], json!([search_issues(), desk()[1]]), "{described}");
     let error = &described["errors"][0];
-    assert_eq!((&error["name"], &error["nearest"][0]), (&json!("createTicket"), &json!("create_ticket")), "{described}");
+    assert_eq!(
+        (&error["name"], &error["nearest"][0]),
+        (&json!("createTicket"), &json!("create_ticket")),
+        "{described}"
+    );
     // What some models send instead of a list is understood.
     for one in [json!("sendEmail"), json!("[\"sendEmail\"]")] {
         assert_eq!(proxy.described(one).await["tools"], json!([desk()[1]]));
@@ -135,7 +139,8 @@ def ask(args):
 publish(metadata("ask", "", {}, {}), ask)
 publish(metadata("wrong", "", {}, {}), lambda args: index.search("report", max_tokens = 9))
 "#;
-    let proxy = world(&many(), "sessionInit: { scriptFile: policy.star }\noptimizer: { embedding: { provider: none } }");
+    let proxy =
+        world(&many(), "sessionInit: { scriptFile: policy.star }\noptimizer: { embedding: { provider: none } }");
     let mut proxy = started(proxy.file("policy.star", script)).await;
     let answer = proxy.client.call("ask", r#"{"max_tokens": 40}"#).await.structured();
     let answer: Value = serde_json::from_str(&answer).expect("JSON");
@@ -155,8 +160,10 @@ fn with_lost_server(sections: &str) -> (Proxy, TempDir) {
     let up = files.write("up", "");
     let mut lost = std::process::Command::new("sh");
     let fake = fake_backend([]);
-    lost.args(["-c", &format!("test -f '{}' || exit 3; exec \"$0\" --only echo", up.display())]).arg(fake.get_program());
-    let config = Config::new().server("desk", &fake_backend(["--only", "add_tool"])).server("lost", &lost).section(sections);
+    lost.args(["-c", &format!("test -f '{}' || exit 3; exec \"$0\" --only echo", up.display())])
+        .arg(fake.get_program());
+    let config =
+        Config::new().server("desk", &fake_backend(["--only", "add_tool"])).server("lost", &lost).section(sections);
     (Proxy::new(&config), files)
 }
 
@@ -190,9 +197,16 @@ async fn servers_without_a_permitted_tool_are_not_named() {
     proxy.run(["list-tools"]).await.expect(0);
     std::fs::remove_file(files.path().join("up")).expect("the file is there");
     let mut proxy = started(proxy).await;
+    // When it has failed and nothing is found, then it is not named
     proxy.client.stderr().line("lost").await;
-    for _ in 0..3 {
+    let begin = Instant::now();
+    loop {
         let nothing = proxy.find("quxify").await;
-        assert_eq!(nothing["servers"], json!([]), "{nothing}");
+        assert!(!nothing["servers"].to_string().contains("lost"), "{nothing}");
+        // The other server is named until it is ready.
+        if nothing["servers"] == json!([]) {
+            break;
+        }
+        assert!(begin.elapsed() < LONG_PATIENCE, "{nothing}");
     }
 }

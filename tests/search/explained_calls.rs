@@ -21,7 +21,8 @@ fn sections(more: &str) -> Proxy {
     let tool = json!({"name": "create_issue", "description": "Creates an issue.", "inputSchema": schema()});
     let proxy = world(&[tool], more);
     let file = proxy.directory.path().join("tools.json");
-    let command = fake_backend(["--tools", file.to_str().expect("a path"), "--builtin", "--only", "fail,rpc_error,raw"]);
+    let command =
+        fake_backend(["--tools", file.to_str().expect("a path"), "--builtin", "--only", "fail,rpc_error,raw"]);
     proxy.directory.write("proxy.yaml", &Config::new().server("desk", &command).section(more).text());
     proxy
 }
@@ -36,8 +37,12 @@ impl StdioProxy {
 fn assert_explained(answer: &Message, words: &str, signature: &str) -> Value {
     assert!(is_error(answer), "{}", answer.raw);
     let value = answer.value();
-    let texts: Vec<&str> =
-        value["result"]["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str()).collect();
+    let texts: Vec<&str> = value["result"]["content"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|block| block["text"].as_str())
+        .collect();
     assert_eq!(texts, [words, signature], "{}", answer.raw);
     let told = value["result"]["structuredContent"].clone();
     assert_eq!(told["error"], "invalid_arguments", "{}", answer.raw);
@@ -50,7 +55,11 @@ const CREATE_ISSUE: &str = "create_issue(title: str, count: int, body?: str)";
 #[tokio::test]
 async fn a_missing_argument_is_named_with_the_signature_and_the_schema() {
     let mut proxy = started(sections(OPTIMIZED)).await;
-    let told = assert_explained(&proxy.call_tool("create_issue", json!({})).await, "`title` and `count` are required", CREATE_ISSUE);
+    let told = assert_explained(
+        &proxy.call_tool("create_issue", json!({})).await,
+        "`title` and `count` are required",
+        CREATE_ISSUE,
+    );
     assert_eq!(told, json!({"error": "invalid_arguments", "tool": "create_issue", "inputSchema": schema()}));
     let answer = proxy.call_tool("create_issue", json!({"title": "Crash"})).await;
     assert_explained(&answer, "`count` is required", CREATE_ISSUE);
@@ -77,11 +86,12 @@ async fn the_servers_own_words_come_first() {
     let mut proxy = sections(OPTIMIZED).stdio();
     let invalid = r#"{"tool_name":"rpc_error","parameters":{"code":-32602,"message":"code is odd"}}"#;
     let failed = r#"{"tool_name":"fail","parameters":{"message":7}}"#;
-    let modern = [proxy.client.modern_call("call_tool", invalid).await, proxy.client.modern_call("call_tool", failed).await];
+    let modern =
+        [proxy.client.modern_call("call_tool", invalid).await, proxy.client.modern_call("call_tool", failed).await];
     proxy.client.initialize("2025-11-25").await.result();
     let legacy = [proxy.client.call("call_tool", invalid).await, proxy.client.call("call_tool", failed).await];
     for [invalid, failed] in [modern, legacy] {
-        let told = assert_explained(&invalid, "code is odd", "rpc_error(code?: int, message?: str, data?: any)");
+        let told = assert_explained(&invalid, "code is odd", "rpc_error(code?: int, message?: str, \"data\"?: any)");
         assert_eq!(told["tool"], "rpc_error");
         let told = assert_explained(&failed, "failed on demand", "fail(message?: str)");
         assert_eq!(told["inputSchema"]["properties"]["message"]["type"], "string", "{told}");
@@ -90,9 +100,14 @@ async fn the_servers_own_words_come_first() {
 
 #[tokio::test]
 async fn a_schema_without_room_is_left_out() {
-    let tight = "sessionInit: { preset: optimizer@1 }\noptimizer: { maxAnswerTokens: 40, embedding: { provider: none } }";
+    let tight =
+        "sessionInit: { preset: optimizer@1 }\noptimizer: { maxAnswerTokens: 40, embedding: { provider: none } }";
     let mut proxy = started(sections(tight)).await;
-    let told = assert_explained(&proxy.call_tool("create_issue", json!({})).await, "`title` and `count` are required", CREATE_ISSUE);
+    let told = assert_explained(
+        &proxy.call_tool("create_issue", json!({})).await,
+        "`title` and `count` are required",
+        CREATE_ISSUE,
+    );
     assert_eq!(told, json!({"error": "invalid_arguments", "tool": "create_issue"}));
 }
 
@@ -128,7 +143,11 @@ publish(metadata("own", "", {}, {}), lambda args: own.call(args["name"], args["w
     assert_eq!(told["inputSchema"], schema());
     // A tool of the script is checked whole
     let wrong = proxy.client.call("own", &ask("checked", json!({"who": 7}))).await;
-    assert!(is_error(&wrong) && wrong.raw.contains("invalid_arguments") && wrong.raw.contains("checked(who: str)"), "{}", wrong.raw);
+    assert!(
+        is_error(&wrong) && wrong.raw.contains("invalid_arguments") && wrong.raw.contains("checked(who: str)"),
+        "{}",
+        wrong.raw
+    );
     // And one that reads its arguments itself gets them, though `who` is missing
     let read = proxy.client.call("own", &ask("unchecked", json!({"name": "Ann"}))).await;
     assert_eq!(read.text(), "Hello Ann");

@@ -47,8 +47,8 @@ pub use journal::{JournalSnapshot, Question, QuestionKind};
 pub use method::{MethodPattern, capability_of, is_protocol_method};
 pub use per_kind::PerKind;
 pub use result::{
-    error_result, error_result_with, error_text, invalid_params_result, is_error_result, is_invalid_params_result, payload,
-    shaped, shaped_contents, shaped_messages,
+    error_result, error_result_with, error_text, invalid_params_result, is_error_result, is_invalid_params_result,
+    payload, shaped, shaped_contents, shaped_messages,
 };
 pub use secret::Secret;
 pub use server_info::{Lists, ServerInfo};

@@ -97,8 +97,9 @@ impl BackendHandler {
             .ok_or_else(|| script_error(format!("the {noun} `{name}` takes a dict, not a `{}`", dict.get_type())))?;
         let arguments = proxy_json::raw(&members);
         let request = [&*self.target.backend, &*self.target.name, arguments.get()];
-        context
-            .nested("call", &request, |host, cursor| host.effects.call(&self.target, &arguments, options, cursor).map(Ok))
+        context.nested("call", &request, |host, cursor| {
+            host.effects.call(&self.target, &arguments, options, cursor).map(Ok)
+        })
     }
 }
 

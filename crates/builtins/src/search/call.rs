@@ -15,7 +15,8 @@ use crate::metadata::Metadata;
 use crate::session::World;
 use proxy_json::{Raw, RawRef};
 use proxy_model::{
-    CallRefusal, NOT_PUBLISHED, RefusalReason, checked_output, error_result, is_error_result, is_invalid_params_result, shaped,
+    CallRefusal, NOT_PUBLISHED, RefusalReason, checked_output, error_result, is_error_result, is_invalid_params_result,
+    shaped,
 };
 use proxy_script::{
     CallOptions, Context, Failure, Host, Limits, NotedFact, ToolFacts, ToolRefusal, convert, error_message,

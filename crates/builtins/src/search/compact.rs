@@ -31,9 +31,23 @@ impl CompactTool {
 /// the end of the longest signature; output types; descriptions in the lower half; tools, from the end. The first tool and
 /// required parameters are always there.
 pub fn compact<'a>(tools: impl Iterator<Item = &'a Definition>, max_tokens: Option<usize>) -> Vec<CompactTool> {
-    let mut answer = Answer { tools: tools.map(FittedTool::of).collect(), max_tokens: max_tokens.unwrap_or(usize::MAX) };
+    let mut answer =
+        Answer { tools: tools.map(FittedTool::of).collect(), max_tokens: max_tokens.unwrap_or(usize::MAX) };
     answer.fit();
     answer.tools.iter().map(FittedTool::shown).collect()
+}
+
+/// The name and the signature of one tool, without optional parameters and output type as far as they have no room.
+pub(super) fn compact_signature(tool: &Definition, max_tokens: Option<usize>) -> String {
+    let mut fitted = FittedTool::of(tool);
+    fitted.parts.description.clear();
+    fitted.measure();
+    // Only the text counts, without the members of an answer.
+    let text = estimate_tokens(&fitted.text());
+    let members = fitted.tokens.saturating_sub(text);
+    let mut answer = Answer { max_tokens: max_tokens.map_or(usize::MAX, |limit| limit + members), tools: vec![fitted] };
+    answer.fit();
+    answer.tools.first().map(FittedTool::text).unwrap_or_default()
 }
 
 struct Answer {
@@ -125,6 +139,10 @@ impl FittedTool {
         self.tokens = self.tokens.saturating_sub(parameter_cost(&self.parts.optional[self.optional]));
     }
 
+    fn text(&self) -> String {
+        format!("{}{}", self.name, self.parts.text(self.optional, self.with_output))
+    }
+
     fn shown(&self) -> CompactTool {
         let hides_output = self.parts.output.is_some() && !self.with_output;
         CompactTool {
@@ -173,8 +191,13 @@ mod tests {
         let tools = [tool("first", 2, true), tool("second", 0, false)];
         let all = compact(tools.iter(), None);
         assert_eq!(all, shown(&tools, 1_000));
-        assert!(all[0].signature.starts_with("(id: int, option_number_0?: str, option_number_1?: str) -> {kind?: \"a\""));
-        assert_eq!(all[1].to_json(), json!({"name": "second", "signature": "(id: int)", "description": "Does one thing."}));
+        assert!(
+            all[0].signature.starts_with("(id: int, option_number_0?: str, option_number_1?: str) -> {kind?: \"a\"")
+        );
+        assert_eq!(
+            all[1].to_json(),
+            json!({"name": "second", "signature": "(id: int)", "description": "Does one thing."})
+        );
     }
 
     #[test]

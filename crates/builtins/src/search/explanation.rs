@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::compact::compact;
+use super::compact::compact_signature;
 use proxy_json::{Raw, RawRef, raw};
 use proxy_model::Definition;
 use proxy_search::estimate_tokens;
@@ -33,8 +33,7 @@ impl Explanation {
     fn answer(self, tool: &Definition, mut content: Vec<Json>) -> Raw {
         let spent = content.iter().map(|block| estimate_tokens(&block.to_string())).sum();
         let left = self.max_tokens.map(|limit| limit.saturating_sub(spent));
-        let compact = compact(std::iter::once(tool), left);
-        let signature = compact.first().map(|tool| format!("{}{}", tool.name, tool.signature)).unwrap_or_default();
+        let signature = compact_signature(tool, left);
         let left = left.map(|left| left.saturating_sub(estimate_tokens(&signature)));
         content.push(json!({"type": "text", "text": signature}));
         let mut structured = json!({"error": "invalid_arguments", "tool": tool.key()});

@@ -100,20 +100,15 @@ impl SearchHandle {
 
     /// Like [`SearchHandle::search`], with signatures instead of definitions. Tools for which `max_tokens` leave no room
     /// have no signature.
-    pub fn search_compact(
-        &self,
-        text: &str,
-        limit: usize,
-        listed: Option<&[bool]>,
-        max_tokens: Option<usize>,
-    ) -> Json {
+    pub fn search_compact(&self, text: &str, limit: usize, listed: Option<&[bool]>, max_tokens: Option<usize>) -> Json {
         let index = self.shared.ready();
         let hits = index.search_among(text, limit, listed);
         let found = hits.iter().map(|hit| index.tools()[hit.tool].definition.as_ref());
         let mut described = compact(found, max_tokens).into_iter();
         let told = hits.iter().map(|hit| {
             let tool = &index.tools()[hit.tool];
-            let mut told = described.next().map_or_else(|| json!({"name": tool.definition.key()}), |tool| tool.to_json());
+            let mut told =
+                described.next().map_or_else(|| json!({"name": tool.definition.key()}), |tool| tool.to_json());
             told["backend"] = backend(tool);
             told["score"] = score(hit);
             told
@@ -135,7 +130,8 @@ impl SearchHandle {
             told["outputSchema"] = schema;
         }
         let annotations = definition.member("annotations");
-        if let Some(annotations) = annotations.filter(|value| value.as_object().is_some_and(|hints| !hints.is_empty())) {
+        if let Some(annotations) = annotations.filter(|value| value.as_object().is_some_and(|hints| !hints.is_empty()))
+        {
             told["annotations"] = annotations;
         }
         Some(told)

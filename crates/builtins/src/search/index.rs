@@ -175,7 +175,8 @@ fn search_index_members(builder: &mut MethodsBuilder) {
             let near = |handle: &SearchHandle| handle.nearest(&name, listed.as_deref()).into();
             let nearest = handle.query("index.describe", &[&name], context, near)?;
             let shown: String = name.chars().take(MAX_SHOWN_NAME).collect();
-            errors.push(json!({"name": shown, "error": "there is no tool with this name", "nearest": parsed(&nearest)}));
+            errors
+                .push(json!({"name": shown, "error": "there is no tool with this name", "nearest": parsed(&nearest)}));
         }
         Ok(convert::to_starlark(&json!({"tools": tools, "errors": errors}), eval.heap())?)
     }

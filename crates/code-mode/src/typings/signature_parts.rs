@@ -160,15 +160,18 @@ mod tests {
         let combined = json!({"type": "object", "required": ["b"], "properties": {"a": {"type": "string"}},
             "allOf": [{"type": "object", "properties": {"b": {"type": "integer"}}}]});
         assert_signature(combined, "(b: int, a?: str)", false);
-        let choice = |name: &str| json!({"type": "object", "required": [name], "properties": {name: {"type": "string"}}});
+        let choice =
+            |name: &str| json!({"type": "object", "required": [name], "properties": {name: {"type": "string"}}});
         let union = json!({"anyOf": [choice("id"), choice("url")]});
         assert_signature(union, "(**{id: str} | {url: str})", false);
     }
 
     #[test]
     fn what_no_part_shows_is_told() {
-        let deep = |inner: Value| json!({"type": "object", "properties": {"a": {"type": "object", "properties": {
-            "b": {"type": "object", "properties": {"c": {"type": "object", "properties": {"d": inner}}}}}}}});
+        let deep = |inner: Value| {
+            json!({"type": "object", "properties": {"a": {"type": "object", "properties": {
+            "b": {"type": "object", "properties": {"c": {"type": "object", "properties": {"d": inner}}}}}}}})
+        };
         assert_signature(deep(json!({"type": "string"})), "(a?: {b?: {c?: {d?: str}}})", false);
         let deepest = json!({"type": "object", "properties": {"e": {}}});
         assert_signature(deep(deepest), "(a?: {b?: {c?: {d?: dict}}})", true);
@@ -181,7 +184,11 @@ mod tests {
         assert_signature(property(json!({"prefixItems": [{"type": "string"}]})), "(a?: list)", false);
         assert_signature(property(json!({"prefixItems": [{"enum": ["x"]}]})), "(a?: list)", true);
         assert_signature(property(json!({"$ref": "#/nowhere"})), "(a?: any)", true);
-        assert_signature(property(json!({"type": "string", "maxLength": 9, "description": "Text."})), "(a?: str)", false);
+        assert_signature(
+            property(json!({"type": "string", "maxLength": 9, "description": "Text."})),
+            "(a?: str)",
+            false,
+        );
         let mut conditional = property(json!({"type": "string"}));
         conditional["then"] = property(json!({}));
         assert_signature(conditional, "(a?: str)", true);

@@ -115,7 +115,8 @@ impl<'a> StarlarkWriter<'a> {
             self.has_omitted |= !fields.is_empty();
             return "dict".to_owned();
         }
-        let mut members: Vec<String> = fields.iter().map(|field| self.field(field, field.required, depth + 1)).collect();
+        let mut members: Vec<String> =
+            fields.iter().map(|field| self.field(field, field.required, depth + 1)).collect();
         if rest == Rest::Open {
             members.push("...".to_owned());
         }

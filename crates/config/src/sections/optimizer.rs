@@ -93,8 +93,7 @@ mod tests {
     #[test]
     fn a_script_sees_every_key_with_its_default() {
         let embedding = json!({"provider": "builtin"});
-        let expected =
-            json!({"enabled": false, "maxToolsToReturn": 8, "answer": "compact", "maxAnswerTokens": 1500, "listBelow": 50,
+        let expected = json!({"enabled": false, "maxToolsToReturn": 8, "answer": "compact", "maxAnswerTokens": 1500, "listBelow": 50,
                 "pinned": [], "embedding": embedding});
         assert_eq!(Optimizer::default().to_json(), expected);
         let config = loaded(

@@ -12,9 +12,7 @@ use proxy_config::{Config, SessionScript};
 use proxy_engine::gateway::script_source;
 use proxy_engine::surface::Surface;
 use proxy_identity::cedar::Policies;
-use proxy_model::{
-    BackendKind, BackendView, ItemKind, Lists, Principal, ServerInfo, Snapshot, Status, SurfaceKey,
-};
+use proxy_model::{BackendKind, BackendView, ItemKind, Lists, Principal, ServerInfo, Snapshot, Status, SurfaceKey};
 use proxy_search::estimate_tokens;
 
 /// The tools that one preset publishes with this config, and their tokens.

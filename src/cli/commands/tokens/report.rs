@@ -51,7 +51,8 @@ pub(super) struct ToolTokens {
 
 impl TokenReport {
     pub(super) fn new(surface: &SurfaceReport, presets: Vec<PresetTokens>) -> Self {
-        let mut servers: Vec<ServerTokens> = surface.servers.iter().map(|status| ServerTokens::of(&status.name)).collect();
+        let mut servers: Vec<ServerTokens> =
+            surface.servers.iter().map(|status| ServerTokens::of(&status.name)).collect();
         let mut offered: HashMap<(&str, &str), usize> = HashMap::new();
         for item in tools(&surface.offered) {
             let tokens = cost(item);

@@ -22,9 +22,7 @@ use crate::calls::test_overrides::TestOverrides;
 use crate::surface::Surface;
 use proxy_json::{Object, Raw, RawRef, quote};
 use proxy_mcp_client::{Answer, BackendCall, CallError, Cancellation, Peer};
-use proxy_model::{
-    ItemKind, ItemRef, Question, RecordedEventKind, RequestInfo, error_result, invalid_params_result,
-};
+use proxy_model::{ItemKind, ItemRef, Question, RecordedEventKind, RequestInfo, error_result, invalid_params_result};
 use proxy_script::{
     Authorization, CallOptions, Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, NotedFact, Output,
     Questions, Relay, RequestScope, Stop, ToolFacts, ToolRefusal,
