@@ -39,7 +39,8 @@ impl Answers {
         match self {
             Answers::Local(operator) => {
                 let report = SurfaceReport::of(&operator.gateway, &operator.surface);
-                let (gateway, surface) = (Arc::clone(&operator.gateway), Arc::clone(&operator.surface));
+                let gateway = Arc::clone(&operator.gateway);
+                let surface = Arc::clone(&operator.surface);
                 let made = tokio::task::spawn_blocking(move || report.with_histories(&gateway, &surface));
                 made.await.map_err(|error| failed(error.to_string()))
             }

@@ -205,7 +205,8 @@ mod tests {
         let tools: Vec<Definition> =
             (0..4).map(|number| tool(&format!("tool_{number}"), 5 * (4 - number), true)).collect();
         let whole = cost(&compact(tools.iter(), None));
-        let (mut before, mut fewest) = (usize::MAX, usize::MAX);
+        let mut before = usize::MAX;
+        let mut fewest = usize::MAX;
         for budget in (30..=whole).rev() {
             let answer = shown(&tools, budget);
             let spent = cost(&answer);

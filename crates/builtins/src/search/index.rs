@@ -159,7 +159,8 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let index = of(this)?;
-        let (handle, context) = (index.handle()?, Context::of(eval)?);
+        let handle = index.handle()?;
+        let context = Context::of(eval)?;
         let listed = handle.listed(context);
         let mut tools = Vec::new();
         let mut errors = Vec::new();
