@@ -1,6 +1,7 @@
 //! The four ways to offer tools to a model, each with the preset that does so.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use proxy_code_mode::typings::{identifiers, signature};
@@ -83,7 +84,7 @@ fn surface(mode: Mode, snapshot: &Arc<Snapshot>) -> Result<Surface, String> {
     let config = Config {
         session: SessionScript::Preset { name: mode.preset().to_owned(), place: None },
         optimizer: Optimizer { answer, embedding: Some(Embedding::None), ..Optimizer::default() },
-        ..Config::default()
+        ..Config::default_for(Path::new("."))
     };
     let script = script_source(&config, None).map_err(|error| error.to_string())?;
     script.build_for(snapshot, SurfaceKey::anonymous()).map_err(|error| error.diagnostic().to_string())

@@ -46,7 +46,7 @@ fn assert_explained(answer: &Message, words: &str, signature: &str) -> Value {
     assert_eq!(texts, [words, signature], "{}", answer.raw);
     let told = value["result"]["structuredContent"].clone();
     assert_eq!(told["error"], "invalid_arguments", "{}", answer.raw);
-    assert_eq!(value["result"].get("_meta"), None, "{}", answer.raw);
+    assert!(!value["result"]["_meta"].to_string().contains("invalidParams"), "{}", answer.raw);
     told
 }
 

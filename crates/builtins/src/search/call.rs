@@ -116,7 +116,10 @@ fn explained<'v>(
     arguments: &Json,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Value<'v>> {
-    let Some(explanation) = explanation.filter(|_| is_error_result(result)) else { return returned(result, eval) };
+    let Some(explanation) = explanation else { return returned(result, eval) };
+    if !is_error_result(result) {
+        return returned(result, eval);
+    }
     let context = Context::of(eval)?;
     let is_refused = || {
         let checks = metadata.tool_checks(handler, &World::of(eval)?.snapshot);

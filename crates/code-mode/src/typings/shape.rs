@@ -234,11 +234,14 @@ impl SchemaReader<'_> {
             return Type::Part(pointer.to_owned());
         }
         let decoded = pointer.strip_prefix('#').map(unescaped);
-        let schema = decoded.and_then(|path| self.root.pointer(&path));
-        let Some(schema) = schema.filter(|_| self.parts.len() < MAX_PARTS) else {
+        let Some(schema) = decoded.and_then(|path| self.root.pointer(&path)) else {
             self.is_partial = true;
             return Type::Anything;
         };
+        if self.parts.len() >= MAX_PARTS {
+            self.is_partial = true;
+            return Type::Anything;
+        }
         // Registered before it is converted, because it may refer to itself.
         self.parts.insert(pointer.to_owned(), Type::Anything);
         let schema = schema.clone();
