@@ -2,12 +2,11 @@
 
 use proxy_builtins::compact;
 use proxy_config::Optimizer;
-use proxy_search::Hit;
 use serde_json::Value;
 
 use crate::answer;
 use crate::data::Set;
-use crate::run::Measured;
+use crate::run::{Measured, near};
 
 /// The answers to the queries of one set.
 #[derive(Default)]
@@ -25,20 +24,21 @@ struct Answers {
 }
 
 impl Answers {
-    fn of(set: &Set, found: &[Vec<Hit>]) -> Self {
+    /// `found` has the positions of the tools that each query finds.
+    fn of(set: &Set, found: &[Vec<usize>]) -> Self {
         let defaults = Optimizer::default();
         let mut answers = Answers::default();
-        for hits in found.iter().filter(|hits| !hits.is_empty()) {
-            let hits = &hits[..hits.len().min(defaults.max_tools_to_return)];
-            answers.add(set, hits, defaults.max_answer_tokens);
+        for tools in found.iter().filter(|tools| !tools.is_empty()) {
+            let tools = &tools[..tools.len().min(defaults.max_tools_to_return)];
+            answers.add(set, tools, defaults.max_answer_tokens);
         }
         answers.full.sort_unstable();
         answers.compact.sort_unstable();
         answers
     }
 
-    fn add(&mut self, set: &Set, hits: &[Hit], max_tokens: usize) {
-        let found: Vec<_> = hits.iter().map(|hit| set.tools[hit.tool].definition.as_ref()).collect();
+    fn add(&mut self, set: &Set, tools: &[usize], max_tokens: usize) {
+        let found: Vec<_> = tools.iter().map(|tool| set.tools[*tool].definition.as_ref()).collect();
         let full = answer::full(&found);
         let compacted = answer::compacted(&found, max_tokens);
         self.full.push(answer::tokens(&full));
@@ -60,14 +60,16 @@ fn names(answer: &Value) -> Vec<&Value> {
     answer["tools"].as_array().into_iter().flatten().map(|tool| &tool["name"]).collect()
 }
 
-pub fn print(sets: &[&Set], measured: &[Measured]) {
+/// Prints the table. What shares no word with a query is in an answer if its cosine is at least `least`.
+pub fn print(sets: &[&Set], measured: &[Measured], least: f32) {
     println!(
         "\n| set | answers | full: median | p95 | max | compact: median | p95 | max | with `more` | lossy % | lossy % without a limit | other names or order |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     let mut all = Answers::default();
     for (set, measured) in sets.iter().zip(measured) {
-        let answers = Answers::of(set, &measured.found);
+        let found: Vec<Vec<usize>> = measured.found.iter().map(|hits| near(hits, least)).collect();
+        let answers = Answers::of(set, &found);
         println!("| {} {}", set.name, row(&answers));
         all.full.extend(&answers.full);
         all.compact.extend(&answers.compact);

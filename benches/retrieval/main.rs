@@ -52,7 +52,7 @@ fn measure(folders: &[String], options: &[String]) -> Result<(), String> {
     println!("\nTokens of an answer, by words alone:");
     let with_queries: Vec<_> = sets.iter().filter(|set| !set.queries.is_empty()).collect();
     let answered: Vec<_> = by_words.into_iter().filter(|measured| measured.queries > 0).collect();
-    answers::print(&with_queries, &answered);
+    answers::print(&with_queries, &answered, -1.0);
     if options.iter().any(|option| option == "--words") {
         return Ok(());
     }
@@ -66,6 +66,8 @@ fn measure(folders: &[String], options: &[String]) -> Result<(), String> {
     // Where there are no queries, nothing is to be found.
     let measured: Vec<_> = with_queries.iter().map(|set| run::measure(set, Some(&embedder), least)).collect();
     table::print(&measured);
+    println!("\nTokens of an answer, by words and meaning:");
+    answers::print(&with_queries, &measured, least);
     thresholds::print(&with_queries, &measured);
     Ok(())
 }

@@ -38,7 +38,7 @@ pub fn of_tasks(tasks: &[Task], measured: &[Measured]) -> String {
     table.push_str("\n|---|---|");
     table.push_str(&"---|".repeat(measured.len()));
     for (position, task) in tasks.iter().enumerate() {
-        let _ = write!(table, "\n| {} | {} |", task.request, task.steps.len());
+        let _ = write!(table, "\n| {} | {} |", task.name, task.steps.len());
         for measured in measured {
             let _ = write!(table, " {} |", number(measured.conversations[position].input));
         }

@@ -7,6 +7,8 @@ const TASKS: &str = include_str!("tasks.json");
 
 #[derive(Debug, Deserialize)]
 pub struct Task {
+    /// What it is about, for the table.
+    pub name: String,
     pub request: String,
     pub steps: Vec<Step>,
     /// The script that does all of it in code mode.
