@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{OPTIMIZED, is_error, started, world};
+use crate::elicitation::{Client, EVERYTHING};
 use crate::support::config::Config;
 use crate::support::message::Message;
 use crate::support::programs::fake_backend;
@@ -153,4 +154,25 @@ publish(metadata("own", "", {}, {}), lambda args: own.call(args["name"], args["w
     assert_eq!(read.text(), "Hello Ann");
     let unread = proxy.client.call("own", &ask("unchecked", json!({}))).await;
     assert_explained(&unread, "nobody to greet", "unchecked(who: str)");
+}
+
+#[tokio::test]
+async fn an_explanation_is_the_same_after_a_question() {
+    // Given a handler that is explained a call, and then asks its user
+    let script = r#"
+index = search_index(backends()["desk"].tools())
+def handler(args):
+    told = index.call("rpc_error", {"code": -32602, "message": "odd"}, explain = True)
+    said = elicit("Sure?", when_unavailable = "error").action
+    return {"said": said, "error": told["structuredContent"]["error"], "words": [block["text"] for block in told["content"]]}
+publish(metadata("handler", "", {}, {}), handler)
+"#;
+    let proxy = sections("sessionInit: { scriptFile: policy.star }").file("policy.star", script);
+    // When the client answers in another round, in which the handler runs again
+    let mut client = Client::at(proxy, true, EVERYTHING).await;
+    let (questions, outcome) = client.converse("handler", json!({}), json!({"action": "accept"})).await;
+    // Then the recorded call is explained as before
+    let words = ["odd", "rpc_error(code?: int, message?: str, \"data\"?: any)"];
+    let expected = json!({"said": "accept", "error": "invalid_arguments", "words": words});
+    assert_eq!((questions.len(), &outcome["result"]["structuredContent"]), (1, &expected), "{outcome}");
 }
