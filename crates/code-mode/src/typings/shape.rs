@@ -1,5 +1,7 @@
 //! Converts a JSON Schema to a language-independent type.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
@@ -7,6 +9,10 @@ use serde_json::{Map, Value};
 const MAX_DEPTH: usize = 40;
 /// Maximum number of referenced parts of a schema.
 const MAX_PARTS: usize = 500;
+/// Maximum number of schemas within a schema, each counted as often as it is read. More become the type of any value.
+const MAX_SCHEMAS: usize = 100_000;
+/// Maximum number of alternatives in one place. Each is compared with all others.
+const MAX_ALTERNATIVES: usize = 2_000;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Type {
@@ -59,7 +65,7 @@ pub(super) struct SchemaShape {
 
 impl SchemaShape {
     pub(super) fn of(schema: &Value) -> Self {
-        let mut reader = SchemaReader { root: schema, parts: IndexMap::new(), is_partial: false };
+        let mut reader = SchemaReader { root: schema, parts: IndexMap::new(), is_partial: false, schemas: 0 };
         let kind = reader.read(schema, 0);
         SchemaShape { kind, parts: reader.parts, is_partial: reader.is_partial }
     }
@@ -100,6 +106,8 @@ struct SchemaReader<'a> {
     root: &'a Value,
     parts: IndexMap<String, Type>,
     is_partial: bool,
+    /// The number of schemas that were read so far.
+    schemas: usize,
 }
 
 impl SchemaReader<'_> {
@@ -107,7 +115,8 @@ impl SchemaReader<'_> {
         let Value::Object(members) = schema else {
             return if *schema == Value::Bool(false) { Type::Nothing } else { Type::Anything };
         };
-        if depth > MAX_DEPTH {
+        self.schemas += 1;
+        if depth > MAX_DEPTH || self.schemas > MAX_SCHEMAS {
             self.is_partial = true;
             return Type::Anything;
         }
@@ -131,7 +140,11 @@ impl SchemaReader<'_> {
     }
 
     /// One of these types. If any value is allowed, the other types are not shown.
-    fn either(&mut self, kinds: Vec<Type>) -> Type {
+    fn either(&mut self, mut kinds: Vec<Type>) -> Type {
+        if kinds.len() > MAX_ALTERNATIVES {
+            kinds.truncate(MAX_ALTERNATIVES);
+            self.is_partial = true;
+        }
         let names_something = kinds.iter().any(Type::names_something);
         let kind = either(kinds);
         self.is_partial |= kind == Type::Anything && names_something;
@@ -199,7 +212,7 @@ impl SchemaReader<'_> {
     }
 
     fn object(&mut self, members: &Map<String, Value>, depth: usize) -> Type {
-        let required: Vec<&str> =
+        let required: HashSet<&str> =
             members.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
         let properties = members.get("properties").and_then(Value::as_object);
         let mut fields: Vec<ObjectField> = Vec::new();
@@ -207,7 +220,7 @@ impl SchemaReader<'_> {
             fields.push(ObjectField {
                 name: name.clone(),
                 kind: self.read(schema, depth + 1),
-                required: required.contains(&name.as_str()),
+                required: required.contains(name.as_str()),
                 description: schema["description"].as_str().unwrap_or_default().to_owned(),
                 default: schema.get("default").cloned(),
             });
@@ -234,7 +247,8 @@ impl SchemaReader<'_> {
             return Type::Part(pointer.to_owned());
         }
         let decoded = pointer.strip_prefix('#').map(unescaped);
-        let Some(schema) = decoded.and_then(|path| self.root.pointer(&path)) else {
+        let root = self.root;
+        let Some(schema) = decoded.and_then(|path| root.pointer(&path)) else {
             self.is_partial = true;
             return Type::Anything;
         };
@@ -244,8 +258,7 @@ impl SchemaReader<'_> {
         }
         // Registered before it is converted, because it may refer to itself.
         self.parts.insert(pointer.to_owned(), Type::Anything);
-        let schema = schema.clone();
-        let kind = self.read(&schema, depth + 1);
+        let kind = self.read(schema, depth + 1);
         self.parts.insert(pointer.to_owned(), kind);
         Type::Part(pointer.to_owned())
     }

@@ -10,6 +10,8 @@ use proxy_model::Definition;
 const MAX_DEPTH: usize = 3;
 /// Maximum number of literal alternatives; if there are more, their common type is shown.
 const MAX_LITERALS: usize = 12;
+/// Maximum number of alternative types; if there are more, any value is shown.
+const MAX_ALTERNATIVES: usize = 24;
 /// Maximum length of the description beside a signature.
 const MAX_DESCRIPTION: usize = 200;
 
@@ -128,6 +130,10 @@ impl<'a> StarlarkWriter<'a> {
         if kinds.iter().filter(is_text).count() > MAX_LITERALS {
             self.has_omitted = true;
             return "str".to_owned();
+        }
+        if kinds.len() > MAX_ALTERNATIVES {
+            self.has_omitted = true;
+            return "any".to_owned();
         }
         kinds.iter().map(|kind| self.kind(kind, depth)).collect::<Vec<_>>().join(" | ")
     }
