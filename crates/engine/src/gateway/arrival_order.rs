@@ -28,7 +28,7 @@ impl ArrivalOrder {
     /// Records that clients can see the items of this snapshot from now on. A backend that was removed is forgotten.
     pub(super) fn record(&mut self, snapshot: &Snapshot) {
         self.moments.retain(|name, _| snapshot.backend(name).is_some());
-        let has_lists = |backend: &&Arc<BackendView>| matches!(backend.status, Status::Ready | Status::Cached);
+        let has_lists = |backend: &&Arc<BackendView>| backend.status.has_lists();
         for backend in snapshot.backends.iter().filter(has_lists) {
             self.moments.entry(Arc::clone(&backend.name)).or_insert(self.next);
         }

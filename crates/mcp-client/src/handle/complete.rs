@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+use super::connection_choice::Requester;
 use super::dispatch::dispatch;
 use super::input_rounds::{InputRounds, unanswered};
 use super::questions::{InputRequired, InputResponses, action, encode_responses, wants_more};
 use super::tasks;
+use super::waking::hold_awake;
 use crate::call::{Answer, BackendCall, CallError, Peer};
 use crate::supervision::SupervisedServer;
 use proxy_json::{Object, Raw, RawRef};
@@ -16,6 +18,8 @@ pub(super) async fn call_to_completion(
     server: &Arc<SupervisedServer>,
     mut call: BackendCall,
 ) -> Result<Answer, CallError> {
+    let requester = call.peer.as_ref().map_or(Requester::Proxy, Requester::Caller);
+    let _hold = hold_awake(server, requester, &call.method, call.cancel.token()).await?;
     // The params of the first request, recorded when the call is repeated.
     let mut original: Option<Raw> = None;
     let mut rounds = InputRounds::new(server.total_timeout(call.timeout));

@@ -10,6 +10,7 @@ mod server_handle;
 mod stop_on_drop;
 mod subscribe;
 mod tasks;
+mod waking;
 
 pub use questions::{forbidden_input_request, wants_more};
 pub use server_handle::{Handle, ServerLoad, start};

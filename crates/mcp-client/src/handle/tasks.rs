@@ -10,7 +10,7 @@ use super::dispatch::dispatch;
 use super::input_rounds::{InputRounds, timeout_error};
 use super::questions::{InputRequired, encode_responses};
 use crate::call::{Answer, BackendCall, CallError, Cancellation, Peer, TASKS_EXTENSION};
-use crate::supervision::SupervisedServer;
+use crate::supervision::{Hold, SupervisedServer};
 use proxy_json::{Needle, Object, Raw, RawRef, object, raw};
 use proxy_model::{Era, ItemKind, ViewVariant};
 use proxy_wire::{RpcError, code, without_reserved};
@@ -54,6 +54,49 @@ pub(super) fn started(call: &BackendCall, result: &RawRef) -> Option<Task> {
 fn poll_interval(task: &Object<'_>) -> Duration {
     let declared = task.get("pollIntervalMs").and_then(|interval| interval.get().parse().ok());
     declared.map_or(DEFAULT_POLL_INTERVAL, Duration::from_millis).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)
+}
+
+/// Notes a task that a client has started and will ask for, and the end of one: a server is not stopped while it has some.
+pub(super) fn note(server: &SupervisedServer, call: &BackendCall, outcome: &Result<Answer, CallError>) {
+    if let (true, Ok(answer)) = (call.accepts_tasks, outcome)
+        && let Some(task) = started(call, &answer.result)
+    {
+        server.holds.tasks.started(task.id, kept(&answer.result));
+    }
+    if !call.method.starts_with("tasks/") {
+        return;
+    }
+    let Some(id) = Object::of(&call.params).ok().and_then(|params| params.string("taskId")) else { return };
+    match outcome {
+        _ if is_over(&call.method, outcome) => server.holds.tasks.ended(&id),
+        Ok(answer) if call.method == "tasks/get" => server.holds.tasks.started(id, kept(&answer.result)),
+        _ => {}
+    }
+}
+
+/// How long the server keeps a task that it has just started.
+fn kept(result: &RawRef) -> Option<Duration> {
+    let result = Object::of(result).ok()?;
+    let task = result.get("task").and_then(|task| Object::of(task).ok());
+    let ttl = task.as_ref().unwrap_or(&result);
+    let milliseconds = ttl.get("ttlMs").or_else(|| ttl.get("ttl"))?.get().parse::<f64>().ok()?;
+    Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
+}
+
+/// Whether the server need not keep a task after this answer about it. A session-based server keeps the result of a completed
+/// task until `tasks/result`.
+fn is_over(method: &str, outcome: &Result<Answer, CallError>) -> bool {
+    let answer = match outcome {
+        Ok(answer) => answer,
+        Err(error) => return matches!(error, CallError::Rpc(_)),
+    };
+    let task = Object::of(&answer.result).ok();
+    let status = task.as_ref().and_then(|task| task.string("status"));
+    match status.as_deref() {
+        Some("failed" | "cancelled") => true,
+        Some("completed") => task.is_some_and(|task| task.get("result").is_some()),
+        _ => method == "tasks/result",
+    }
 }
 
 /// Whether a server refused a call because the tasks extension was not declared.
@@ -190,6 +233,8 @@ fn task_request(method: &'static str, id: &str, call: &BackendCall) -> BackendCa
 
 /// Cancels a task whose result is no longer needed, also when the call is dropped because its client disconnected.
 struct CancelTaskOnDrop {
+    /// Kept until the server knows.
+    hold: Option<Hold>,
     server: Arc<SupervisedServer>,
     request: Option<BackendCall>,
     runtime: tokio::runtime::Handle,
@@ -200,7 +245,7 @@ impl CancelTaskOnDrop {
         let mut request = task_request("tasks/cancel", id, call);
         (request.cancel, request.timeout) = (Cancellation::default(), None);
         let (server, runtime) = (Arc::clone(server), tokio::runtime::Handle::current());
-        CancelTaskOnDrop { server, request: Some(request), runtime }
+        CancelTaskOnDrop { hold: Some(server.holds.hold()), server, request: Some(request), runtime }
     }
 
     fn disarm(&mut self) {
@@ -216,8 +261,9 @@ impl Drop for CancelTaskOnDrop {
             // The connection was closed with its client's session, and the task with the connection.
             return;
         }
-        let server = Arc::clone(&self.server);
+        let (server, hold) = (Arc::clone(&self.server), self.hold.take());
         self.runtime.spawn(async move {
+            let _hold = hold;
             if let Err(error) = dispatch(&server, &request).await {
                 tracing::debug!(server = %server.name, %error, "cannot cancel a task");
             }
