@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use proxy_model::{BackendView, Snapshot, Status};
+use proxy_model::{BackendView, Snapshot};
 
 /// The backends whose items clients can see, by the moment at which their items were first published.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl ArrivalOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proxy_model::BackendKind;
+    use proxy_model::{BackendKind, Status};
 
     fn snapshot(backends: &[(&str, Status)]) -> Arc<Snapshot> {
         let view = |(name, status): &(&str, Status)| {

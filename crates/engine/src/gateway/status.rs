@@ -8,7 +8,8 @@ use proxy_base::diagnostic::Diagnostic;
 use proxy_code_mode::sandbox::jail_state;
 use proxy_config::CodeMode;
 use proxy_model::operator_api::{
-    CallCounts, ItemCounts, JailStatus, LastReload, ProxyStatus, RestStatus, ServedSource, ServerProcess, ServerStatus, UserError,
+    CallCounts, ItemCounts, JailStatus, LastReload, ProxyStatus, RestStatus, ServedSource, ServerProcess, ServerStatus,
+    UserError,
 };
 use proxy_model::{BackendView, ItemKind, Status};
 use proxy_telemetry::DurationSummary;

@@ -7,6 +7,7 @@ use super::connection_choice::Requester;
 use super::dispatch::dispatch;
 use super::input_rounds::{InputRounds, unanswered};
 use super::questions::{InputRequired, InputResponses, action, encode_responses, wants_more};
+use super::task_answers::started;
 use super::tasks;
 use super::waking::hold_awake;
 use crate::call::{Answer, BackendCall, CallError, Peer};
@@ -28,7 +29,7 @@ pub(super) async fn call_to_completion(
         match dispatch(server, &call).await {
             Ok(answer)
                 if (made_a_task || !call.accepts_tasks)
-                    && let Some(task) = tasks::started(&call, &answer.result) =>
+                    && let Some(task) = started(&call, &answer.result) =>
             {
                 return Box::pin(tasks::wait_for_result(server, &call, task, &mut rounds)).await;
             }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::sync::SemaphorePermit;
 
 use super::connection_choice::{ConnectionRequest, Requester, choose};
-use super::tasks;
+use super::task_answers;
 use crate::call::{Answer, BackendCall, CallError, SHUTTING_DOWN};
 use crate::connection::{CallLimits, Connection, ConnectionFailure};
 use crate::supervision::SupervisedServer;
@@ -26,7 +26,7 @@ pub(super) async fn dispatch(server: &SupervisedServer, call: &BackendCall) -> R
         admitted.report(&outcome);
     }
     if server.holds.settings().is_some() {
-        tasks::note(server, call, &outcome);
+        task_answers::note(server, call, &outcome);
     }
     outcome
 }

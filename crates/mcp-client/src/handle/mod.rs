@@ -9,6 +9,7 @@ mod questions;
 mod server_handle;
 mod stop_on_drop;
 mod subscribe;
+mod task_answers;
 mod tasks;
 mod waking;
 

@@ -62,8 +62,7 @@ pub(crate) struct Hold(Option<Arc<Holds>>);
 
 impl Holds {
     pub(super) fn new(settings: Option<RestSettings>, is_resting: bool) -> Arc<Self> {
-        let state =
-            HoldState { count: 0, unheld_since: Instant::now(), was_used: false, is_resting, stopped: None };
+        let state = HoldState { count: 0, unheld_since: Instant::now(), was_used: false, is_resting, stopped: None };
         Arc::new(Holds {
             settings,
             state: Mutex::new(state),

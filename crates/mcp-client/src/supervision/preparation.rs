@@ -54,7 +54,12 @@ impl SupervisedServer {
     /// from the cache, or if the server has no lists to show.
     pub(crate) fn missing_lists(&self, profile: ClientProfile) -> Option<MissingLists> {
         let status = self.view.load().status;
-        if status == Status::Resting || self.rests() || status.is_down() || status == Status::Starting || self.knows_lists_for(profile) {
+        if status == Status::Resting
+            || self.rests()
+            || status.is_down()
+            || status == Status::Starting
+            || self.knows_lists_for(profile)
+        {
             return None;
         }
         Some(if self.variants.varies() { MissingLists::Differing } else { MissingLists::Unknown })

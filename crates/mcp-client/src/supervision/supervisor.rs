@@ -9,9 +9,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::holds::Holds;
 use super::lists::current_lists::ListError;
 use super::lists::variants::LegState;
-use super::holds::Holds;
 use super::log_in_changes::{LogInChanges, relist_on_change};
 use super::publisher::{Publisher, RESTARTING, first_view};
 use super::relist::{self, ConnectionEnd};

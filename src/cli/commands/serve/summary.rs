@@ -16,13 +16,11 @@ pub(super) fn print_summary(gateway: &Gateway) {
     let up = snapshot.backends.iter().filter(|backend| is_up(backend)).count();
     let resting = snapshot.backends.iter().filter(|backend| rests(backend)).count();
     let all = snapshot.backends.len();
-    let states: Vec<String> = [
-        (up + resting < all).then(|| format!("{up} up so far")),
-        (resting > 0).then(|| format!("{resting} resting")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let states: Vec<String> =
+        [(up + resting < all).then(|| format!("{up} up so far")), (resting > 0).then(|| format!("{resting} resting"))]
+            .into_iter()
+            .flatten()
+            .collect();
     let servers = match states.is_empty() {
         true => table::count(all, "server"),
         false => format!("{} ({})", table::count(all, "server"), states.join(", ")),
