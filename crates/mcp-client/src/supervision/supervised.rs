@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -70,6 +71,8 @@ pub(crate) struct SupervisedServer {
     pub(super) restart_wanted: Notify,
     /// What keeps it running, and whether it rests until a call needs it.
     pub(crate) holds: Arc<Holds>,
+    /// What the cache had at the start, until the sole client is known.
+    pub(super) first_cached: Mutex<Option<CachedServer>>,
     pub(crate) limits: ServerLimits,
     /// One slot per concurrent call (`maxConcurrent`), granted in the order of requests.
     pub(crate) call_slots: Semaphore,
@@ -98,12 +101,12 @@ impl SupervisedServer {
         view: BackendView,
         state: watch::Receiver<ConnectionState>,
         connector: &Arc<Connector>,
-        cached: &CachedServer,
+        cached: CachedServer,
         holds: Arc<Holds>,
     ) -> Self {
         let (stop, environment) = (CancellationToken::new(), connector.environment());
         let view = Arc::new(ArcSwap::from_pointee(view));
-        let variants = Arc::new(Variants::new(name, config, environment, &view, cached));
+        let variants = Arc::new(Variants::new(name, config, environment, &view, &cached));
         SupervisedServer {
             name: Arc::clone(name),
             address: config.transport.address().map(Arc::new),
@@ -112,6 +115,7 @@ impl SupervisedServer {
             reconnect_now: Notify::new(),
             restart_wanted: Notify::new(),
             holds,
+            first_cached: Mutex::new(Some(cached)),
             limits: ServerLimits {
                 idle: config.timeout,
                 total: config.max_timeout.max(config.timeout),

@@ -57,9 +57,10 @@ pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environ
     let holds = Holds::new(rest, rests);
     let (state, receiver) = watch::channel(ConnectionState::default());
     let connector = Arc::new(Connector::new(&name, config, environment));
-    let server = Arc::new(SupervisedServer::new(&name, config, view, receiver, &connector, &cached, holds));
+    let server = Arc::new(SupervisedServer::new(&name, config, view, receiver, &connector, cached, holds));
     let mut publisher = Publisher::new(&name, config, environment, &server.view, &connector.last_words);
-    publisher.keeps_lists = rests && rest.is_some();
+    let has_rested = rests && rest.is_some();
+    publisher.keeps_lists = has_rested;
     let supervisor = Supervisor {
         environment: environment.clone(),
         server: Arc::clone(&server),
@@ -71,7 +72,7 @@ pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environ
         announced_login: None,
         backoff: Backoff::new(FIRST_DELAY, config.max_backoff),
         has_started: false,
-        has_rested: rests,
+        has_rested,
         was_needed: false,
     };
     tokio::spawn(supervisor.run());
