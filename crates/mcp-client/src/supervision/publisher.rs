@@ -117,7 +117,6 @@ impl SupervisedServer {
             return;
         }
         let (config, environment) = (&self.connector.server, self.connector.environment());
-        let cached = self.first_cached.lock().take();
         let cached = cached.unwrap_or_else(|| environment.cache.load(&self.name, config).unwrap_or_default());
         let (known, _) = cached.or_approved(&self.name, config, environment.lock.get().as_deref());
         let idle = cached_view(&self.name, config, &known, Some(profile));

@@ -71,7 +71,7 @@ pub(crate) struct SupervisedServer {
     pub(super) restart_wanted: Notify,
     /// What keeps it running, and whether it rests until a call needs it.
     pub(crate) holds: Arc<Holds>,
-    /// What the cache had at the start, until the sole client is known.
+    /// What the cache had at the start, until the sole client is known. `None` if there are many clients.
     pub(super) first_cached: Mutex<Option<CachedServer>>,
     pub(crate) limits: ServerLimits,
     /// One slot per concurrent call (`maxConcurrent`), granted in the order of requests.
@@ -115,7 +115,7 @@ impl SupervisedServer {
             reconnect_now: Notify::new(),
             restart_wanted: Notify::new(),
             holds,
-            first_cached: Mutex::new(Some(cached)),
+            first_cached: Mutex::new(environment.audience.is_one().then_some(cached)),
             limits: ServerLimits {
                 idle: config.timeout,
                 total: config.max_timeout.max(config.timeout),
