@@ -111,6 +111,7 @@ impl SupervisedServer {
     /// Shows what clients of this profile saw last, until the server is connected for the first time. Later its lists are
     /// newer than the cache, which other processes write too.
     pub(crate) fn show_cached(&self, profile: ClientProfile) {
+        let cached = self.first_cached.lock().take();
         let is_unstarted =
             |view: &BackendView| matches!(view.status, Status::Cached | Status::Resting) && view.start_time.is_none();
         if !is_unstarted(&self.view.load()) {
