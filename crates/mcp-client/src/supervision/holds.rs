@@ -204,7 +204,7 @@ mod tests {
 
     const LAZY: RestSettings = RestSettings { lazy: true, idle_stop: Some(Duration::from_secs(60)) };
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn what_is_held_does_not_rest() {
         let holds = Holds::new(Some(LAZY), false);
         let (first, second) = (holds.hold(), holds.hold());
@@ -213,9 +213,9 @@ mod tests {
         drop(first);
         assert!(!holds.rest_unless_held(|| unreachable!("it is held")));
         assert!(futures::poll!(&mut unheld).is_pending());
-        tokio::time::advance(Duration::from_secs(5)).await;
+        let released = Instant::now();
         drop(second);
-        assert_eq!(unheld.await.elapsed(), Duration::ZERO, "counted from the last hold");
+        assert!(unheld.await >= released, "counted from the last hold");
         assert!(holds.rest_unless_held(|| true) && holds.is_resting());
         assert!(holds.hold_unless_resting().is_none(), "the proxy itself wakes nobody");
         holds.end_rest();
