@@ -53,7 +53,8 @@ async fn many_calls_that_wake_it_in_vain_count_as_one_failure() {
     server.put("gate");
     server.put("broken");
     let call = |_| {
-        let (url, log) = (proxy.url.clone(), proxy.program.stderr.clone());
+        let url = proxy.url.clone();
+        let log = proxy.program.stderr.clone();
         tokio::spawn(async move {
             let mut client = crate::support::http_client::HttpClient::new(&url, log);
             client.modern_call("echo", "{}").await.text()

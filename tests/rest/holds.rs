@@ -34,7 +34,8 @@ async fn has_rested(proxy: &HttpProxy, client: &mut HttpClient) -> bool {
 
 #[tokio::test]
 async fn a_server_is_stopped_when_its_last_call_has_ended_and_started_by_the_next() {
-    let (server, clock) = (Server::new(&["--era", "legacy", "--only", "echo,stall"]), clock());
+    let server = Server::new(&["--era", "legacy", "--only", "echo,stall"]);
+    let clock = clock();
     let proxy = beside_a_clock(&server, &clock).await;
     let mut client = session(&proxy).await;
     let stall = client.legacy(&message::request("7", "tools/call", &message::call("stall", "{}")));
@@ -67,7 +68,8 @@ async fn a_server_that_is_started_eagerly_rests_as_well() {
 
 #[tokio::test]
 async fn a_question_to_a_person_keeps_the_server() {
-    let (server, clock) = (Server::new(&["--era", "legacy", "--only", "ask"]), clock());
+    let server = Server::new(&["--era", "legacy", "--only", "ask"]);
+    let clock = clock();
     let proxy = beside_a_clock(&server, &clock).await;
     let mut client = proxy.client();
     client.initialize_with("2025-11-25", FORMS).await.result();
@@ -110,7 +112,8 @@ async fn a_subscription_keeps_the_server_in_both_eras() {
 
 #[tokio::test]
 async fn a_client_that_listens_for_other_lists_keeps_nobody() {
-    let (server, clock) = (Server::new(&["--era", "legacy", "--only", "echo"]), clock());
+    let server = Server::new(&["--era", "legacy", "--only", "echo"]);
+    let clock = clock();
     let proxy = beside_a_clock(&server, &clock).await;
     let mut client = session(&proxy).await;
     let _stream = client.get_stream().await;
@@ -128,7 +131,8 @@ fn task_id(answer: &Message) -> Value {
 
 #[tokio::test]
 async fn a_task_keeps_the_server_until_its_client_has_seen_the_end() {
-    let (server, clock) = (Server::new(&["--era", "legacy", "--tasks", "--only", "echo"]), clock());
+    let server = Server::new(&["--era", "legacy", "--tasks", "--only", "echo"]);
+    let clock = clock();
     let proxy = beside_a_clock(&server, &clock).await;
     let mut client = session(&proxy).await;
     let job = |arguments: Value| json!({"name": "job", "arguments": arguments, "task": {"ttl": 600_000}}).to_string();

@@ -145,7 +145,8 @@ async fn the_lock_decides_what_a_server_that_was_woken_publishes() {
 
 #[tokio::test]
 async fn commands_start_what_they_ask_and_nothing_else() {
-    let (first, second) = (Server::new(&["--only", "echo"]), Server::new(&["--only", "pid"]));
+    let first = Server::new(&["--only", "echo"]);
+    let second = Server::new(&["--only", "pid"]);
     let config =
         Config::new().server_with("first", &first.command, lazy()).server_with("second", &second.command, lazy());
     let proxy = Proxy::new(&config);

@@ -10,7 +10,8 @@ use crate::support::redis::Redis;
 
 async fn calls(proxy: &HttpProxy, count: usize) {
     let call = |number: usize| {
-        let (url, log) = (proxy.url.clone(), proxy.program.stderr.clone());
+        let url = proxy.url.clone();
+        let log = proxy.program.stderr.clone();
         tokio::spawn(async move {
             let mut client = HttpClient::new(&url, log);
             let arguments = format!(r#"{{"n":{number}}}"#);
@@ -57,7 +58,8 @@ async fn each_replica_wakes_its_own_process() {
         server.seen_by(&proxy).await;
         proxy.http().await
     };
-    let (one, two) = (replica().await, replica().await);
+    let one = replica().await;
+    let two = replica().await;
     // A session that was opened at one is served by the other.
     let mut client = session(&one).await;
     client.call("echo", "{}").await.result();
@@ -89,7 +91,8 @@ async fn a_proxy_that_stops_leaves_no_process_of_a_server_that_is_being_woken() 
     let server = Server::legacy();
     let mut proxy = server.known(lazy()).await.http().await;
     server.put("gate");
-    let (url, log) = (proxy.url.clone(), proxy.program.stderr.clone());
+    let url = proxy.url.clone();
+    let log = proxy.program.stderr.clone();
     let waiting = tokio::spawn(async move { HttpClient::new(&url, log).modern_call("echo", "{}").await });
     server.started(1, &proxy).await;
     proxy.program.terminate();

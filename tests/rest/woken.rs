@@ -49,7 +49,7 @@ async fn the_timeout_of_a_call_begins_when_the_server_is_up() {
     let () = gate;
     assert!(waiting.structured().contains(r#""a":1"#), "{}", waiting.raw);
     // From then on it is as always.
-    assert!(client.call("stall", "{}").await.text().contains("did not respond within 2 s"));
+    assert!(client.call("stall", "{}").await.text().contains("server `fake` did not respond within 2"));
 }
 
 #[tokio::test]

@@ -386,8 +386,8 @@ mod tests {
                 servers.iter().map(|server| serde_json::from_value(server.clone()).unwrap()).collect();
             resting(&servers).unwrap_or_default()
         };
-        let (stopped, unstarted) =
-            (json!({"stoppedSecondsAgo": 5, "savedBytes": 70 << 20}), json!({"savedBytes": null}));
+        let stopped = json!({"stoppedSecondsAgo": 5, "savedBytes": 70 << 20});
+        let unstarted = json!({"savedBytes": null});
         let all = [server(stopped.clone()), server(stopped.clone()), server(unstarted.clone())];
         assert_eq!(shown(&all), "3 servers rest until needed, which saves 140 MiB (2 of them measured)");
         assert_eq!(shown(&all[..1]), "1 server rests until needed, which saves 70 MiB");

@@ -7,7 +7,8 @@ use super::tree;
 /// The memory of the group with this leader and of its descendants in other groups, in bytes. Pages that several processes
 /// share count in parts. `None` on systems without `/proc`. Blocks while `/proc` is read.
 pub fn memory_of_group(leader: u32) -> Option<u64> {
-    let (all, leader) = (tree::processes(), Pid::from_raw(leader.cast_signed()));
+    let all = tree::processes();
+    let leader = Pid::from_raw(leader.cast_signed());
     let descendants = tree::running_descendants(&all, leader, &[]);
     let members = all.iter().filter(|process| process.is_in_group(leader) || descendants.contains(process));
     let bytes: u64 = members.filter_map(|process| memory_of(process.id())).sum();

@@ -177,7 +177,8 @@ impl Drop for CancelTaskOnDrop {
             // The connection was closed with its client's session, and the task with the connection.
             return;
         }
-        let (server, hold) = (Arc::clone(&self.server), self.hold.take());
+        let server = Arc::clone(&self.server);
+        let hold = self.hold.take();
         self.runtime.spawn(async move {
             let _hold = hold;
             if let Err(error) = dispatch(&server, &request).await {

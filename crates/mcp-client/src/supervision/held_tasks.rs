@@ -29,7 +29,8 @@ impl HeldTasks {
 
     /// Whether there is a task that the server has to keep.
     pub(super) fn any(&self) -> bool {
-        let (mut tasks, now) = (self.0.lock(), Instant::now());
+        let now = Instant::now();
+        let mut tasks = self.0.lock();
         tasks.retain(|_, until| until.is_none_or(|until| now < until));
         !tasks.is_empty()
     }

@@ -207,7 +207,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_held_does_not_rest() {
         let holds = Holds::new(Some(LAZY), false);
-        let (first, second) = (holds.hold(), holds.hold());
+        let first = holds.hold();
+        let second = holds.hold();
         let mut unheld = std::pin::pin!(holds.unheld());
         assert!(futures::poll!(&mut unheld).is_pending());
         drop(first);

@@ -104,7 +104,8 @@ impl SupervisedServer {
         cached: CachedServer,
         holds: Arc<Holds>,
     ) -> Self {
-        let (stop, environment) = (CancellationToken::new(), connector.environment());
+        let stop = CancellationToken::new();
+        let environment = connector.environment();
         let view = Arc::new(ArcSwap::from_pointee(view));
         let variants = Arc::new(Variants::new(name, config, environment, &view, &cached));
         SupervisedServer {

@@ -46,7 +46,8 @@ pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environ
     let cached = environment.cache.load(&name, config).unwrap_or_default();
     let (known, knows_lists) = cached.clone().or_approved(&name, config, environment.lock.get().as_deref());
     let mut view = first_view(&name, config, environment, &known);
-    let (policy, rest) = (environment.start, environment.start.rest(config));
+    let policy = environment.start;
+    let rest = policy.rest(config);
     let rests = policy.is_lazy(config) && knows_lists;
     match policy {
         StartPolicy::Configured if rests => view.status = Status::Resting,
