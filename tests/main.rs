@@ -62,6 +62,7 @@ mod release;
 mod reload;
 mod replicas;
 mod resources_and_prompts;
+mod rest;
 mod roles;
 mod scripts;
 mod search;

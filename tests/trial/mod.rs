@@ -1,6 +1,6 @@
 //! The everyday commands with eighteen servers, six of them real and twelve slow: how many processes each command starts and
-//! how many lines it prints. `run` beside this file measures the same with nineteen real servers and in seconds, and
-//! `starts` their first minutes beside other work.
+//! how many lines it prints. `run` beside this file measures the same with nineteen real servers and in seconds, `starts` their
+//! first minutes beside other work, and `rest` what it saves that servers rest.
 
 use std::process::Command;
 

@@ -85,6 +85,9 @@ fn of_shape(shape: &Shape) -> Map<String, Value> {
         Shape::Duration => {
             json!({"type": "string", "pattern": format!(r"^[0-9]+ *(ms|s|m|h)$|{VARIABLE}")})
         }
+        Shape::DurationOrOff => {
+            json!({"type": "string", "pattern": format!(r"^([0-9]+ *(ms|s|m|h)|off)$|{VARIABLE}")})
+        }
         Shape::Size => json!({
             "type": ["integer", "string"],
             "minimum": 1,

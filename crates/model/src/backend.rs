@@ -36,6 +36,8 @@ pub enum Status {
     Starting,
     /// Not connected; its last known lists are shown.
     Cached,
+    /// Not running until it is needed; its last known lists are shown.
+    Resting,
     /// Not connected, and the last attempt failed.
     Failed,
     /// Not connected before somebody logs in.
@@ -45,6 +47,11 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether lists of it are shown, if only the last known ones.
+    pub fn has_lists(self) -> bool {
+        matches!(self, Status::Ready | Status::Cached | Status::Resting)
+    }
+
     /// Whether its items cannot be used, and no attempt is under way that calls would wait for.
     pub fn is_down(self) -> bool {
         matches!(self, Status::Failed | Status::Login | Status::PerPerson)
@@ -55,6 +62,7 @@ impl Status {
             Status::Ready => "ready",
             Status::Starting => "starting",
             Status::Cached => "cached",
+            Status::Resting => "resting",
             Status::Failed => "failed",
             Status::Login => "login",
             Status::PerPerson => "per person",

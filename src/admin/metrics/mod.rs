@@ -155,6 +155,8 @@ fn servers(encoder: &mut DescriptorEncoder, servers: &[ServerGauges]) -> fmt::Re
     };
     let up = of(|server| u64::from(server.is_up));
     numbers(encoder, "proxy_server_up", "Whether a server is connected", &up)?;
+    let resting = of(|server| u64::from(server.rests));
+    numbers(encoder, "proxy_server_resting", "Whether a server does not run because nothing needs it", &resting)?;
     let restarts = of(|server| server.restarts);
     counters(encoder, "proxy_server_restarts", "Reconnections", &restarts)?;
     let running = of(|server| server.load.running as u64);

@@ -280,6 +280,7 @@ fn servers(servers: &[ServerStatus]) -> String {
         String::new(),
         table::render(&["SERVER", "KIND", "VERSION", "PROTOCOL", "CALLS/MIN", "FAILED/MIN"], &more),
     ];
+    parts.extend(resting(servers).map(|line| format!("\n{line}")));
     let errors = servers.iter().filter(|server| !server.error.is_empty());
     // The complete error of a failed server: a cell would show only its first line.
     let errors: Vec<String> =
@@ -292,6 +293,22 @@ fn servers(servers: &[ServerStatus]) -> String {
         parts.extend([String::new(), drift.join("\n")]);
     }
     parts.join("\n")
+}
+
+/// What it saves that servers rest; `None` if none does.
+fn resting(servers: &[ServerStatus]) -> Option<String> {
+    let resting: Vec<_> = servers.iter().filter_map(|server| server.rest.as_ref()).collect();
+    let measured: Vec<u64> = resting.iter().filter_map(|rest| rest.saved_bytes).collect();
+    let rest = if resting.len() == 1 { "rests" } else { "rest" };
+    let what = format!("{} {rest} until needed", table::count(resting.len(), "server"));
+    match (resting.len(), measured.len()) {
+        (0, _) => None,
+        (_, 0) => Some(what),
+        (all, some) => {
+            let of = if some < all { format!(" ({some} of them measured)") } else { String::new() };
+            Some(format!("{what}, which saves {} MiB{of}", measured.iter().sum::<u64>() >> 20))
+        }
+    }
 }
 
 /// What of a server is not as the lock approves.
@@ -360,6 +377,23 @@ fn option(value: &Option<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn it_says_what_resting_saves() {
+        let server = |rest: Value| json!({"name": "a", "status": "resting", "rest": rest});
+        let shown = |servers: &[Value]| {
+            let servers: Vec<ServerStatus> =
+                servers.iter().map(|server| serde_json::from_value(server.clone()).unwrap()).collect();
+            resting(&servers).unwrap_or_default()
+        };
+        let stopped = json!({"stoppedSecondsAgo": 5, "savedBytes": 70 << 20});
+        let unstarted = json!({"savedBytes": null});
+        let all = [server(stopped.clone()), server(stopped.clone()), server(unstarted.clone())];
+        assert_eq!(shown(&all), "3 servers rest until needed, which saves 140 MiB (2 of them measured)");
+        assert_eq!(shown(&all[..1]), "1 server rests until needed, which saves 70 MiB");
+        assert_eq!(shown(&all[2..]), "1 server rests until needed");
+        assert_eq!(shown(&[json!({"name": "a", "status": "ready"})]), "");
+    }
 
     #[test]
     fn it_fits_into_80_columns() {

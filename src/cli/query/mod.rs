@@ -179,7 +179,7 @@ pub(super) fn unless_all_failed(servers: &[ServerStatus]) -> Result<(), CommandF
     let mut servers = servers.iter().filter(|server| server.kind != "extension").peekable();
     let is_usable = |server: &ServerStatus| match server.status.as_str() {
         "ready" | "starting" | "per person" => true,
-        "cached" => server.error.is_empty(),
+        "cached" | "resting" => server.error.is_empty(),
         _ => false,
     };
     let failed = servers.peek().is_some() && !servers.any(is_usable);

@@ -209,7 +209,7 @@ fn counted_tools(number: u64) -> String {
 fn describe(backend: &BackendView) -> String {
     let tools = counted_tools(backend.lists.tools.len() as u64);
     match backend.status {
-        Status::Cached => format!("{tools} as last seen"),
+        Status::Cached | Status::Resting => format!("{tools} as last seen"),
         Status::Starting => "never seen: `proxy check --live` starts it".to_owned(),
         Status::Failed => format!("failed: {}", error_line(&backend.error)),
         Status::Login => format!("login: {}", error_line(&backend.error)),

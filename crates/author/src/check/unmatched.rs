@@ -12,12 +12,11 @@ const NAMED: usize = 8;
 
 /// A warning for each pattern that matches nothing of a server whose lists are known.
 pub(super) fn unmatched(aggregation: &Aggregation, snapshot: &Snapshot) -> Vec<Diagnostic> {
-    let known = |status| matches!(status, Status::Ready | Status::Cached);
     aggregation
         .patterns
         .iter()
         .filter_map(|pattern| {
-            let backend = snapshot.backend(&pattern.workload).filter(|backend| known(backend.status))?;
+            let backend = snapshot.backend(&pattern.workload).filter(|backend| backend.status.has_lists())?;
             let keys = keys(backend, pattern.kind);
             let matches =
                 |key: &&str| if pattern.exact { *key == pattern.pattern } else { glob_matches(&pattern.pattern, key) };

@@ -7,6 +7,7 @@ mod child;
 mod descriptor_three;
 pub mod descriptors;
 mod environment;
+mod memory;
 mod program;
 mod tree;
 pub mod watchdog;
@@ -16,5 +17,6 @@ pub use ancestors::{VARIABLE as ANCESTORS_VARIABLE, is_served_by_ancestor, with_
 pub use child::{Child, DESCENDANT_MARK, Launch};
 pub use descriptor_three::DescriptorThree;
 pub use environment::base_environment;
+pub use memory::memory_of_group;
 pub use program::{FoundProgram, ProgramNotFound, find_program, is_executable, program_in};
 pub use work::WorkSample;

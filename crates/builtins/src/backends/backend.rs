@@ -64,8 +64,8 @@ fn backend_members(builder: &mut MethodsBuilder) {
         Ok(this.view.kind.as_str())
     }
 
-    /// `"ready"`, `"starting"`, `"cached"` (not connected; lists the items from the last connection), `"failed"`,
-    /// `"login"` (not connected until somebody logs in) or `"per person"` (lists items only for callers with a token
+    /// `"ready"`, `"starting"`, `"cached"` (not connected; lists the items from the last connection), `"resting"` (the same,
+    /// and not running until it is needed: its calls start it), `"failed"`, `"login"` (not connected until somebody logs in) or `"per person"` (lists items only for callers with a token
     /// from its issuer).
     #[starlark(attribute)]
     fn status(this: &BackendValue) -> starlark::Result<&'static str> {

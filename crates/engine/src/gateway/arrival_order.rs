@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use proxy_model::{BackendView, Snapshot, Status};
+use proxy_model::{BackendView, Snapshot};
 
 /// The backends whose items clients can see, by the moment at which their items were first published.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl ArrivalOrder {
     /// Records that clients can see the items of this snapshot from now on. A backend that was removed is forgotten.
     pub(super) fn record(&mut self, snapshot: &Snapshot) {
         self.moments.retain(|name, _| snapshot.backend(name).is_some());
-        let has_lists = |backend: &&Arc<BackendView>| matches!(backend.status, Status::Ready | Status::Cached);
+        let has_lists = |backend: &&Arc<BackendView>| backend.status.has_lists();
         for backend in snapshot.backends.iter().filter(has_lists) {
             self.moments.entry(Arc::clone(&backend.name)).or_insert(self.next);
         }
@@ -39,7 +39,7 @@ impl ArrivalOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proxy_model::BackendKind;
+    use proxy_model::{BackendKind, Status};
 
     fn snapshot(backends: &[(&str, Status)]) -> Arc<Snapshot> {
         let view = |(name, status): &(&str, Status)| {

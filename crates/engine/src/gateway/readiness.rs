@@ -116,9 +116,13 @@ impl Gateway {
         let _ = self.built_from(version).await;
     }
 
-    /// Whether a server that only the cache knows is left alone until a call needs it.
+    /// Whether a server whose lists are known is left alone until a call needs it.
     fn may_rest(&self, backend: &BackendView) -> bool {
-        self.installed.options.start == StartPolicy::Unknown && backend.status == Status::Cached
+        match backend.status {
+            Status::Resting => true,
+            Status::Cached => self.installed.options.start == StartPolicy::Unknown,
+            _ => false,
+        }
     }
 
     /// The shared surface once every server is ready, has failed or rests; for commands that need it once.

@@ -78,7 +78,7 @@ pub(super) async fn rebuild_on_change(
                 (generation, provisional) = (edition.generation, true);
             }
             if snapshot.generation >= generation && (!provisional || snapshot.is_settled_but_for_doubtful()) {
-                let awaited = awaited(&snapshot, provisional && environment.start == StartPolicy::All);
+                let awaited = awaited(&snapshot, provisional && environment.start != StartPolicy::Unknown);
                 provisional &= !builder.run(edition, snapshot, awaited).await && awaited.is_some();
             }
         }

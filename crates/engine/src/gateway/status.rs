@@ -8,9 +8,10 @@ use proxy_base::diagnostic::Diagnostic;
 use proxy_code_mode::sandbox::jail_state;
 use proxy_config::CodeMode;
 use proxy_model::operator_api::{
-    CallCounts, ItemCounts, JailStatus, LastReload, ProxyStatus, ServedSource, ServerProcess, ServerStatus, UserError,
+    CallCounts, ItemCounts, JailStatus, LastReload, ProxyStatus, RestStatus, ServedSource, ServerProcess, ServerStatus,
+    UserError,
 };
-use proxy_model::{BackendView, ItemKind};
+use proxy_model::{BackendView, ItemKind, Status};
 use proxy_telemetry::DurationSummary;
 
 impl Gateway {
@@ -110,9 +111,18 @@ impl Gateway {
         let processes = self.installed.processes(&backend.name).into_iter();
         let processes =
             processes.map(|process| ServerProcess { pid: process.id, uptime_seconds: process.uptime.as_secs() });
+        let rest = self.installed.rest(&backend.name).map(|rest| RestStatus {
+            stopped_seconds_ago: rest.stopped_ago.map(|ago| ago.as_secs()),
+            saved_bytes: rest.saved,
+        });
+        let view = backend.server_status();
+        let is_waking = self.installed.is_waking(&backend.name);
+        let status = if is_waking { Status::Starting.as_str().to_owned() } else { view.status };
         let (all, minute) = (stats.all(), stats.last_minute());
         let durations = DurationSummary::of(stats.by_method().map(|(_, stats)| stats));
         ServerStatus {
+            status,
+            rest,
             running: Some(load.running),
             waiting: Some(load.waiting),
             breaker_open: Some(load.breaker_open),
@@ -125,7 +135,7 @@ impl Gateway {
             p50_ms: Some(durations.p50_ms),
             p95_ms: Some(durations.p95_ms),
             last_minute: Some(CallCounts { calls: minute.calls, failed_calls: minute.failures }),
-            ..backend.server_status()
+            ..view
         }
     }
 }

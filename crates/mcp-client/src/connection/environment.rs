@@ -13,6 +13,7 @@ use super::current_lock::CurrentLock;
 use super::holder::SharedHolders;
 use super::start_slots::StartSlots;
 use crate::call::Attribution;
+use proxy_config::{RestSettings, ServerConfig};
 use proxy_model::ClientProfile;
 use proxy_wire::http::HttpPool;
 
@@ -50,8 +51,26 @@ pub struct Environment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartPolicy {
     All,
-    /// Those whose lists are not in the cache. The others rest until a call needs them.
+    /// Those that the config does not start lazily, and those whose lists are unknown.
+    Configured,
+    /// Those whose lists are unknown. The others are not started until a call needs them.
     Unknown,
+}
+
+impl StartPolicy {
+    /// Whether a server whose lists are known waits until it is needed.
+    pub(crate) fn is_lazy(self, server: &ServerConfig) -> bool {
+        match self {
+            StartPolicy::All => false,
+            StartPolicy::Configured => server.rest.lazy,
+            StartPolicy::Unknown => true,
+        }
+    }
+
+    /// When a server is stopped; `None` if it runs until the proxy ends.
+    pub(crate) fn rest(self, server: &ServerConfig) -> Option<RestSettings> {
+        Some(server.rest).filter(|rest| self == StartPolicy::Configured && rest.may_rest())
+    }
 }
 
 impl Environment {

@@ -119,6 +119,11 @@ impl Connection {
         self.transport.is_busy()
     }
 
+    /// Whether the server waits for an answer to a question.
+    pub(crate) fn has_open_questions(&self) -> bool {
+        self.transport.has_open_questions()
+    }
+
     pub(crate) fn server_name(&self) -> &Arc<str> {
         &self.server
     }

@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
+use super::connection_choice::Requester;
 use super::dispatch::dispatch;
 use super::input_rounds::{InputRounds, unanswered};
 use super::questions::{InputRequired, InputResponses, action, encode_responses, wants_more};
+use super::task_answers::started;
 use super::tasks;
+use super::waking::hold_awake;
 use crate::call::{Answer, BackendCall, CallError, Peer};
 use crate::supervision::SupervisedServer;
 use proxy_json::{Object, Raw, RawRef};
@@ -16,6 +19,8 @@ pub(super) async fn call_to_completion(
     server: &Arc<SupervisedServer>,
     mut call: BackendCall,
 ) -> Result<Answer, CallError> {
+    let requester = call.peer.as_ref().map_or(Requester::Proxy, Requester::Caller);
+    let _hold = hold_awake(server, requester, &call.method, call.cancel.token()).await?;
     // The params of the first request, recorded when the call is repeated.
     let mut original: Option<Raw> = None;
     let mut rounds = InputRounds::new(server.total_timeout(call.timeout));
@@ -24,7 +29,7 @@ pub(super) async fn call_to_completion(
         match dispatch(server, &call).await {
             Ok(answer)
                 if (made_a_task || !call.accepts_tasks)
-                    && let Some(task) = tasks::started(&call, &answer.result) =>
+                    && let Some(task) = started(&call, &answer.result) =>
             {
                 return Box::pin(tasks::wait_for_result(server, &call, task, &mut rounds)).await;
             }

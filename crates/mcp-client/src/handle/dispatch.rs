@@ -7,6 +7,7 @@ use std::time::Instant;
 use tokio::sync::SemaphorePermit;
 
 use super::connection_choice::{ConnectionRequest, Requester, choose};
+use super::task_answers;
 use crate::call::{Answer, BackendCall, CallError, SHUTTING_DOWN};
 use crate::connection::{CallLimits, Connection, ConnectionFailure};
 use crate::supervision::SupervisedServer;
@@ -15,16 +16,26 @@ use crate::supervision::SupervisedServer;
 pub(super) async fn dispatch(server: &SupervisedServer, call: &BackendCall) -> Result<Answer, CallError> {
     server.check_log_in()?;
     let mut limits = server.call_limits(call.timeout);
-    server.breaker.check().inspect_err(|_| server.reconnect_if_down())?;
+    server.breaker.check().inspect_err(|_| reconnect(server))?;
     let _slot = if needs_slot(call) { Some(acquire_slot(server, call, &mut limits).await?) } else { None };
-    let admitted = server.breaker.admit(limits.started).inspect_err(|_| server.reconnect_if_down())?;
+    let admitted = server.breaker.admit(limits.started).inspect_err(|_| reconnect(server))?;
     let outcome = send(server, call, limits).await;
     // A timeout says nothing about the server if the caller set a shorter one.
     let is_short = matches!(outcome, Err(CallError::Timeout { .. })) && limits.idle < server.limits.idle;
     if !is_short {
         admitted.report(&outcome);
     }
+    if server.holds.settings().is_some() {
+        task_answers::note(server, call, &outcome);
+    }
     outcome
+}
+
+/// Makes a server reconnect that is down. One that rests from time to time is started for the next call that is admitted.
+fn reconnect(server: &SupervisedServer) {
+    if server.holds.settings().is_none() {
+        server.reconnect_if_down();
+    }
 }
 
 /// Whether a request counts toward `maxConcurrent`. Requests about tasks do not: otherwise those that wait for tasks could

@@ -9,7 +9,9 @@ mod questions;
 mod server_handle;
 mod stop_on_drop;
 mod subscribe;
+mod task_answers;
 mod tasks;
+mod waking;
 
 pub use questions::{forbidden_input_request, wants_more};
 pub use server_handle::{Handle, ServerLoad, start};

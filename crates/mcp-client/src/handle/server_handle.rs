@@ -11,13 +11,13 @@ use crate::call::{
     PerPersonBackend, Subscriber, Subscription, UpdateListener,
 };
 use crate::connection::{Environment, ServerSession};
-use crate::supervision::{RestartOutcome, SupervisedServer, supervise};
+use crate::supervision::{Rest, RestartOutcome, SupervisedServer, supervise};
 use crate::transport::RunningProcess;
 use proxy_config::ServerConfig;
 use proxy_fiber::boxed_in_place;
 use proxy_json::Raw;
 use proxy_model::lock::ViewLock;
-use proxy_model::{BackendView, ClientProfile, ItemKind, Owner, ServerAddress};
+use proxy_model::{BackendView, ClientProfile, ItemKind, Owner, ServerAddress, Status};
 
 /// Starts the supervision of a server. Returns at once.
 pub fn start(name: &str, server: &ServerConfig, environment: &Environment) -> Handle {
@@ -60,7 +60,7 @@ impl Handle {
 
     /// How often the server was reconnected after its connection had been lost.
     pub fn restarts(&self) -> u64 {
-        self.0.state.borrow().connections.saturating_sub(1)
+        self.0.reconnections()
     }
 
     /// The calls that run and wait now.
@@ -76,6 +76,16 @@ impl Handle {
     /// The processes of the server that are running: one, and one for each client that needs its own.
     pub fn processes(&self) -> Vec<RunningProcess> {
         self.0.processes()
+    }
+
+    /// The rest of the server; `None` if it does not rest.
+    pub fn rest(&self) -> Option<Rest> {
+        self.0.holds.current_rest()
+    }
+
+    /// Whether a server that rested is being started, because it is needed.
+    pub fn is_waking(&self) -> bool {
+        !self.0.rests() && self.0.view.load().status == Status::Resting
     }
 
     /// Whether the server has stopped completely.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::connection_choice::{ConnectionRequest, Requester, choose};
+use super::waking::hold_awake;
 use crate::call::{CallError, SHUTTING_DOWN, Subscriber, Subscription, TimeLimit, UpdateListener};
 use crate::supervision::SupervisedServer;
 use crate::transport::SubscriptionState;
@@ -16,9 +17,11 @@ pub(super) async fn subscribe(
     follower: &Subscriber,
     listener: UpdateListener,
 ) -> Result<Subscription, CallError> {
+    let (requester, cancel) = (Requester::Subscriber(follower), CancellationToken::new());
+    // Once it is there, the subscription holds the server itself.
+    let _hold = hold_awake(server, requester, "resources/subscribe", &cancel).await?;
     let mut connection_state = server.state.clone();
     let failures = connection_state.borrow_and_update().failures;
-    let (requester, cancel) = (Requester::Subscriber(follower), CancellationToken::new());
     let limits = server.call_limits(None);
     let request = ConnectionRequest { requester, method: "resources/subscribe", cancel: &cancel, limits, stale: None };
     let chosen = choose(server, request).await?;

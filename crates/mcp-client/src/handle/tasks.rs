@@ -1,7 +1,6 @@
 //! Waits for work that a server runs as a task, on behalf of callers that do not know tasks.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
@@ -9,52 +8,12 @@ use tokio::time::Instant;
 use super::dispatch::dispatch;
 use super::input_rounds::{InputRounds, timeout_error};
 use super::questions::{InputRequired, encode_responses};
+use super::task_answers::{CALL, Task, poll_interval};
 use crate::call::{Answer, BackendCall, CallError, Cancellation, Peer, TASKS_EXTENSION};
-use crate::supervision::SupervisedServer;
-use proxy_json::{Needle, Object, Raw, RawRef, object, raw};
+use crate::supervision::{Hold, SupervisedServer};
+use proxy_json::{Object, Raw, RawRef, object, raw};
 use proxy_model::{Era, ItemKind, ViewVariant};
 use proxy_wire::{RpcError, code, without_reserved};
-
-const CALL: &str = "tools/call";
-/// The poll interval if the server does not declare one, and the limits for declared ones.
-const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
-const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
-const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
-
-/// A task that a server started instead of returning a result.
-pub(super) struct Task {
-    id: String,
-    /// Whether it has the form of the stateless era.
-    stateless: bool,
-    /// The delay before the first poll.
-    first_poll: Duration,
-}
-
-/// The task that the result of a call refers to. A session-based server starts one only on request.
-pub(super) fn started(call: &BackendCall, result: &RawRef) -> Option<Task> {
-    if call.method != CALL {
-        return None;
-    }
-    static TASK_ID: Needle = Needle::new("taskId");
-    if !TASK_ID.is_in(result.get()) {
-        return None;
-    }
-    let object = Object::of(result).ok()?;
-    if object.string("resultType").as_deref() == Some("task") {
-        let working = object.string("status").as_deref() == Some("working");
-        let first_poll = if working { poll_interval(&object) } else { Duration::ZERO };
-        return Some(Task { id: object.string("taskId")?, stateless: true, first_poll });
-    }
-    Object::of(&call.params).ok()?.get("task")?;
-    let id = Object::of(object.get("task")?).ok()?.string("taskId")?;
-    Some(Task { id, stateless: false, first_poll: Duration::ZERO })
-}
-
-/// The poll interval that the server declared for a task.
-fn poll_interval(task: &Object<'_>) -> Duration {
-    let declared = task.get("pollIntervalMs").and_then(|interval| interval.get().parse().ok());
-    declared.map_or(DEFAULT_POLL_INTERVAL, Duration::from_millis).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)
-}
 
 /// Whether a server refused a call because the tasks extension was not declared.
 pub(super) fn requires_extension(error: &RpcError) -> bool {
@@ -190,6 +149,8 @@ fn task_request(method: &'static str, id: &str, call: &BackendCall) -> BackendCa
 
 /// Cancels a task whose result is no longer needed, also when the call is dropped because its client disconnected.
 struct CancelTaskOnDrop {
+    /// Kept until the server knows.
+    hold: Option<Hold>,
     server: Arc<SupervisedServer>,
     request: Option<BackendCall>,
     runtime: tokio::runtime::Handle,
@@ -200,7 +161,7 @@ impl CancelTaskOnDrop {
         let mut request = task_request("tasks/cancel", id, call);
         (request.cancel, request.timeout) = (Cancellation::default(), None);
         let (server, runtime) = (Arc::clone(server), tokio::runtime::Handle::current());
-        CancelTaskOnDrop { server, request: Some(request), runtime }
+        CancelTaskOnDrop { hold: Some(server.holds.hold()), server, request: Some(request), runtime }
     }
 
     fn disarm(&mut self) {
@@ -217,7 +178,9 @@ impl Drop for CancelTaskOnDrop {
             return;
         }
         let server = Arc::clone(&self.server);
+        let hold = self.hold.take();
         self.runtime.spawn(async move {
+            let _hold = hold;
             if let Err(error) = dispatch(&server, &request).await {
                 tracing::debug!(server = %server.name, %error, "cannot cancel a task");
             }

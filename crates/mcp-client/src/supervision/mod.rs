@@ -4,12 +4,15 @@
 
 mod breaker;
 mod comparison;
+mod held_tasks;
+mod holds;
 mod lists;
 mod locked_view;
 mod log_in_changes;
 mod preparation;
 mod publisher;
 mod relist;
+mod rest;
 mod restart;
 mod resubscribe;
 mod side_connection;
@@ -21,6 +24,8 @@ mod stateless_leg;
 mod supervised;
 mod supervisor;
 
+pub(super) use holds::Hold;
+pub use holds::Rest;
 pub use publisher::idle_view;
 pub(super) use publisher::per_person_view;
 pub use restart::RestartOutcome;

@@ -18,9 +18,10 @@ impl SupervisedServer {
     /// Fetches the lists for clients of this profile. If they are in the cache, completes at once and checks them in the
     /// background.
     pub(crate) async fn prepare(self: &Arc<Self>, profile: ClientProfile, person: &Owner) {
-        if self.rests() {
-            return;
-        }
+        // Held until the preparation has begun to hold it, too.
+        let Some(_hold) = self.holds.hold_unless_resting() else {
+            return self.holds.note_missed(profile, person);
+        };
         let is_awaited = match profile.era {
             Era::Session => self.variants.varies(),
             Era::Stateless => !self.knows_lists_for(profile),
@@ -39,7 +40,9 @@ impl SupervisedServer {
     /// Goes on if the client stops waiting: others need the lists as well.
     fn spawn_preparation(self: &Arc<Self>, profile: ClientProfile, person: &Owner) -> JoinHandle<()> {
         let (server, person) = (Arc::clone(self), person.clone());
+        let hold = self.holds.hold_unless_resting();
         tokio::spawn(async move {
+            let Some(_hold) = hold else { return };
             match profile.era {
                 Era::Session => server.prepare_abilities(profile.abilities.shared(), &person).await,
                 Era::Stateless => server.prepare_stateless(profile.abilities, &person).await,
@@ -51,7 +54,12 @@ impl SupervisedServer {
     /// from the cache, or if the server has no lists to show.
     pub(crate) fn missing_lists(&self, profile: ClientProfile) -> Option<MissingLists> {
         let status = self.view.load().status;
-        if self.rests() || status.is_down() || status == Status::Starting || self.knows_lists_for(profile) {
+        if status == Status::Resting
+            || self.rests()
+            || status.is_down()
+            || status == Status::Starting
+            || self.knows_lists_for(profile)
+        {
             return None;
         }
         Some(if self.variants.varies() { MissingLists::Differing } else { MissingLists::Unknown })

@@ -53,11 +53,15 @@ pub(crate) fn per_person_view(name: &str, server: &ServerConfig, is_for_one: boo
     }
 }
 
-/// The view of a server that is about to be started.
-pub(super) fn first_view(name: &str, server: &ServerConfig, environment: &Environment) -> BackendView {
-    let known = environment.cache.known(name, server, environment.lock.get().as_deref());
+/// The view of a server of which this is known, before it is started.
+pub(super) fn first_view(
+    name: &str,
+    server: &ServerConfig,
+    environment: &Environment,
+    known: &CachedServer,
+) -> BackendView {
     let is_doubtful = known.is_doubtful(&server.entry_digest());
-    BackendView { is_doubtful, ..cached_view(name, server, &known, environment.main_profile()) }
+    BackendView { is_doubtful, ..cached_view(name, server, known, environment.main_profile()) }
 }
 
 fn cached_view(
@@ -107,14 +111,17 @@ impl SupervisedServer {
     /// Shows what clients of this profile saw last, until the server is connected for the first time. Later its lists are
     /// newer than the cache, which other processes write too.
     pub(crate) fn show_cached(&self, profile: ClientProfile) {
-        let view = self.view.load();
-        if view.status != Status::Cached || view.start_time.is_some() {
+        let cached = self.first_cached.lock().take();
+        let is_unstarted =
+            |view: &BackendView| matches!(view.status, Status::Cached | Status::Resting) && view.start_time.is_none();
+        if !is_unstarted(&self.view.load()) {
             return;
         }
         let (config, environment) = (&self.connector.server, self.connector.environment());
-        let known = environment.cache.known(&self.name, config, environment.lock.get().as_deref());
+        let cached = cached.unwrap_or_else(|| environment.cache.load(&self.name, config).unwrap_or_default());
+        let (known, _) = cached.or_approved(&self.name, config, environment.lock.get().as_deref());
         let idle = cached_view(&self.name, config, &known, Some(profile));
-        let shown = |view: &Arc<BackendView>| match view.status == Status::Cached && view.start_time.is_none() {
+        let shown = |view: &Arc<BackendView>| match is_unstarted(view) {
             true => {
                 let (info, lists) = (Arc::clone(&idle.info), Arc::clone(&idle.lists));
                 Arc::new(BackendView { info, lists, ..BackendView::clone(view) })
@@ -182,6 +189,8 @@ pub(super) struct Publisher {
     saved: Option<ViewVariant>,
     /// Whether this process has written a failure since then.
     failure_saved: bool,
+    /// Whether the lists stay while the server cannot be reached: it rests as a rule.
+    pub(super) keeps_lists: bool,
 }
 
 impl Publisher {
@@ -204,6 +213,7 @@ impl Publisher {
             asked: None,
             saved: None,
             failure_saved: false,
+            keeps_lists: false,
         }
     }
 
@@ -336,8 +346,15 @@ impl Publisher {
         self.start_slot = None;
         let has_lists = self.view.load().lists.as_ref() != &Lists::default();
         let in_grace = Instant::now() < self.down_since + self.config.grace;
-        let status = if has_lists && in_grace { Status::Cached } else { Status::Failed };
+        let status = if has_lists && (in_grace || self.keeps_lists) { Status::Cached } else { Status::Failed };
         self.publish(status, self.last_words.after(reason), None);
+    }
+
+    /// Publishes that the server is not running until it is needed, and why it was not running when it was, if that is so.
+    pub(super) fn publish_resting(&mut self, reason: Option<&str>) {
+        self.start_slot = None;
+        let error = reason.map(|reason| self.last_words.after(reason)).unwrap_or_default();
+        self.publish(Status::Resting, error, None);
     }
 
     /// Publishes that the server is being restarted. Its lists stay published for the grace period.
@@ -370,7 +387,11 @@ impl Publisher {
         let (view, changes) = (Arc::clone(&self.view), Arc::clone(&self.environment.changes));
         let is_starting = self.view.load().start_time.is_none() && grace >= MIN_WATCHED_GRACE;
         let starting = is_starting.then(|| Arc::clone(connector));
+        let keeps_lists = self.keeps_lists;
         async move {
+            if keeps_lists {
+                std::future::pending::<()>().await;
+            }
             tokio::time::sleep_until(end).await;
             if let Some(connector) = starting {
                 while connector.is_at_work(grace).await {}
@@ -392,7 +413,7 @@ impl Publisher {
         let old = self.view.rcu(|old| {
             let mut view = BackendView::clone(old);
             (view.status, view.error) = (status, error.clone());
-            if status != Status::Cached || !view.error.is_empty() {
+            if !matches!(status, Status::Cached | Status::Resting) || !view.error.is_empty() {
                 view.last_known = None;
             }
             if status == Status::Ready && view.start_time.is_none() {

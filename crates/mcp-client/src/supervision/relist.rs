@@ -42,6 +42,7 @@ pub(super) async fn follow_lists(
                 let failed = listed.record(connection, &server.freshness);
                 sets.list(&server.variants, connection, &current.lists, &kinds, server.limits.idle).await;
                 connection.signals().listed(&kinds);
+                state.send_if_modified(|state| !std::mem::replace(&mut state.is_listed, true));
                 Ok(failed)
             } => match outcome {
                 Ok(failed) => failed,

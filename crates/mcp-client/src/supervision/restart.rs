@@ -31,6 +31,8 @@ impl SupervisedServer {
         let mut state = self.state.clone();
         let before = state.borrow_and_update().restarts;
         self.restart_wanted.notify_one();
+        // Somebody wants it to run.
+        let _hold = self.holds.hold();
         if self.rests() {
             self.reconnect_now.notify_one();
         }

@@ -16,7 +16,7 @@ use super::lists::variants::Variants;
 use super::resubscribe::Resubscriber;
 use super::side_connection::{OpenOutcome, SideConnection};
 use super::side_holding::{Holding, SideEnd, hold};
-use super::side_idle::idle_timeout;
+use super::side_idle::SideIdle;
 use super::side_key::SideKey;
 use crate::call::{Peer, SHUTTING_DOWN, SessionEnd};
 use crate::connection::{ConnectError, Connection, ConnectionPurpose, Connector};
@@ -32,8 +32,6 @@ const MAX_SHARED_BY_ONE: usize = 2;
 const MAX_SHARED_BY_ANONYMOUS: usize = 4;
 /// The maximum number of connections that belong to one client each.
 const MAX_OWN: usize = 1000;
-/// How often a connection is asked whether it is unused.
-const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// The delays before a lost connection with subscriptions is opened again.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const MAX_DELAY: Duration = Duration::from_secs(30);
@@ -94,6 +92,16 @@ impl SideConnections {
         // Drops those that neither a connection nor a subscription refers to.
         subscriptions.retain(|_, unused| Arc::strong_count(unused) > 1);
         Arc::clone(subscriptions.entry(key.clone()).or_default())
+    }
+
+    /// Whether there is no connection, and none is being opened.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Whether one of them has subscriptions, or had them before it was lost.
+    pub(super) fn have_subscriptions(&self) -> bool {
+        self.subscriptions.lock().values().any(|subscriptions| !subscriptions.is_empty())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SideKey, Arc<SideConnection>>> {
@@ -387,11 +395,12 @@ impl SideConnections {
                 None => std::future::pending().await,
             }
         };
+        let rest = self.connector.environment().start.rest(&self.connector.server);
+        let idle = SideIdle::new(&self.connector.server.transport, key, rest);
         let unused = async {
             loop {
-                tokio::time::sleep(IDLE_CHECK_INTERVAL).await;
-                let limit = idle_timeout(&self.connector.server.transport, key, side.has_tasks.load(Ordering::Relaxed));
-                let is_unused = side.idle_time() >= limit;
+                tokio::time::sleep(idle.check_interval()).await;
+                let is_unused = side.idle_time() >= idle.timeout(side.has_tasks.load(Ordering::Relaxed));
                 if is_unused && subscriptions.is_empty() && !connection.is_busy() {
                     return;
                 }

@@ -44,7 +44,8 @@ impl SupervisedServer {
                 // Does not make the supervisor reconnect: no client waits for this.
                 let connected = state.wait_for(|state| state.connection.is_some()).await;
                 let Ok(main) = connected.map(|state| state.connection.clone()) else { return };
-                if let Some(main) = main
+                let hold = self.holds.hold_unless_resting();
+                if let Some(main) = main.filter(|_| hold.is_some())
                     && self.settle_stateless_leg(&main).await
                 {
                     return;

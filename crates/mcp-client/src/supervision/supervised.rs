@@ -1,14 +1,16 @@
 //! The state that a server's supervisor and its handles share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::breaker::Breaker;
+use super::holds::Holds;
 use super::lists::freshness::Freshness;
 use super::lists::variants::{ListSource, Variants};
 use super::locked_view::LockedView;
@@ -16,7 +18,7 @@ use super::restart::RestartOutcome;
 use super::side_connections::{ROOTS_CHANGED, SideClient, SideConnectionError, SideConnections};
 use super::side_key::SideKey;
 use crate::call::{Attribution, CacheHint, CallError, SHUTTING_DOWN};
-use crate::connection::{CallLimits, Connection, Connector, Environment, ServerSession, StartPolicy};
+use crate::connection::{CachedServer, CallLimits, Connection, Connector, ServerSession};
 use crate::transport::{RunningProcess, ServerSubscriptions, Signals};
 use proxy_config::ServerConfig;
 use proxy_model::lock::ViewLock;
@@ -28,12 +30,16 @@ pub(crate) struct ConnectionState {
     pub(crate) connection: Option<Arc<Connection>>,
     /// The number of successful attempts to connect.
     pub(crate) connections: u64,
+    /// How many of them were the first after the server was needed.
+    pub(super) starts: u64,
     /// The number of failed attempts to connect.
     pub(crate) failures: u64,
     /// The number of restarts that the user requested.
     pub(super) restarts: u64,
     /// How the first attempt after the last of them ended; `None` while it is not over.
     pub(super) restart_outcome: Option<RestartOutcome>,
+    /// Whether the server has been listed on its connection.
+    pub(super) is_listed: bool,
     /// Why there is no connection.
     pub(crate) error: String,
     /// Set while the supervisor waits for a log-in instead of trying again.
@@ -63,8 +69,10 @@ pub(crate) struct SupervisedServer {
     pub(crate) reconnect_now: Notify,
     /// Makes the supervisor end the connection, or an attempt to connect, and connect anew.
     pub(super) restart_wanted: Notify,
-    /// Whether the server is not started until a call needs it.
-    resting: AtomicBool,
+    /// What keeps it running, and whether it rests until a call needs it.
+    pub(crate) holds: Arc<Holds>,
+    /// What the cache had at the start, until the sole client is known. `None` if there are many clients.
+    pub(super) first_cached: Mutex<Option<CachedServer>>,
     pub(crate) limits: ServerLimits,
     /// One slot per concurrent call (`maxConcurrent`), granted in the order of requests.
     pub(crate) call_slots: Semaphore,
@@ -93,12 +101,13 @@ impl SupervisedServer {
         view: BackendView,
         state: watch::Receiver<ConnectionState>,
         connector: &Arc<Connector>,
-        environment: &Environment,
+        cached: CachedServer,
+        holds: Arc<Holds>,
     ) -> Self {
         let stop = CancellationToken::new();
-        let rests = environment.start == StartPolicy::Unknown && view.status == Status::Cached;
+        let environment = connector.environment();
         let view = Arc::new(ArcSwap::from_pointee(view));
-        let variants = Arc::new(Variants::new(name, config, environment, &view));
+        let variants = Arc::new(Variants::new(name, config, environment, &view, &cached));
         SupervisedServer {
             name: Arc::clone(name),
             address: config.transport.address().map(Arc::new),
@@ -106,7 +115,8 @@ impl SupervisedServer {
             state,
             reconnect_now: Notify::new(),
             restart_wanted: Notify::new(),
-            resting: AtomicBool::new(rests),
+            holds,
+            first_cached: Mutex::new(environment.audience.is_one().then_some(cached)),
             limits: ServerLimits {
                 idle: config.timeout,
                 total: config.max_timeout.max(config.timeout),
@@ -148,14 +158,14 @@ impl SupervisedServer {
 
     /// Whether the server is not started until a call needs it.
     pub(crate) fn rests(&self) -> bool {
-        self.resting.load(Ordering::Relaxed)
+        self.holds.is_resting()
     }
 
     /// Completes when a call needs a server that rests.
     pub(super) async fn needed(&self) {
         if self.rests() {
             self.reconnect_now.notified().await;
-            self.resting.store(false, Ordering::Relaxed);
+            self.holds.end_rest();
         }
     }
 
@@ -200,6 +210,17 @@ impl SupervisedServer {
         if self.live_connection(None).is_none() {
             self.reconnect_now.notify_one();
         }
+    }
+
+    /// How often the server was reconnected after its connection had been lost.
+    pub(crate) fn reconnections(&self) -> u64 {
+        let state = self.state.borrow();
+        state.connections.saturating_sub(state.starts)
+    }
+
+    /// Whether the server has to be started for a request, because it rests from time to time.
+    pub(crate) fn has_to_wake(&self) -> bool {
+        self.holds.settings().is_some() && self.live_connection(None).is_none()
     }
 
     /// The main connection. If there is none, makes the supervisor reconnect and waits for the outcome of its next attempt.
@@ -325,6 +346,7 @@ impl SupervisedServer {
             }
             ListSource::Followed(variant) => variant.freshness.refresh(kind, &variant.signals).await,
             ListSource::Unfollowed(profile) => {
+                let Some(_hold) = self.holds.hold_unless_resting() else { return };
                 if let Some(main) = self.live_connection(None).filter(|main| !main.is_stateless()) {
                     let key = match profile.era {
                         Era::Session => {

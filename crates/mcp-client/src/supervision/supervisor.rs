@@ -9,11 +9,13 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::holds::Holds;
 use super::lists::current_lists::ListError;
 use super::lists::variants::LegState;
 use super::log_in_changes::{LogInChanges, relist_on_change};
 use super::publisher::{Publisher, RESTARTING, first_view};
 use super::relist::{self, ConnectionEnd};
+use super::rest;
 use super::restart::RestartOutcome;
 use super::resubscribe::Resubscriber;
 use super::supervised::{ConnectionState, SupervisedServer};
@@ -41,15 +43,25 @@ async fn closed(launched: Option<&Transport>) -> String {
 /// Starts the supervision of a server. Returns at once.
 pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environment) -> Arc<SupervisedServer> {
     let name: Arc<str> = name.into();
-    let mut view = first_view(&name, config, environment);
-    if environment.start == StartPolicy::Unknown && environment.cache.is_outdated(&name, config) {
+    let cached = environment.cache.load(&name, config).unwrap_or_default();
+    let (known, knows_lists) = cached.clone().or_approved(&name, config, environment.lock.get().as_deref());
+    let mut view = first_view(&name, config, environment, &known);
+    let policy = environment.start;
+    let rest = policy.rest(config);
+    let rests = policy.is_lazy(config) && knows_lists;
+    match policy {
+        StartPolicy::Configured if rests => view.status = Status::Resting,
         // The cached lists are from another environment, for example another account, so the server is started.
-        view.status = Status::Starting;
+        StartPolicy::Unknown if !rests => view.status = Status::Starting,
+        _ => {}
     }
+    let holds = Holds::new(rest, rests);
     let (state, receiver) = watch::channel(ConnectionState::default());
     let connector = Arc::new(Connector::new(&name, config, environment));
-    let server = Arc::new(SupervisedServer::new(&name, config, view, receiver, &connector, environment));
-    let publisher = Publisher::new(&name, config, environment, &server.view, &connector.last_words);
+    let server = Arc::new(SupervisedServer::new(&name, config, view, receiver, &connector, cached, holds));
+    let mut publisher = Publisher::new(&name, config, environment, &server.view, &connector.last_words);
+    let has_rested = rests && rest.is_some();
+    publisher.keeps_lists = has_rested;
     let supervisor = Supervisor {
         environment: environment.clone(),
         server: Arc::clone(&server),
@@ -61,6 +73,8 @@ pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environ
         announced_login: None,
         backoff: Backoff::new(FIRST_DELAY, config.max_backoff),
         has_started: false,
+        has_rested,
+        was_needed: false,
     };
     tokio::spawn(supervisor.run());
     server
@@ -79,6 +93,19 @@ struct Supervisor {
     backoff: Backoff,
     /// Whether the first attempt has begun.
     has_started: bool,
+    /// Whether the server rests as a rule: it has done so before, or it was started for its lists only.
+    has_rested: bool,
+    /// Whether the server has been needed since it was last connected or rested.
+    was_needed: bool,
+}
+
+/// How the use of a connection ended.
+enum ServeEnd {
+    Ended(ConnectionEnd),
+    /// The user restarts the server.
+    Restart,
+    /// Nothing needs the server.
+    Rest,
 }
 
 /// Completes with the next change of a log-in. It is followed from before an attempt, so that a log-in during the attempt is
@@ -161,6 +188,11 @@ impl Supervisor {
 
     async fn wait_until_needed<'a>(&mut self, log_in: &'a LogIn) -> Phase<'a> {
         self.server.needed().await;
+        self.was_needed = true;
+        if self.has_started && !self.server.view.load().error.is_empty() {
+            // It could not be reached the last time either.
+            tokio::time::sleep_until(self.earliest_attempt(MIN_ATTEMPT_INTERVAL)).await;
+        }
         self.publisher.start_grace();
         let changed = log_in.changed().boxed().shared();
         match self.publisher.known_login(log_in).await {
@@ -196,8 +228,12 @@ impl Supervisor {
             Err(error) => {
                 let reason = error.to_string();
                 self.publisher.save_failure(&reason).await;
+                let rests = self.has_rested && !self.server.is_needed();
+                if rests {
+                    self.server.holds.rest(|| self.server.disconnect(&self.state));
+                }
                 self.failed(&reason);
-                Phase::BackingOff
+                if rests { Phase::Waiting } else { Phase::BackingOff }
             }
         }
     }
@@ -211,7 +247,17 @@ impl Supervisor {
             // Nothing comes next: `run` ends here.
             return Phase::BackingOff;
         }
-        let Some(end) = end else { return self.restarting().await };
+        let end = match end {
+            ServeEnd::Ended(end) => end,
+            ServeEnd::Restart => return self.restarting().await,
+            ServeEnd::Rest => {
+                self.backoff.reset();
+                self.rests_from_now_on();
+                self.publisher.publish_resting(None);
+                tracing::info!(target: "server_state", server = %self.server.name, "rests until it is needed");
+                return Phase::Waiting;
+            }
+        };
         // A server that completes the handshake and then fails has not worked.
         if end.was_listed {
             self.backoff.reset();
@@ -219,8 +265,11 @@ impl Supervisor {
         match end.cause {
             ListError::LoginNeeded(needed) => Phase::NeedsLogin(needed, changed),
             ListError::Failed(reason) => {
+                let server = &self.server;
+                let disconnect = || server.disconnect_unless_needed(&self.state);
+                let rests = self.has_rested && server.holds.rest_unless_held(disconnect);
                 self.lost(&reason, end.was_listed);
-                Phase::BackingOff
+                if rests { Phase::Waiting } else { Phase::BackingOff }
             }
         }
     }
@@ -284,8 +333,14 @@ impl Supervisor {
         }
     }
 
-    /// Uses a connection until it ends. Returns `None` if somebody restarts the server.
-    async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> Option<ConnectionEnd> {
+    /// From now on, the server rests rather than being restarted when it is not needed.
+    fn rests_from_now_on(&mut self) {
+        self.has_rested = true;
+        self.publisher.keeps_lists = true;
+    }
+
+    /// Uses a connection until it ends, somebody restarts the server, or nothing needs it any more.
+    async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> ServeEnd {
         let server = Arc::clone(&self.server);
         server.breaker.connected();
         // One client uses a process in one way for everything.
@@ -300,32 +355,51 @@ impl Supervisor {
         self.state.send_modify(|state| {
             state.connection = Some(Arc::clone(&connection));
             state.connections += 1;
+            state.starts += u64::from(std::mem::take(&mut self.was_needed));
+            state.is_listed = false;
         });
         let listener = tokio::spawn(Arc::clone(&connection).listen());
         let resubscriber = Resubscriber::new(&server.name, server.limits.idle, &server.subscriptions, &connection);
         let resubscriber = tokio::spawn(resubscriber.run());
         let (log_in, signals) = (Arc::clone(&self.connector.log_in), Arc::clone(connection.signals()));
         let log_in_follower = log_in.has_credentials().then(|| tokio::spawn(relist_on_change(log_in, signals)));
+        let missed = tokio::spawn(Arc::clone(&server).prepare_missed());
         let end = tokio::select! {
-            end = relist::follow_lists(&server, &mut self.publisher, &connection, &self.state, stop) => Some(end),
-            () = server.restart_wanted.notified() => None,
+            end = relist::follow_lists(&server, &mut self.publisher, &connection, &self.state, stop) => {
+                ServeEnd::Ended(end)
+            }
+            () = server.restart_wanted.notified() => ServeEnd::Restart,
+            () = rest::unneeded(&server, &connection, &self.state) => ServeEnd::Rest,
         };
-        for task in [Some(listener), Some(resubscriber), log_in_follower].into_iter().flatten() {
+        if server.holds.settings().is_some_and(|rest| rest.lazy) && self.state.borrow().is_listed {
+            self.rests_from_now_on();
+        }
+        for task in [Some(listener), Some(resubscriber), Some(missed), log_in_follower].into_iter().flatten() {
             task.abort();
             let _ = task.await;
         }
         self.state.send_modify(|state| state.connection = None);
+        server.holds.tasks.lost();
         match end {
-            Some(_) => connection.stop().await,
-            None => connection.stop_for_restart().await,
+            ServeEnd::Ended(_) => connection.stop().await,
+            ServeEnd::Restart => connection.stop_for_restart().await,
+            ServeEnd::Rest => {
+                let memory = rest::memory_of(server.processes()).await;
+                connection.stop().await;
+                server.holds.note_stop(memory);
+            }
         }
         end
     }
 
+    /// When the next attempt may begin, if attempts are this far apart.
+    fn earliest_attempt(&self, interval: Duration) -> Instant {
+        self.publisher.last_attempt.unwrap_or_else(Instant::now) + interval
+    }
+
     /// Waits before the next attempt. A call that needs the server cuts the delay short.
     async fn pause(&self, delay: Duration) {
-        let last_attempt = self.publisher.last_attempt.unwrap_or_else(Instant::now);
-        let earliest = last_attempt + MIN_ATTEMPT_INTERVAL.min(delay);
+        let earliest = self.earliest_attempt(MIN_ATTEMPT_INTERVAL.min(delay));
         let next = Instant::now() + delay;
         let demanded = async {
             self.server.reconnect_now.notified().await;
@@ -358,7 +432,7 @@ impl Supervisor {
         if was_listed {
             self.publisher.start_grace();
         }
-        self.publisher.publish_down(reason);
+        self.publish_down(reason);
         self.state.send_modify(|state| {
             state.error = reason.to_owned();
             state.settle(RestartOutcome::Failed);
@@ -366,9 +440,17 @@ impl Supervisor {
         tracing::warn!(server = %self.server.name, said = self.last_words(reason), "connection lost: {reason}");
     }
 
+    /// Publishes that the server cannot be reached. One that rests as a rule is tried again when it is needed.
+    fn publish_down(&mut self, reason: &str) {
+        match self.server.rests() {
+            true => self.publisher.publish_resting(Some(reason)),
+            false => self.publisher.publish_down(reason),
+        }
+    }
+
     /// An attempt to connect failed.
     fn failed(&mut self, reason: &str) {
-        self.publisher.publish_down(reason);
+        self.publish_down(reason);
         self.state.send_modify(|state| {
             state.failures += 1;
             state.error = reason.to_owned();

@@ -69,6 +69,10 @@ impl Transport {
         self.pending().is_busy()
     }
 
+    pub(crate) fn has_open_questions(&self) -> bool {
+        self.pending().has_open_questions()
+    }
+
     /// Completes when the server has an answer to everything that it has asked so far, with the number of its questions.
     pub(crate) async fn questions_answered(&self) -> usize {
         self.pending().questions_answered().await

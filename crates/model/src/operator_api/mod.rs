@@ -5,7 +5,7 @@ mod server_status;
 mod sessions;
 mod status;
 
-pub use server_status::{CallCounts, LockStatus, ServerFailure, ServerProcess, ServerStatus};
+pub use server_status::{CallCounts, LockStatus, RestStatus, ServerFailure, ServerProcess, ServerStatus};
 pub use sessions::{EndedSessions, ReplicaList, ReplicaStatus, SessionEnd, SessionList, SessionStatus};
 pub use status::{
     AuditStatus, ClientStatus, IssuerStatus, ItemCounts, JailStatus, LastReload, LoggedLine, ProxyStatus,

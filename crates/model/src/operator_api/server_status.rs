@@ -44,6 +44,9 @@ pub struct ServerStatus {
     pub people: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<Vec<ServerProcess>>,
+    /// Only while it rests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rest: Option<RestStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,6 +83,16 @@ pub struct LockStatus {
 pub struct ServerFailure {
     pub at: String,
     pub error: String,
+}
+
+/// The rest of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RestStatus {
+    /// How long ago it was stopped; null if this proxy has not started it.
+    pub stopped_seconds_ago: Option<u64>,
+    /// The memory of its processes when it was stopped; null if it had none, or if that is not known on this system.
+    pub saved_bytes: Option<u64>,
 }
 
 /// A process of a server.

@@ -27,6 +27,7 @@ use proxy_engine::extension;
 use proxy_engine::gateway::{Endpoint, Gateway, GatewayOptions, Reread};
 use proxy_fiber::ServingThreads;
 use proxy_identity::oauth::CredentialStorage;
+use proxy_mcp_client::StartPolicy;
 use proxy_server::{Authenticator, Server, serve_stdio};
 use proxy_wire::http::Listener;
 use proxy_wire::standard_streams;
@@ -63,8 +64,12 @@ fn threads(text: &str) -> Result<usize, &'static str> {
 pub(super) fn run(args: ServeArgs) -> Result<(), CommandFailure> {
     let loaded = args.source.load()?;
     logging::apply_server_levels(&loaded.config);
-    let options =
-        GatewayOptions { sole_client: args.http.is_none(), search_by_meaning: true, ..setup::options(loaded.bundled)? };
+    let options = GatewayOptions {
+        sole_client: args.http.is_none(),
+        search_by_meaning: true,
+        start: StartPolicy::Configured,
+        ..setup::options(loaded.bundled)?
+    };
     let runtime = setup::runtime()?;
     let outcome = runtime.block_on(serve(args, loaded, options));
     // A thread may still block in a read of standard input; do not wait for it.

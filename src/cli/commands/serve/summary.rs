@@ -14,11 +14,16 @@ pub(super) fn print_summary(gateway: &Gateway) {
     let surface = gateway.watch().borrow().surface.clone();
     let tools = surface.as_ref().map_or(0, |surface| surface.listed(ItemKind::Tool));
     let up = snapshot.backends.iter().filter(|backend| is_up(backend)).count();
+    let resting = snapshot.backends.iter().filter(|backend| rests(backend)).count();
     let all = snapshot.backends.len();
-    let servers = if up == all {
-        table::count(all, "server")
-    } else {
-        format!("{} ({up} up so far)", table::count(all, "server"))
+    let states: Vec<String> =
+        [(up + resting < all).then(|| format!("{up} up so far")), (resting > 0).then(|| format!("{resting} resting"))]
+            .into_iter()
+            .flatten()
+            .collect();
+    let servers = match states.is_empty() {
+        true => table::count(all, "server"),
+        false => format!("{} ({})", table::count(all, "server"), states.join(", ")),
     };
     logging::status(&format!("ready: {} of {servers}", table::count(tools, "tool")));
     if let Some(surface) = surface {
@@ -30,10 +35,11 @@ pub(super) fn print_summary(gateway: &Gateway) {
 pub(super) fn print_servers(gateway: &Gateway, started: Instant) {
     let snapshot = gateway.snapshot();
     let servers = || snapshot.backends.iter().filter(|backend| backend.kind != BackendKind::Extension);
-    let (waiting, failed): (Vec<_>, Vec<_>) =
-        servers().filter(|server| !is_up(server)).partition(|server| server.status == Status::Login);
+    let (resting, missing): (Vec<_>, Vec<_>) =
+        servers().filter(|server| !is_up(server)).partition(|server| rests(server));
+    let (waiting, failed): (Vec<_>, Vec<_>) = missing.into_iter().partition(|server| server.status == Status::Login);
     let names = |servers: &[&Arc<BackendView>]| servers.iter().map(|server| server.name.to_string()).collect();
-    let missing = MissingServers { failed: names(&failed), waiting: names(&waiting) };
+    let missing = MissingServers { failed: names(&failed), waiting: names(&waiting), resting: resting.len() };
     if let Some(line) = servers_line(servers().count(), &missing, started.elapsed()) {
         logging::status(&line);
     }
@@ -44,12 +50,19 @@ fn is_up(server: &BackendView) -> bool {
     matches!(server.status, Status::Ready | Status::PerPerson)
 }
 
+/// Whether it is not running because nothing needs it.
+fn rests(server: &BackendView) -> bool {
+    server.status == Status::Resting && server.error.is_empty()
+}
+
 /// The servers that are not up, by name.
 #[derive(Default)]
 struct MissingServers {
     failed: Vec<String>,
     /// The servers that wait for authorization.
     waiting: Vec<String>,
+    /// How many are not running because nothing needs them.
+    resting: usize,
 }
 
 impl MissingServers {
@@ -63,15 +76,23 @@ impl MissingServers {
             let verb = if self.waiting.len() == 1 { "waits" } else { "wait" };
             parts.push(format!("{} {verb} for authorization", names(&self.waiting)));
         }
+        match self.resting {
+            0 => {}
+            1 => parts.push("1 rests until it is needed".to_owned()),
+            resting => parts.push(format!("{resting} rest until they are needed")),
+        }
         parts.join("; ")
     }
 }
 
 fn servers_line(all: usize, missing: &MissingServers, time: Duration) -> Option<String> {
-    let up = all.saturating_sub(missing.failed.len() + missing.waiting.len());
+    let up = all.saturating_sub(missing.failed.len() + missing.waiting.len() + missing.resting);
+    let all_rest = missing.resting == all;
     let (missing, seconds) = (missing.describe(), time.as_secs_f32());
     Some(match (all, up) {
         (0, _) => return None,
+        (1, _) if all_rest => "the server rests until it is needed".to_owned(),
+        _ if all_rest => format!("all {all} servers rest until they are needed"),
         (1, 1) => format!("the server is up ({seconds:.1} s)"),
         (1, _) => format!("the server is not up; {missing}"),
         (_, 0) => format!("none of the {all} servers is up; {missing}"),
@@ -103,10 +124,23 @@ mod tests {
     }
 
     #[test]
+    fn servers_that_rest_are_not_missed() {
+        let line = |all, resting, failed: &[&str]| {
+            let failed = failed.iter().map(ToString::to_string).collect();
+            let missing = MissingServers { failed, resting, ..MissingServers::default() };
+            servers_line(all, &missing, Duration::from_millis(1200)).unwrap_or_default()
+        };
+        assert_eq!(line(50, 47, &[]), "3 of 50 servers are up; 47 rest until they are needed");
+        assert_eq!(line(3, 1, &["a"]), "1 of 3 servers is up; `a` failed; 1 rests until it is needed");
+        assert_eq!(line(50, 50, &[]), "all 50 servers rest until they are needed");
+        assert_eq!(line(1, 1, &[]), "the server rests until it is needed");
+    }
+
+    #[test]
     fn servers_that_wait_for_a_log_in_have_not_failed() {
         let line = |failed: &[&str], waiting: &[&str]| {
             let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-            let missing = MissingServers { failed: names(failed), waiting: names(waiting) };
+            let missing = MissingServers { failed: names(failed), waiting: names(waiting), resting: 0 };
             servers_line(4, &missing, Duration::ZERO).unwrap_or_default()
         };
         assert_eq!(line(&[], &["a"]), "3 of 4 servers are up; `a` waits for authorization");

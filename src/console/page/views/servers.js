@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useState } from '../preact.js';
 import { get, post } from '../api.js';
-import { age, count, milliseconds, plural } from '../format.js';
+import { age, bytes, count, milliseconds, plural } from '../format.js';
 import { loadStatus, useLive } from '../live.js';
 import { go, leave } from '../navigation.js';
 import { Badge, Confirm, Facts, Panel, Problem } from '../parts.js';
@@ -90,9 +90,11 @@ export function Servers({ item }) {
 
 function summary(status) {
   const up = status.servers.filter((server) => server.status === 'ready').length;
+  const resting = status.servers.filter((server) => server.status === 'resting').length;
   const { tools, resources, prompts } = status.published;
   return [
     `${count(up)} of ${plural(status.servers.length, 'server')} ready`,
+    ...(resting > 0 ? [`${count(resting)} resting`] : []),
     plural(tools, 'tool'),
     plural(resources, 'resource'),
     plural(prompts, 'prompt'),
@@ -145,6 +147,7 @@ function Server({ server, onClose }) {
       ['Connection', server.kind],
       ['Start', server.startMilliseconds === null ? null : milliseconds(server.startMilliseconds)],
       ['Processes', server.processes?.map((process) => `${process.pid} (up ${age(process.uptimeSeconds)})`).join(', ')],
+      ['Rest', rest(server.rest)],
       [
         'Offers',
         [
@@ -172,6 +175,14 @@ function Server({ server, onClose }) {
     <//>`
     }
   <//>`;
+}
+
+/** Since when a server rests, and what that saves. */
+function rest(told) {
+  if (!told) return null;
+  if (told.stoppedSecondsAgo === null) return 'not started yet';
+  const saved = told.savedBytes === null ? '' : `, saves ${bytes(told.savedBytes)}`;
+  return `stopped ${age(told.stoppedSecondsAgo)} ago${saved}`;
 }
 
 const logLine = ({ time, text }) =>

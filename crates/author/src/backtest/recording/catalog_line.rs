@@ -94,8 +94,15 @@ impl OfferedServer {
     }
 
     pub(in crate::backtest) fn view(&self) -> Result<BackendView, DefinitionError> {
-        let statuses =
-            [Status::Ready, Status::Starting, Status::Cached, Status::Failed, Status::Login, Status::PerPerson];
+        let statuses = [
+            Status::Ready,
+            Status::Starting,
+            Status::Cached,
+            Status::Resting,
+            Status::Failed,
+            Status::Login,
+            Status::PerPerson,
+        ];
         let kinds = [BackendKind::Stdio, BackendKind::Http, BackendKind::Extension];
         let variants = self.variants.iter().map(VariantLine::variant).collect::<Result<Vec<_>, _>>()?;
         let (info, lists) = self.offer.parts()?;

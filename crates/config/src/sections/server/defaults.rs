@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::settings::{self, SettingsOf};
 use super::transport::unreadable;
-use super::{AuthConfig, ProtocolChoice, STATELESS_VERSION, ServerConfig, TransportConfig};
+use super::{AuthConfig, ProtocolChoice, RestSettings, STATELESS_VERSION, ServerConfig, TransportConfig};
 use crate::syntax::reader::ValueReader;
 use proxy_model::Secret;
 
@@ -44,7 +44,10 @@ impl ServerDefaults {
                 server.protocol = ProtocolChoice::Auto;
             }
         }
-        server.required &= !server.is_per_person();
+        if server.is_per_person() {
+            server.required = false;
+            server.rest = RestSettings::default();
+        }
         server
     }
 }

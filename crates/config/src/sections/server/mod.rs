@@ -5,6 +5,7 @@ mod defaults;
 mod env_file;
 mod identity;
 mod read;
+mod rest;
 mod settings;
 mod transport;
 
@@ -28,6 +29,7 @@ pub(crate) use defaults::read_defaults;
 pub(crate) use env_file::env_files;
 pub(crate) use identity::{identity_of_words, written_identity};
 pub(crate) use read::read_servers;
+pub use rest::RestSettings;
 pub(crate) use settings::read_inherited;
 pub(crate) use transport::read_header;
 
@@ -46,6 +48,8 @@ pub struct ServerConfig {
     pub start_timeout: Duration,
     /// Whether the proxy fails to start if this server does.
     pub required: bool,
+    /// When it is started and stopped.
+    pub rest: RestSettings,
     /// Maximum delay before a restart.
     pub max_backoff: Duration,
     pub max_message_bytes: u64,
@@ -118,6 +122,7 @@ impl ServerConfig {
             max_timeout: Duration::from_secs(60 * 60),
             start_timeout: Duration::from_secs(30),
             required: false,
+            rest: RestSettings::default(),
             unset_variables: Vec::new(),
             max_backoff: Duration::from_secs(30),
             max_message_bytes: 16 << 20,

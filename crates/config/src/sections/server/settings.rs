@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use tracing::level_filters::LevelFilter;
 
 use super::env_file::read_env_file;
+use super::rest;
 use super::{PROTOCOL_VERSIONS, ProtocolChoice, STATELESS_VERSION, ServerConfig, TransportConfig};
 use crate::sections::lock::read_lock;
 use crate::syntax::reader::{Fields, ValueReader};
@@ -33,7 +34,6 @@ pub(super) fn read(fields: &mut Fields, server: &mut ServerConfig, of: SettingsO
     read_inherit_env(fields, server, of);
     read_timeouts(fields, server);
     fields.set(&mut server.start_timeout, "startTimeout", ValueReader::timeout);
-    read_required(fields, server);
     if let Some(mut restart) = fields.read("restart", ValueReader::fields) {
         restart.set(&mut server.max_backoff, "maxBackoff", ValueReader::timeout);
         restart.finish();
@@ -50,6 +50,7 @@ pub(super) fn read(fields: &mut Fields, server: &mut ServerConfig, of: SettingsO
     fields.set(&mut server.probe_timeout, "probeTimeout", ValueReader::timeout);
     fields.set(&mut server.grace, "grace", ValueReader::duration);
     read_sharing(fields, server);
+    rest::read(fields, server, of);
     read_max_per_user(fields, server, of);
     fields.set(&mut server.input_timeout, "inputTimeout", ValueReader::timeout);
     fields.set(&mut server.methods, "methods", |methods| methods.list(read_method));
@@ -69,16 +70,6 @@ pub(crate) fn read_inherited(reader: &ValueReader) -> Option<Vec<glob::Pattern>>
         Ok(pattern) => Some(pattern),
         Err(error) => name.fail(&format!("invalid glob: {error}")),
     })
-}
-
-/// `required` has no effect with `tokenExchange`, because there is no connection before the first call.
-fn read_required(fields: &mut Fields, server: &mut ServerConfig) {
-    let Some(reader) = fields.get("required") else { return };
-    server.required = reader.boolean().unwrap_or_default();
-    if server.required && server.is_per_person() {
-        let problem = "has no effect with `tokenExchange`: each caller has their own connection";
-        reader.report(reader.problem(problem).at(reader.place()));
-    }
 }
 
 /// `lock` has no effect with `tokenExchange`, because each caller has lists of their own.

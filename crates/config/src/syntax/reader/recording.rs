@@ -19,6 +19,8 @@ pub(crate) enum Shape {
     /// A number between 0 and 1.
     Fraction,
     Duration,
+    /// A duration or `off`.
+    DurationOrOff,
     Size,
     Choice(Vec<String>),
     /// Any JSON.

@@ -151,6 +151,17 @@ impl ValueReader<'_> {
         if duration.is_zero() { self.fail("must be greater than zero") } else { Some(duration) }
     }
 
+    /// A duration greater than zero, or `off`.
+    pub(crate) fn timeout_or_off(&self) -> Option<Option<Duration>> {
+        if self.records(|| Shape::DurationOrOff) {
+            return Some(None);
+        }
+        match &self.node.value {
+            Value::String(text) if text == "off" => Some(None),
+            _ => self.timeout().map(Some),
+        }
+    }
+
     /// A number of bytes, at least one.
     pub(crate) fn size(&self) -> Option<u64> {
         if self.records(|| Shape::Size) {

@@ -19,7 +19,7 @@ use proxy_config::{AuthConfig, Authentication, Config, StoreAddress};
 use proxy_host_io::HostIo;
 use proxy_identity::cedar::CurrentPolicies;
 use proxy_identity::oauth::SubjectTokens;
-use proxy_mcp_client::{Environment, Handle, PerPersonServer, RunningProcess, ServerLoad, idle_view};
+use proxy_mcp_client::{Environment, Handle, PerPersonServer, Rest, RunningProcess, ServerLoad, idle_view};
 use proxy_model::Snapshot;
 use proxy_model::lock::Lock;
 
@@ -121,6 +121,14 @@ impl Installation {
     /// A running server that everybody has a connection of their own to.
     pub(crate) fn per_person(&self, name: &str) -> Option<Arc<PerPersonServer>> {
         self.lock().servers.per_person(name)
+    }
+
+    pub(crate) fn rest(&self, server: &str) -> Option<Rest> {
+        self.lock().servers.rest(server)
+    }
+
+    pub(crate) fn is_waking(&self, server: &str) -> bool {
+        self.lock().servers.is_waking(server)
     }
 
     pub(crate) fn processes(&self, server: &str) -> Vec<RunningProcess> {

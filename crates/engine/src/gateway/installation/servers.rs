@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use crate::gateway::backend_set::BackendSet;
 use proxy_config::{Config, ServerConfig};
 use proxy_mcp_client::{
-    self as backend, Backend, Environment, Handle, PerPersonServer, RunningProcess, ServerLoad, StopOnDrop,
+    self as backend, Backend, Environment, Handle, PerPersonServer, Rest, RunningProcess, ServerLoad, StopOnDrop,
 };
 
 struct RunningServer {
@@ -129,6 +129,16 @@ impl RunningServers {
         if let Some(handle) = self.handle(name) {
             handle.wake();
         }
+    }
+
+    /// The rest of a server; `None` if it does not rest.
+    pub(crate) fn rest(&self, name: &str) -> Option<Rest> {
+        self.handle(name).and_then(|handle| handle.rest())
+    }
+
+    /// Whether a server that rested is being started.
+    pub(crate) fn is_waking(&self, name: &str) -> bool {
+        self.handle(name).is_some_and(|handle| handle.is_waking())
     }
 
     /// The running processes of a server; none for an extension or a server behind a URL.

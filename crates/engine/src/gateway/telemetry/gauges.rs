@@ -27,6 +27,8 @@ pub struct Gauges {
 pub struct ServerGauges {
     pub name: Arc<str>,
     pub is_up: bool,
+    /// Whether it does not run because nothing needs it.
+    pub rests: bool,
     pub restarts: u64,
     pub load: ServerLoad,
 }
@@ -58,6 +60,7 @@ impl Gateway {
                 .map(|backend| ServerGauges {
                     name: Arc::clone(&backend.name),
                     is_up: matches!(backend.status, Status::Ready | Status::PerPerson),
+                    rests: backend.status == Status::Resting && backend.error.is_empty(),
                     restarts: self.installed.restarts(&backend.name).unwrap_or_default(),
                     load: self.installed.load(&backend.name).unwrap_or_default(),
                 })

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::file;
+use proxy_config::ServerConfig;
+use proxy_model::lock::Lock;
 use proxy_model::{Abilities, ClientProfile, Era, LastKnown, LoginNeeded, StartFailure, ViewVariant};
 
 /// The maximum number of profiles whose lists are kept for a server.
@@ -26,8 +28,25 @@ pub struct CachedServer {
 }
 
 impl CachedServer {
+    /// The same, or what the lock approves if that is all that is known of the server with these variables. And whether its
+    /// lists with these variables are known.
+    pub(crate) fn or_approved(self, name: &str, server: &ServerConfig, lock: Option<&Lock>) -> (Self, bool) {
+        if !self.entries.is_empty() && self.environment == server.environment_digest() {
+            return (self, true);
+        }
+        let approved = lock.map(|lock| lock.known_lists(name)).unwrap_or_default();
+        let approved: Vec<ViewVariant> = approved
+            .into_iter()
+            .map(|seen| ViewVariant { profile: seen.profile, info: seen.info, lists: seen.lists, lock: None })
+            .collect();
+        match approved.is_empty() {
+            true => (self, false),
+            false => (CachedServer::of_lists(approved, self), true),
+        }
+    }
+
     /// A server with these lists, about which else only this is known.
-    pub(super) fn of_lists(entries: Vec<ViewVariant>, known: CachedServer) -> Self {
+    fn of_lists(entries: Vec<ViewVariant>, known: CachedServer) -> Self {
         let mut with_lists = CachedServer { entries, ..known };
         with_lists.varies = with_lists.differs();
         with_lists

@@ -60,21 +60,10 @@ impl Cache {
         known.is_some_and(|known| known.environment != server.environment_digest())
     }
 
-    /// What is known of a server: what it listed last, or else what the lock approves.
+    /// What is known of a server: what it listed last with these variables, or else what the lock approves, or else what it
+    /// listed with others.
     pub(crate) fn known(&self, name: &str, server: &ServerConfig, lock: Option<&Lock>) -> CachedServer {
-        let known = self.load(name, server).unwrap_or_default();
-        match lock {
-            Some(lock) if known.entries.is_empty() => {
-                let approved = lock.known_lists(name).into_iter().map(|seen| ViewVariant {
-                    profile: seen.profile,
-                    info: seen.info,
-                    lists: seen.lists,
-                    lock: None,
-                });
-                CachedServer::of_lists(approved.collect(), known)
-            }
-            _ => known,
-        }
+        self.load(name, server).unwrap_or_default().or_approved(name, server, lock).0
     }
 
     /// The profiles of the clients that have seen the server.

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::followed_lists::{FollowedLists, FollowedVariant, VariantLists};
-use crate::connection::{Cache, ConnectError, Environment};
+use crate::connection::{Cache, CachedServer, ConnectError, Environment};
 use crate::transport::Signals;
 use proxy_config::ServerConfig;
 use proxy_model::{Abilities, BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, Status, ViewVariant};
@@ -82,8 +82,8 @@ impl Variants {
         config: &ServerConfig,
         environment: &Environment,
         view: &Arc<ArcSwap<BackendView>>,
+        known: &CachedServer,
     ) -> Self {
-        let known = environment.cache.load(name, config).unwrap_or_default();
         let state = match known.exact(ClientProfile::STATELESS) {
             Some(_) => LegState::Cached(true),
             None if known.absent.contains(&Era::Stateless) => LegState::Cached(false),

@@ -144,6 +144,11 @@ impl PendingRequests {
         !self.lock().is_empty() || self.open_questions.open() > 0
     }
 
+    /// Whether questions of the server have no answer yet.
+    pub(crate) fn has_open_questions(&self) -> bool {
+        self.open_questions.open() > 0
+    }
+
     /// Adds a request that is about to be sent. Fails if the connection is closed.
     pub(crate) fn add(&self, outgoing: &Outgoing<'_>) -> Result<ResponseReceiver, TransportError> {
         let (response, receiver) = oneshot::channel();
