@@ -1,19 +1,41 @@
 //! Results that no server should send.
 
+use std::process::Command;
+
 use serde_json::json;
 
-use super::{LIMIT, export, note, page_of, paged, stdio};
+use super::{LIMIT, export, is_error, note, page_of, paged, stdio};
 use crate::support::config::Config;
 use crate::support::patience::LONG_PATIENCE;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
 
+/// A server whose tool `t` answers with a long text that is not UTF-8.
+const NOT_UTF_8: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*)
+      result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+    *'"tools/list"'*)
+      result='{"tools":[{"name":"t","inputSchema":{"type":"object"}},{"name":"ok","inputSchema":{"type":"object"}}]}' ;;
+    *'"name":"t"'*)
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%09000d\377\376"}]}}\n' "$id" 7
+      continue ;;
+    *'"name":"ok"'*)
+      result='{"content":[{"type":"text","text":"ok"}]}' ;;
+    *)
+      [ -n "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id"
+      continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
 /// A proxy before a server that answers `t` with this text, whatever it is.
 async fn answering(result: &str) -> StdioProxy {
     let backend = fake_backend(["--era", "legacy", "--tools", "tools.json", "--results", "results.json"]);
-    let config = Config::new()
-        .server_with("fake", &backend, json!({"maxMessageBytes": "64MiB"}))
-        .section(LIMIT);
+    let config = Config::new().server_with("fake", &backend, json!({"maxMessageBytes": "64MiB"})).section(LIMIT);
     let tools = json!([{"name": "t", "inputSchema": {"type": "object", "properties": {}}}]).to_string();
     let world = Proxy::new(&config).file("tools.json", &tools).file("results.json", &format!("{{\"t\":{result}}}"));
     let mut proxy = stdio(world).await;
@@ -81,11 +103,12 @@ async fn invalid_utf_8_and_lone_surrogates_do_not_hurt() {
     let part = json!({"result": id, "path": "items[500].name"}).to_string();
     assert_eq!(proxy.client.call("read_result", &part).await.text(), "\"item \\ud800\"");
 
-    let script = "import sys\nfor line in sys.stdin.buffer:\n    pass\n";
-    drop(script);
-    let mut bytes = format!(r#"{{"content":[{{"type":"text","text":"{}"#, "word ".repeat(5000)).into_bytes();
-    bytes.extend(b"\xff\xfe\"}]}");
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let mut proxy = answering(&text).await;
-    paged(&proxy.client.call("t", "{}").await);
+    // What is not UTF-8 is no message at all.
+    let mut server = Command::new("sh");
+    server.args(["-c", NOT_UTF_8]);
+    let config = Config::new().server_with("fake", &server, json!({"timeout": "2s"})).section(LIMIT);
+    let mut proxy = stdio(Proxy::new(&config)).await;
+    let answer = proxy.client.call("t", "{}").await;
+    assert!(is_error(&answer) && answer.text().contains("timeout"), "{}", answer.raw);
+    assert_eq!(proxy.client.call("ok", "{}").await.text(), "ok");
 }

@@ -112,7 +112,10 @@ async fn resources_of_a_server_with_such_uris_stay_its_own() {
     let mut proxy = stdio(proxy).await;
     let (id, _) = paged(&proxy.client.call("export", "{}").await);
     let page = proxy.client.request("resources/read", &read(&format!("result://{id}"))).await.value();
-    assert!(page["result"]["contents"][0]["text"].as_str().is_some_and(|text| text.starts_with("{\"total\"")), "{page}");
+    assert!(
+        page["result"]["contents"][0]["text"].as_str().is_some_and(|text| text.starts_with("{\"total\"")),
+        "{page}"
+    );
     let own = proxy.client.request("resources/read", &read("result://7")).await.value();
     assert_eq!(own["result"]["contents"][0]["text"], "by the script: 7", "{own}");
 }

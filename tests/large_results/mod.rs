@@ -20,8 +20,7 @@ use crate::support::proxy::{HttpProxy, Proxy, StdioProxy};
 /// Every client has this limit.
 const LIMIT: &str = "results: {maxTokens: 2000}";
 const CODEX: &str = "codex-mcp-client";
-const TOKENS: &str =
-    "auth: {tokens: [{token: secret-token-of-a, sub: ann}, {token: secret-token-of-b, sub: bob}]}";
+const TOKENS: &str = "auth: {tokens: [{token: secret-token-of-a, sub: ann}, {token: secret-token-of-b, sub: bob}]}";
 
 /// The results of the server's tools, by name, as JSON.
 fn results(items: usize) -> String {

@@ -41,7 +41,10 @@ async fn mistakes_are_told_in_words_that_a_model_can_act_on() {
         (part_of(&id, "items[0].name.x"), "`items[0].name` is a string: it has no members".to_owned()),
         (part_of(&id, "items[1000]"), "`items` has 1,000 elements, counted from 0".to_owned()),
         (part_of(&id, "items[2000:2010]"), "`items` has 1,000 elements, counted from 0".to_owned()),
-        (part_of(&id, "[\"a \\\"quote\\\"\"]"), "the result has no member `a \"quote\"`; it has `total`, `items`, `more`".to_owned()),
+        (
+            part_of(&id, "[\"a \\\"quote\\\"\"]"),
+            "the result has no member `a \"quote\"`; it has `total`, `items`, `more`".to_owned(),
+        ),
         (part_of(&id, &"a".repeat(300)), "`path` is too long: at most 256 characters".to_owned()),
         (part_of(&log, "items"), "this result is text: it has pages, but no `path`".to_owned()),
         (page_of(&id, pages + 1), format!("there is no page {}: the last one is {pages}", pages + 1)),
@@ -49,9 +52,13 @@ async fn mistakes_are_told_in_words_that_a_model_can_act_on() {
         ("{}".to_owned(), "`result` is missing or not a string: give the id of the result".to_owned()),
         (
             page_of("r_aaaaaaaaaaaaaaaa", 1),
-            "`r_aaaaaaaaaaaaaaaa` is not kept: results are kept 30 min for whoever asked; call the tool again".to_owned(),
+            "`r_aaaaaaaaaaaaaaaa` is not kept: results are kept 30 min for whoever asked; call the tool again"
+                .to_owned(),
         ),
-        (page_of("nonsense", 1), "`nonsense` is not kept: results are kept 30 min for whoever asked; call the tool again".to_owned()),
+        (
+            page_of("nonsense", 1),
+            "`nonsense` is not kept: results are kept 30 min for whoever asked; call the tool again".to_owned(),
+        ),
     ] {
         let answer = proxy.client.call("read_result", &arguments).await;
         assert!(is_error(&answer), "{arguments}");
@@ -155,7 +162,9 @@ async fn pages_are_counted_and_what_is_kept_is_within_its_limit() {
     // A result that is larger than all of that is not kept.
     let large = json!({"n": 600_000}).to_string();
     let proxy = super::Proxy::new(
-        &super::Config::new().server("fake", &super::fake_backend(["--era", "legacy"])).section("results: {maxTokens: 2000, memory: 500KB}"),
+        &super::Config::new()
+            .server("fake", &super::fake_backend(["--era", "legacy"]))
+            .section("results: {maxTokens: 2000, memory: 500KB}"),
     );
     let mut proxy = stdio(proxy).await;
     let answer = proxy.client.call("big", &large).await;

@@ -2,93 +2,81 @@
 //! larger than the proxy. The rules approximate how tokenizers split English and JSON: a short word is one token, a
 //! long word several, digits form groups of three and punctuation marks pairs. A text never has more tokens than bytes.
 
-const LETTERS_PER_TOKEN: usize = 7;
-const DIGITS_PER_TOKEN: usize = 3;
-const MARKS_PER_TOKEN: usize = 2;
+const LETTERS_PER_TOKEN: u8 = 7;
+const DIGITS_PER_TOKEN: u8 = 3;
+const MARKS_PER_TOKEN: u8 = 2;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CharClass {
-    Space,
-    Letter,
-    Digit,
-    Mark,
-    /// The first byte of a character outside ASCII.
-    NonAscii,
-    /// A later byte of such a character.
-    Continuation,
-}
+// The state of a count: which characters stand in a row, and how many of them since the last token began.
+const START: u8 = 0;
+const SPACE: u8 = 1;
+const SPACES: u8 = 2;
+const LETTERS: u8 = 3;
+const DIGITS: u8 = LETTERS + LETTERS_PER_TOKEN;
+const MARKS: u8 = DIGITS + DIGITS_PER_TOKEN;
+const STATES: usize = (MARKS + MARKS_PER_TOKEN) as usize;
+/// Set in a step if the byte begins a token.
+const TOKEN: u8 = 0x80;
 
-/// The class of each byte of UTF-8.
-const CLASSES: [CharClass; 256] = {
-    let mut classes = [CharClass::Mark; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        classes[byte] = match byte as u8 {
-            b' ' | b'\t' | b'\n' | b'\r' => CharClass::Space,
-            b'a'..=b'z' | b'A'..=b'Z' => CharClass::Letter,
-            b'0'..=b'9' => CharClass::Digit,
-            0x80..=0xbf => CharClass::Continuation,
-            0xc0..=0xff => CharClass::NonAscii,
-            _ => CharClass::Mark,
-        };
-        byte += 1;
+/// The next state after each byte in each state. With a table, the count of a text has no branches.
+static STEPS: [[u8; 256]; STATES] = {
+    let mut steps = [[START; 256]; STATES];
+    let mut state = 0;
+    while state < STATES {
+        let mut byte = 0;
+        while byte < 256 {
+            steps[state][byte] = step(state as u8, byte as u8);
+            byte += 1;
+        }
+        state += 1;
     }
-    classes
+    steps
 };
 
-/// Counts the tokens of a text byte by byte.
-struct TokenCounter {
-    class: CharClass,
-    /// How many characters of this class stand in a row.
-    run: usize,
-    /// At this length of the run, the next token begins.
-    next: usize,
-    tokens: usize,
+const fn step(state: u8, byte: u8) -> u8 {
+    match byte {
+        // A single space belongs to the word after it, and all spaces in a row are one token.
+        b' ' | b'\t' | b'\n' | b'\r' => match state {
+            SPACE => SPACES | TOKEN,
+            SPACES => SPACES,
+            _ => SPACE,
+        },
+        b'a'..=b'z' | b'A'..=b'Z' => step_in_run(state, LETTERS, LETTERS_PER_TOKEN),
+        b'0'..=b'9' => step_in_run(state, DIGITS, DIGITS_PER_TOKEN),
+        // A later byte of a character outside ASCII.
+        0x80..=0xbf => state,
+        // Such a character is a token of its own.
+        0xc0..=0xff => START | TOKEN,
+        _ => step_in_run(state, MARKS, MARKS_PER_TOKEN),
+    }
 }
 
-impl TokenCounter {
-    fn new() -> Self {
-        TokenCounter { class: CharClass::Continuation, run: 0, next: 0, tokens: 0 }
-    }
-
-    fn add(&mut self, byte: u8) {
-        let class = CLASSES[usize::from(byte)];
-        if class == CharClass::Continuation {
-            return;
-        }
-        if class != self.class {
-            // A single space belongs to the word after it.
-            let next = if class == CharClass::Space { 2 } else { 1 };
-            (self.class, self.run, self.next) = (class, 0, next);
-        }
-        self.run += 1;
-        if self.run == self.next {
-            self.tokens += 1;
-            self.next += match class {
-                CharClass::Letter => LETTERS_PER_TOKEN,
-                CharClass::Digit => DIGITS_PER_TOKEN,
-                CharClass::Mark => MARKS_PER_TOKEN,
-                CharClass::NonAscii => 1,
-                // All spaces in a row are one token.
-                CharClass::Space | CharClass::Continuation => usize::MAX - 2,
-            };
-        }
-    }
+/// The step in a run of characters of which so many form a token. Its states begin with `first`.
+const fn step_in_run(state: u8, first: u8, per_token: u8) -> u8 {
+    let is_in_run = state >= first && state < first + per_token;
+    if is_in_run && state + 1 < first + per_token { state + 1 } else { first | TOKEN }
 }
 
 pub fn estimate_tokens(text: &str) -> usize {
-    let mut counter = TokenCounter::new();
-    text.bytes().for_each(|byte| counter.add(byte));
-    counter.tokens
+    let (mut state, mut tokens) = (START, 0);
+    for byte in text.bytes() {
+        let step = STEPS[usize::from(state)][usize::from(byte)];
+        state = step & !TOKEN;
+        tokens += usize::from(step >> 7);
+    }
+    tokens
 }
 
 /// The length in bytes of the longest beginning of a text that has at most this many tokens. It ends between characters.
 pub fn beginning_of_tokens(text: &str, tokens: usize) -> usize {
-    let mut counter = TokenCounter::new();
+    let (mut state, mut left) = (START, tokens);
     for (at, byte) in text.bytes().enumerate() {
-        counter.add(byte);
-        if counter.tokens > tokens {
-            return at;
+        let step = STEPS[usize::from(state)][usize::from(byte)];
+        state = step & !TOKEN;
+        if step & TOKEN != 0 {
+            if left == 0 {
+                return at;
+            }
+            left -= 1;
         }
     }
     text.len()

@@ -34,9 +34,13 @@ impl Calls {
     /// What the client gets of the result of a tool: the whole result, or its first page if it is above the limit. `params` are
     /// those of the call.
     pub async fn fitted(&self, request: &RequestContext, name: &str, params: &Raw, result: Raw) -> Raw {
-        let tool = ToolBehind::of(&request.surface, name, params);
         let settings = self.results.settings();
-        let Some(limit) = settings.for_client(&request.client).of_tool(&tool.name) else { return result };
+        let limits = settings.for_client(&request.client);
+        if !limits.has_any() {
+            return result;
+        }
+        let tool = ToolBehind::of(&request.surface, name, params);
+        let Some(limit) = limits.of_tool(&tool.name) else { return result };
         if result.get().len() <= limit.tokens {
             return result;
         }
@@ -44,7 +48,7 @@ impl Calls {
         let (owner, addressee) = (request.results_owner(), request.addressee());
         let fitted = self.results.fitted(&self.store, LargeResult { result, limit, tool, owner, addressee }).await;
         if let Some(id) = fitted.id {
-            note(request, &id, &name);
+            note(request, &id, Some(&name));
         }
         fitted.result
     }
@@ -73,6 +77,7 @@ impl Calls {
             Ok(wanted) => wanted,
             Err(reason) => return wrong(call.kind, reason),
         };
+        note(request, &wanted.shown_id(), None);
         let kept = match self.results.find(&self.store, &request.results_owner(), &wanted.id).await {
             Ok(kept) => kept,
             Err(FindError::NotKept) => return self.not_kept(call.kind, &wanted),
@@ -81,7 +86,7 @@ impl Calls {
                 return failed(call.kind, format!("`{}` cannot be read now: try again later", wanted.shown_id()), None);
             }
         };
-        note(request, &wanted.id, &kept.tool.name);
+        note(request, &wanted.id, Some(&kept.tool.name));
         match self.behind_permit(request, &kept.tool) {
             Ok(()) => {}
             Err(AccessRefusal::Unknown) => return self.not_kept(call.kind, &wanted),
@@ -112,8 +117,9 @@ fn wrong(kind: ItemKind, reason: String) -> Result<Raw, CallError> {
 }
 
 /// Notes the result that a request has made or read.
-fn note(request: &RequestContext, id: &str, tool: &str) {
+fn note(request: &RequestContext, id: &str, tool: Option<&str>) {
     if let Some(recording) = &request.recording {
-        recording.note(|noted| noted.kept = Some(RecordedResult { id: id.to_owned(), tool: tool.to_owned() }));
+        let tool = tool.map(str::to_owned);
+        recording.note(|noted| noted.kept = Some(RecordedResult { id: id.to_owned(), tool }));
     }
 }

@@ -82,6 +82,12 @@ pub(crate) enum FindError {
     Unavailable(StoreError),
 }
 
+impl Default for PagedResults {
+    fn default() -> Self {
+        PagedResults::new(&Results::default(), None)
+    }
+}
+
 impl PagedResults {
     /// Without `sealer`, results are kept in the memory of this process.
     pub(crate) fn new(config: &Results, sealer: Option<Sealer>) -> Self {

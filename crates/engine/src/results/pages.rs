@@ -70,18 +70,13 @@ impl Pages {
             total += tokens;
             done = range.end;
             count += 1;
-            match &mut open {
-                Some(page) if page.tokens + tokens <= limit => {
-                    *page = Page {
-                        range: page.range.start..range.end,
-                        tokens: page.tokens + tokens,
-                        elements: count,
-                        ..*page
-                    };
-                    continue;
-                }
-                _ => pages.extend(open.take()),
+            if let Some(page) = open.as_mut().filter(|page| page.tokens + tokens <= limit) {
+                page.range.end = range.end;
+                page.tokens += tokens;
+                page.elements = count;
+                continue;
             }
+            pages.extend(open.take());
             if tokens + BRACKETS <= limit {
                 open = Some(Page { range, has_elements: true, tokens: tokens + BRACKETS, elements: count });
             } else {
@@ -141,8 +136,8 @@ impl TextCutter<'_> {
     fn cut(&mut self, mut range: Range<usize>, elements: usize) -> usize {
         let mut total = 0;
         while !range.is_empty() {
-            let end = range.start + self.length(&self.text[range.clone()]);
-            let tokens = estimate_tokens(&self.text[range.start..end]);
+            let (length, tokens) = self.next_page(&self.text[range.clone()]);
+            let end = range.start + length;
             self.pages.push(Page { range: range.start..end, has_elements: false, tokens, elements });
             total += tokens;
             range.start = end;
@@ -150,17 +145,16 @@ impl TextCutter<'_> {
         total
     }
 
-    /// The length of the next page.
-    fn length(&self, rest: &str) -> usize {
+    /// The length of the next page, and its tokens.
+    fn next_page(&self, rest: &str) -> (usize, usize) {
         let most = beginning_of_tokens(rest, self.limit);
         if most == rest.len() {
-            return most;
+            return (most, estimate_tokens(rest));
         }
         // A page that ended at the line end of a short first line would hold next to nothing.
-        let line_end = memchr::memrchr(b'\n', &rest.as_bytes()[..most]).map(|at| at + 1);
-        match line_end {
-            Some(end) if end > most / 2 => end,
-            _ => most.max(rest.chars().next().map_or(1, char::len_utf8)),
+        match memchr::memrchr(b'\n', &rest.as_bytes()[..most]).map(|at| at + 1) {
+            Some(end) if end > most / 2 => (end, self.limit - estimate_tokens(&rest[end..most]).min(self.limit)),
+            _ => (most.max(rest.chars().next().map_or(1, char::len_utf8)), self.limit),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use proxy_json::{Object, Raw, RawRef};
-use proxy_search::estimate_tokens;
+use proxy_search::beginning_of_tokens;
 
 /// The part of a result that is split.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub(super) fn oversized(result: &RawRef, limit: usize) -> Option<Oversized<'_>> 
     let blocks: Vec<&RawRef> =
         result.get("content").and_then(RawRef::elements).map(Iterator::collect).unwrap_or_default();
     let is_error = result.get("isError").is_some_and(|flag| flag.get() == "true");
-    let is_above = |text: &str| text.len() > limit && estimate_tokens(text) > limit;
+    let is_above = |text: &str| text.len() > limit && beginning_of_tokens(text, limit) < text.len();
     let structured = result.get("structuredContent").filter(|content| content.get() != "null" && !is_error);
     if let Some(structured) = structured.map(without_wrapper).filter(|content| is_above(content.get())) {
         let payload = Payload::of_json(structured);

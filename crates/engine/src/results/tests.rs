@@ -108,7 +108,10 @@ fn what_scripts_unwrap_is_split() {
     };
     let structured = json!({"content": [{"type": "text", "text": "short"}], "structuredContent": {"a": [long, long]}});
     assert_eq!(payload(&structured), Some((json!({"a": [long, long]}).to_string(), true)));
-    assert_eq!(payload(&json!({"content": [], "structuredContent": {"result": [long, 1]}})), Some((json!([long, 1]).to_string(), true)));
+    assert_eq!(
+        payload(&json!({"content": [], "structuredContent": {"result": [long, 1]}})),
+        Some((json!([long, 1]).to_string(), true))
+    );
     assert_eq!(payload(&json!({"content": [], "structuredContent": {"result": long}})), Some((long.clone(), false)));
     let blocks = json!({"content": [{"type": "text", "text": "a"}, {"type": "image", "data": long}, {"type": "text", "text": long}]});
     assert_eq!(payload(&blocks), Some((format!("a\n{long}"), false)));
@@ -158,16 +161,23 @@ async fn the_first_page_says_how_to_read_the_others() {
     assert_eq!(content[0]["annotations"]["priority"], 1);
     let shown: serde_json::Value = serde_json::from_str(content[0]["text"].as_str().unwrap()).unwrap();
     let count = shown["items"].as_array().unwrap().len();
-    let (pages, tokens) = (value["_meta"]["proxy/result"]["pages"].as_u64().unwrap(), &value["_meta"]["proxy/result"]["tokens"]);
+    let (pages, tokens) =
+        (value["_meta"]["proxy/result"]["pages"].as_u64().unwrap(), &value["_meta"]["proxy/result"]["tokens"]);
     let note = content[1]["text"].as_str().unwrap();
     let more = format!(
         "more: read_result({{\"result\": \"{id}\", \"page\": 2}}), a part: \"path\": \"items[{count}:{}]\"; kept 30 min]",
         count + 20
     );
     assert!(note.starts_with(&format!("[page 1 of {pages}, ")) && note.ends_with(&more), "{note}");
-    assert_eq!(content[2], json!({"type": "resource_link", "uri": format!("result://{id}?page=2"), "name": "export, page 2", "mimeType": "application/json"}));
+    assert_eq!(
+        content[2],
+        json!({"type": "resource_link", "uri": format!("result://{id}?page=2"), "name": "export, page 2", "mimeType": "application/json"})
+    );
     assert_eq!(content[3], image);
-    assert_eq!(value["_meta"], json!({"a": 1, "proxy/result": {"page": 1, "pages": pages, "tokens": tokens, "id": id}}));
+    assert_eq!(
+        value["_meta"],
+        json!({"a": 1, "proxy/result": {"page": 1, "pages": pages, "tokens": tokens, "id": id}})
+    );
     assert!(value.get("structuredContent").is_none() && value["x"] == 1);
     assert_eq!(results.paged(), [("other".to_owned(), 1)]);
     assert!(results.kept_bytes() > 1000);
@@ -260,6 +270,10 @@ fn requests_are_read_as_models_write_them() {
     assert!(ReadRequest::of_uri(&format!("result://{id}?pages=2")).unwrap_err().contains("unknown parameter"));
     assert!(ReadRequest::of_uri(&format!("result://{id}?path=%ff")).unwrap_err().contains("UTF-8"));
     let wrong = of(json!({"result": "x".repeat(1000)})).unwrap();
-    assert!(wrong.not_kept(Duration::from_secs(90)).ends_with("is not kept: results are kept 1 min for whoever asked; call the tool again"));
+    assert!(
+        wrong
+            .not_kept(Duration::from_secs(90))
+            .ends_with("is not kept: results are kept 1 min for whoever asked; call the tool again")
+    );
     assert!(wrong.not_kept(Duration::from_secs(5)).len() < 200);
 }

@@ -118,8 +118,8 @@ pub struct RecordedItem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedResult {
     pub id: String,
-    /// The published tool that made it.
-    pub tool: String,
+    /// The published tool that made it; `None` if there is no such result for the caller.
+    pub tool: Option<String>,
 }
 
 /// The other end of the connection that a request came on.

@@ -159,7 +159,7 @@ impl<'a> AuditTarget<'a> {
             original: origin.as_ref().map(|(_, original)| original.as_ref()),
             definition: definition.as_ref().map(|definition| format!("sha256:{}", definition.text_digest())),
             result: record.kept.as_ref().map(|kept| kept.id.as_str()),
-            tool: record.kept.as_ref().map(|kept| kept.tool.as_str()).filter(|tool| tool != name),
+            tool: record.kept.as_ref().and_then(|kept| kept.tool.as_deref()).filter(|tool| tool != name),
         }
     }
 }
