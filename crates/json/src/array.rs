@@ -30,7 +30,8 @@ impl RawRef {
     /// The largest array, by bytes, among those with at least two elements that are nested at most `depth` deep. The value
     /// itself is at depth 1.
     pub fn largest_array(&self, depth: usize) -> Option<&RawRef> {
-        let (text, bytes) = (self.get(), self.get().as_bytes());
+        let text = self.get();
+        let bytes = text.as_bytes();
         let mut open: Vec<OpenBracket> = Vec::new();
         let mut largest: Range<usize> = 0..0;
         let mut at = 0;

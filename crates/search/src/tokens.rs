@@ -57,7 +57,8 @@ const fn step_in_run(state: u8, first: u8, per_token: u8) -> u8 {
 }
 
 pub fn estimate_tokens(text: &str) -> usize {
-    let (mut state, mut tokens) = (START, 0);
+    let mut state = START;
+    let mut tokens = 0;
     for byte in text.bytes() {
         let step = STEPS[usize::from(state)][usize::from(byte)];
         state = step & !TOKEN;
@@ -68,7 +69,8 @@ pub fn estimate_tokens(text: &str) -> usize {
 
 /// The length in bytes of the longest beginning of a text that has at most this many tokens. It ends between characters.
 pub fn beginning_of_tokens(text: &str, tokens: usize) -> usize {
-    let (mut state, mut left) = (START, tokens);
+    let mut state = START;
+    let mut left = tokens;
     for (at, byte) in text.bytes().enumerate() {
         let step = STEPS[usize::from(state)][usize::from(byte)];
         state = step & !TOKEN;

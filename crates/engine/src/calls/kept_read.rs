@@ -45,7 +45,8 @@ impl Calls {
             return result;
         }
         let name = tool.name.clone();
-        let (owner, addressee) = (request.results_owner(), request.addressee());
+        let owner = request.results_owner();
+        let addressee = request.addressee();
         let fitted = self.results.fitted(&self.store, LargeResult { result, limit, tool, owner, addressee }).await;
         if let Some(id) = fitted.id {
             note(request, &id, Some(&name));

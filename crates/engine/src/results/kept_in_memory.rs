@@ -48,17 +48,17 @@ struct Share {
 impl KeptInMemory {
     /// Keeps a result. False if it is too large.
     pub(super) fn put(&self, owner: &Owner, id: &str, result: Arc<KeptResult>, keep: Duration, most: usize) -> bool {
-        let (now, bytes) = (Instant::now(), result.bytes());
+        let now = Instant::now();
+        let bytes = result.bytes();
         if bytes > MAX_RESULT.min(most) {
             return false;
         }
         let mut shelf = self.0.lock();
         shelf.sweep(now);
         shelf.remove(id);
-        while let Some(oldest) = shelf.oldest_of(owner).filter(|_| {
-            let used = shelf.owners.get(owner).map_or(0, |share| share.bytes);
-            used + bytes > MAX_OWNER || shelf.bytes + bytes > most
-        }) {
+        while !shelf.has_room_for(owner, bytes, most)
+            && let Some(oldest) = shelf.oldest_of(owner)
+        {
             shelf.remove(&oldest);
         }
         while shelf.bytes + bytes > most
@@ -104,6 +104,12 @@ impl Shelf {
             let id = id.clone();
             self.remove(&id);
         }
+    }
+
+    /// Whether so many bytes more are within the limits of the owner and of the process.
+    fn has_room_for(&self, owner: &Owner, bytes: usize, most: usize) -> bool {
+        let used = self.owners.get(owner).map_or(0, |share| share.bytes);
+        used + bytes <= MAX_OWNER && self.bytes + bytes <= most
     }
 
     fn oldest_of(&self, owner: &Owner) -> Option<String> {

@@ -96,9 +96,10 @@ impl KeptResult {
         let text = std::str::from_utf8(bytes).ok()?;
         let (head, payload) = text.split_once('\n')?;
         let head: Head = serde_json::from_str(head).ok()?;
-        let payload = match head.json {
-            true => Payload::Json(proxy_json::valid(payload.to_owned()).ok()?),
-            false => Payload::Text(Arc::from(payload)),
+        let payload = if head.json {
+            Payload::Json(proxy_json::valid(payload.to_owned()).ok()?)
+        } else {
+            Payload::Text(Arc::from(payload))
         };
         Some(KeptResult::new(head.tool, payload, head.page_tokens))
     }

@@ -28,7 +28,8 @@ pub(super) struct PageNote<'a> {
 impl PageNote<'_> {
     fn beginning(&self) -> String {
         let of = if self.path.is_empty() { String::new() } else { format!(" of {}", quote(self.path)) };
-        let (tokens, all) = (grouped(self.tokens as u64), grouped(self.all_tokens as u64));
+        let tokens = grouped(self.tokens as u64);
+        let all = grouped(self.all_tokens as u64);
         format!("[page {} of {}{of}, {tokens} of {all} tokens", self.number, self.pages)
     }
 
@@ -66,7 +67,8 @@ fn example(kept: &KeptResult) -> Option<String> {
 
 /// The note of an error that was cut off.
 pub(super) fn of_error(tokens: usize, all_tokens: usize) -> String {
-    let (tokens, all) = (grouped(tokens as u64), grouped(all_tokens as u64));
+    let tokens = grouped(tokens as u64);
+    let all = grouped(all_tokens as u64);
     format!("[the first {tokens} of {all} tokens; the rest of an error is not kept]")
 }
 

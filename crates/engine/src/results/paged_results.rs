@@ -15,7 +15,7 @@ use super::kept_result::{KeptResult, ToolBehind};
 use super::own_items::{is_id, new_id};
 use super::payload::{Oversized, oversized};
 use super::read_request::ReadRequest;
-use super::sealed_results;
+use super::sealed_results::{self, SealedResult};
 use super::settings::{PageLimit, ResultSettings};
 use super::wire_form::{Addressee, PageContent, of_error};
 use proxy_base::seal::Sealer;
@@ -139,8 +139,10 @@ impl PagedResults {
     /// a thread for blocking work.
     pub async fn fitted(self: &Arc<Self>, store: &Store, large: LargeResult) -> FittedResult {
         let large = Arc::new(large);
-        let replicas = store.replicas().filter(|_| self.sealer.is_some());
-        let (results, original, is_shared) = (Arc::clone(self), Arc::clone(&large), replicas.is_some());
+        let replicas = if self.sealer.is_some() { store.replicas() } else { None };
+        let is_shared = replicas.is_some();
+        let results = Arc::clone(self);
+        let original = Arc::clone(&large);
         let split = spawn_blocking(move || results.split(&original, is_shared)).await;
         let whole = || FittedResult { result: Raw::clone(&large.result), id: None };
         let Ok(Some(Split { result, stored })) = split else { return whole() };
@@ -206,13 +208,12 @@ impl PagedResults {
         if let Some(kept) = self.memory.get(owner, id) {
             return Ok(kept);
         }
-        let (Some(replicas), Some(sealer)) = (store.replicas(), self.sealer.clone()) else {
-            return Err(FindError::NotKept);
-        };
+        let replicas = store.replicas().ok_or(FindError::NotKept)?;
+        let sealer = self.sealer.clone().ok_or(FindError::NotKept)?;
         let found = replicas.result(owner, id).await.map_err(FindError::Unavailable)?;
         let (sealed, left) = found.ok_or(FindError::NotKept)?;
-        let (for_owner, for_id) = (owner.clone(), id.to_owned());
-        let opened = spawn_blocking(move || sealed_results::opened(&sealer, &for_owner, &for_id, &sealed)).await;
+        let sealed = SealedResult { owner: owner.clone(), id: id.to_owned(), content: sealed };
+        let opened = spawn_blocking(move || sealed.opened(&sealer)).await;
         let kept = Arc::new(opened.ok().flatten().ok_or(FindError::NotKept)?);
         self.remember(owner, id, Arc::clone(&kept), left);
         Ok(kept)

@@ -52,7 +52,8 @@ impl Pages {
 
     /// `None` if what surrounds the array is larger than a page.
     fn of_array(value: &RawRef, array: &RawRef, limit: usize) -> Option<Self> {
-        let (text, span) = (value.get(), value.range_of(array)?);
+        let text = value.get();
+        let span = value.range_of(array)?;
         let frame = estimate_tokens(&text[..=span.start]) + estimate_tokens(&text[span.end - 1..]);
         if frame > limit {
             return None;

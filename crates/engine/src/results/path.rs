@@ -37,7 +37,8 @@ impl Path {
                 "`path` is wrong at `{rest}`: write `.key`, `[\"key\"]`, `[n]`, `[a:b]` or `[*]`, such as `items[40:60]`"
             )
         };
-        let (mut steps, mut rest) = (Vec::new(), text);
+        let mut steps = Vec::new();
+        let mut rest = text;
         while !rest.is_empty() {
             let (step, after) = next_step(rest, steps.is_empty()).ok_or_else(|| wrong(rest))?;
             steps.push(step);
@@ -201,9 +202,9 @@ fn next_step(path: &str, is_first: bool) -> Option<(Step, &str)> {
 }
 
 fn bracketed(index: &str) -> Option<Step> {
-    let number = |text: &str| match text.trim().bytes().all(|byte| byte.is_ascii_digit()) {
-        true => text.trim().parse::<usize>().ok(),
-        false => None,
+    let number = |text: &str| {
+        let text = text.trim();
+        if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse::<usize>().ok() } else { None }
     };
     if index == "*" {
         return Some(Step::All);

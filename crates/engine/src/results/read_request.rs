@@ -52,7 +52,8 @@ impl ReadRequest {
     pub(crate) fn of_uri(uri: &str) -> Result<Self, String> {
         let id = id_of(uri).ok_or("it is not the URI of a result")?;
         let query = uri.split_once('?').map_or("", |(_, query)| query);
-        let (mut page, mut path) = (1, String::new());
+        let mut page = 1;
+        let mut path = String::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = percent_decode_str(value).decode_utf8().map_err(|_| format!("`{name}` is not UTF-8"))?;

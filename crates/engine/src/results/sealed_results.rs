@@ -17,9 +17,19 @@ pub(super) async fn put(store: &ReplicaStore, owner: &Owner, id: &str, sealed: V
     store.put_result(owner, id, &sealed, keep, MAX_OWNER).await
 }
 
-/// Decrypts a result from the store. Blocking.
-pub(super) fn opened(sealer: &Sealer, owner: &Owner, id: &str, sealed: &[u8]) -> Option<KeptResult> {
-    KeptResult::from_bytes(&sealer.open_bytes(Purpose::Result, &name(owner, id), sealed)?)
+/// A result as it is in the store.
+pub(super) struct SealedResult {
+    pub(super) owner: Owner,
+    pub(super) id: String,
+    pub(super) content: Vec<u8>,
+}
+
+impl SealedResult {
+    /// Decrypts it. Blocking.
+    pub(super) fn opened(&self, sealer: &Sealer) -> Option<KeptResult> {
+        let content = sealer.open_bytes(Purpose::Result, &name(&self.owner, &self.id), &self.content)?;
+        KeptResult::from_bytes(&content)
+    }
 }
 
 /// For whom a result is sealed. The store keeps the results of an owner under a key of that owner.

@@ -68,7 +68,7 @@ impl PageContent {
         let page =
             PageNote { number, pages: pages.len(), tokens: pages.tokens_of(number), all_tokens: pages.tokens(), path };
         let is_json = kept.payload.is_json();
-        let next = id.filter(|_| number < pages.len() && addressee.has_links);
+        let next = if number < pages.len() && addressee.has_links { id } else { None };
         PageContent {
             text: pages.text(kept.payload.text(), number).unwrap_or_default(),
             note: match id {

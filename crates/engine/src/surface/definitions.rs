@@ -40,7 +40,10 @@ fn tool_for(revision: Revision, text: &str) -> Cow<'_, str> {
 /// The listed tools, where those with these indices have no output schema; `None` if no definition changes.
 pub(crate) fn without_output_schemas(listed: &Listing, is_narrowed: impl Fn(usize) -> bool) -> Option<Listing> {
     let without = |index: usize, text: &str| {
-        let object = Object::parse(text).ok().filter(|_| is_narrowed(index))?;
+        if !is_narrowed(index) {
+            return None;
+        }
+        let object = Object::parse(text).ok()?;
         object.get("outputSchema")?;
         Some(object.edit().remove("outputSchema").finish())
     };

@@ -84,9 +84,10 @@ pub(super) async fn answer(
     let (kind, key, accepts_task) = (sent.call.kind, sent.call.key.clone(), sent.call.accepts_task);
     let client = Arc::clone(peer.client());
     let is_own = sent.call.own.is_some();
-    match is_own {
-        true => request.record_own_item(kind, &key),
-        false => request.record_item(kind, &key),
+    if is_own {
+        request.record_own_item(kind, &key);
+    } else {
+        request.record_item(kind, &key);
     }
     let params = (kind == ItemKind::Tool && !is_own).then(|| Raw::clone(&sent.call.params));
     peer.set_progress_token(sent.progress_token);

@@ -67,7 +67,9 @@ pub(super) fn page<'a>(
         }
         _ => (whole()?, listed_template(surface)),
     };
-    if let Some(own) = own.filter(|_| page.last.is_none()) {
+    if let Some(own) = own
+        && page.last.is_none()
+    {
         page.items = Cow::Owned(with_item(&page.items, own));
     }
     Some(page)

@@ -17,7 +17,9 @@ impl ReplicaStore {
     /// # Errors
     /// If the store is away.
     pub async fn put_result(&self, owner: &Owner, id: &str, content: &[u8], ttl: Duration, most: usize) -> Outcome<()> {
-        let (ttl, most, count) = (millis(ttl).max(1).to_string(), most.to_string(), MAX_RESULTS.to_string());
+        let ttl = millis(ttl).max(1).to_string();
+        let most = most.to_string();
+        let count = MAX_RESULTS.to_string();
         let arguments = [id.as_bytes(), content, ttl.as_bytes(), most.as_bytes(), count.as_bytes()];
         self.script(&self.scripts().put_result, &self.keys().results(owner), &arguments).await
     }
