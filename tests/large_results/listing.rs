@@ -106,7 +106,8 @@ async fn resources_of_a_server_with_such_uris_stay_its_own() {
     assert!(greeting["result"]["contents"][0]["text"].is_string(), "{greeting}");
 
     // A template that matches every URI of ours gets those of others only.
-    let script = "passthrough()\n\ndef read(args):\n    return \"by the script: \" + args[\"id\"]\n\n\
+    let script = "for meta, call in backends()[\"fake\"].tools():\n    publish(meta, call)\n\n\
+                  def read(args):\n    return \"by the script: \" + args[\"id\"]\n\n\
                   publish_resource_template(resource_template_metadata(\"result://{id}\", \"own\"), read)\n";
     let proxy = world(&format!("{LIMIT}\nsessionInit: {{scriptFile: policy.star}}")).file("policy.star", script);
     let mut proxy = stdio(proxy).await;
@@ -124,7 +125,8 @@ async fn resources_of_a_server_with_such_uris_stay_its_own() {
 async fn the_link_to_the_next_page_is_no_link_of_the_server() {
     let link = json!({"type": "resource_link", "uri": "memo://hidden/1", "name": "hidden"});
     let text = json!({"type": "text", "text": "word ".repeat(5000)});
-    let config = Config::new().server("fake", &fake_backend(["--era", "legacy", "--resources"])).section(LIMIT);
+    let limit = "results: {maxTokens: 2000, tools: {seen: {maxTokens: off}}}";
+    let config = Config::new().server("fake", &fake_backend(["--era", "legacy", "--resources"])).section(limit);
     let mut proxy = stdio(Proxy::new(&config)).await;
     let answer = proxy.client.call("raw", &json!({"result": {"content": [text, link]}}).to_string()).await;
     let (id, _) = paged(&answer);

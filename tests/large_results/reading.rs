@@ -85,7 +85,8 @@ def on_request(request):
         return "answered by the script"
     log("asked", name = request.name, method = request.method, forwards = request.forwards)
 
-passthrough()
+for meta, call in backends()["fake"].tools():
+    publish(meta, call)
 "#;
     let world = world(&format!("{LIMIT}\nsessionInit: {{scriptFile: policy.star}}")).file("policy.star", policy);
     let mut proxy = stdio(world).await;
