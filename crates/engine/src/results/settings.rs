@@ -8,7 +8,7 @@ use proxy_config::{ResultLimit, Results};
 use proxy_model::ClientInfo;
 
 /// The row of clients without one, in metrics.
-const OTHER: &str = "other";
+pub(super) const OTHER: &str = "other";
 
 /// The section `results` of the config.
 #[derive(Debug)]
