@@ -32,6 +32,7 @@ mod harness;
 mod identity;
 mod interleavings;
 mod large_lists;
+mod large_results;
 mod layers;
 mod leaving_clients;
 mod linked_resources;

@@ -21,6 +21,8 @@ pub enum Purpose {
     Note,
     /// The session of a client at a server, with which another process goes on.
     ServerSession,
+    /// A large result of which the client reads one page after the other.
+    Result,
 }
 
 impl Purpose {
@@ -34,6 +36,7 @@ impl Purpose {
             Purpose::Credential => "credential",
             Purpose::Note => "note",
             Purpose::ServerSession => "server session",
+            Purpose::Result => "result",
         }
     }
 }

@@ -56,11 +56,13 @@ pub(crate) fn admit_tool<'v>(
 pub struct Admission {
     hook: Hook,
     checks: Option<ArgumentChecks>,
+    forwards: bool,
 }
 
 impl Admission {
-    pub fn new(hook: &Hook, checks: Option<&ArgumentChecks>) -> Self {
-        Admission { hook: hook.clone(), checks: checks.cloned() }
+    /// `forwards` says that the item passes requests on, although the script does not publish it as one that does.
+    pub fn new(hook: &Hook, checks: Option<&ArgumentChecks>, forwards: bool) -> Self {
+        Admission { hook: hook.clone(), checks: checks.cloned(), forwards }
     }
 
     /// The function after its admission. What `on_request` returns other than None replaces the function's result.
@@ -82,7 +84,8 @@ impl Before for Admission {
             return Ok(None);
         };
         let forwarding = self.hook.world().forwarding.get();
-        let forwards = method == "tools/call" && forwarding.is_some_and(|tools| tools.contains(&*name));
+        let is_known = || forwarding.is_some_and(|tools| tools.contains(&*name));
+        let forwards = self.forwards || method == "tools/call" && is_known();
         let request = RequestView { method: &method, name: &name, forwards };
         let check = |pause: &dyn Fn()| match &self.checks {
             Some(checks) => checks.check(&parsed(arguments)?, pause),

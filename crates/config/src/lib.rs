@@ -36,6 +36,7 @@ pub use sections::lock::LockSettings;
 pub use sections::oauth_values::is_scope;
 pub use sections::optimizer::{AnswerForm, Optimizer};
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
+pub use sections::results::{ResultLimit, Results, ToolResultLimit};
 pub use sections::serve::{Serve, serving_threads};
 pub use sections::server::{
     AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig,
@@ -79,6 +80,8 @@ pub struct Config {
     pub cedar: Option<Cedar>,
     /// What happens when a server lists something else than what is approved.
     pub lock: LockSettings,
+    /// How large results of tools may be.
+    pub results: Results,
     /// Who may use the proxy over HTTP.
     pub auth: Authentication,
     /// The script sections that the file sets. If the script never reads one of them, that is reported as an error later.
@@ -130,6 +133,7 @@ impl Config {
             audit: None,
             cedar: None,
             lock: LockSettings::default(),
+            results: Results::default(),
             auth: Authentication::default(),
             set_sections: Vec::new(),
             script_for_once: false,

@@ -4,6 +4,7 @@
 pub mod calls;
 pub mod extension;
 pub mod gateway;
+pub mod results;
 pub mod surface;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! JSON that is passed on as bytes instead of being re-encoded: raw values, edits of single members, canonical form, digests
 //! and schema checks. It knows nothing about messages or files.
 
+mod array;
 mod build;
 mod canonical;
 mod differences;
@@ -12,6 +13,7 @@ mod scan;
 mod schema;
 mod text;
 
+pub use array::Elements;
 pub use build::{array, object, push_quoted, quote, raw, valid};
 pub use canonical::{canonical, digest};
 pub use differences::differences;

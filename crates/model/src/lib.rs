@@ -31,8 +31,8 @@ pub use backend::{
 };
 pub use call_record::{
     AnsweredQuestion, CallOutcome, CallPeer, CallReader, CallRecord, CallRefusal, CallSource, HandledCall,
-    HandlerRecord, NOT_PUBLISHED, REPL, RecordedEvent, RecordedEventKind, RecordedItem, RefusalReason, ReplayFacts,
-    RequestTrace, ServerAddress, ServerCallRecord, SpanId, TraceContext, TraceId,
+    HandlerRecord, NOT_PUBLISHED, REPL, RecordedEvent, RecordedEventKind, RecordedItem, RecordedResult, RefusalReason,
+    ReplayFacts, RequestTrace, ServerAddress, ServerCallRecord, SpanId, TraceContext, TraceId,
 };
 pub use caller::{
     Abilities, ClientInfo, ClientProfile, Era, Home, NamedUser, Owner, PersonKey, Principal, PrincipalData, Realm,

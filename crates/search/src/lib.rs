@@ -13,7 +13,7 @@ mod words;
 pub use index::{Hit, Index};
 pub use index_cache::{IndexCache, SharedIndex};
 pub use semantic::{EmbedError, Embedder};
-pub use tokens::estimate_tokens;
+pub use tokens::{beginning_of_tokens, estimate_tokens};
 pub use tool::Tool;
 
 #[cfg(test)]

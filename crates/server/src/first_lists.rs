@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Server;
 use super::client::state::Client;
+use super::methods::kept_results;
 use proxy_engine::surface::Surface;
 use proxy_json::{Object, RawRef};
 use proxy_mcp_client::Cancellation;
@@ -113,6 +114,9 @@ impl Server {
         let kind = message.kind.item_kind()?;
         let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
         let named = Object::of(body).ok().and_then(|params| params.string(kind.use_member()))?;
+        if kept_results::named(self, client, surface, kind, &named).is_some() {
+            return None;
+        }
         let is_linked = || kind == ItemKind::Resource && self.server_of_unlisted(surface, &named, client).is_some();
         (surface.find(kind, &named).is_none() && !is_linked()).then_some(named)
     }

@@ -32,6 +32,7 @@ use proxy_base::seal::Sealer;
 use proxy_config::Serve;
 use proxy_engine::calls::PolicyNow;
 use proxy_engine::gateway::Gateway;
+use proxy_engine::results::PagedResults;
 use proxy_engine::surface::Surface;
 use proxy_fiber::ServingThreads;
 use proxy_identity::bearer::TokenVerifier;
@@ -54,6 +55,8 @@ pub struct Server {
     clients: Arc<ConnectedClients>,
     replicas: Arc<Replicas>,
     drain: Arc<Drain>,
+    /// The pages of large results.
+    results: Arc<PagedResults>,
     threads: ServingThreads,
     telemetry: Arc<Telemetry>,
     /// The sessions of HTTP clients, if they are served.
@@ -79,6 +82,7 @@ impl Server {
         Ok(Server {
             telemetry: Arc::clone(gateway.calls().dispatcher.telemetry()),
             source: CallSource::Stdio,
+            results: Arc::clone(&gateway.calls().results),
             gateway,
             sealer,
             tickets,

@@ -11,8 +11,8 @@ use super::counted::Telemetry;
 use super::operations::OperationStats;
 use proxy_json::{Object, RawRef};
 use proxy_model::{
-    CallOutcome, CallRefusal, HandlerRecord, RecordedEvent, RecordedEventKind, RecordedItem, RefusalReason,
-    ReplayFacts, RequestTrace, ServerCallRecord, SpanId,
+    CallOutcome, CallRefusal, HandlerRecord, RecordedEvent, RecordedEventKind, RecordedItem, RecordedResult,
+    RefusalReason, ReplayFacts, RequestTrace, ServerCallRecord, SpanId,
 };
 
 /// The maximum number of server calls in one record. A handler may make any number of calls, and their texts stay in memory
@@ -74,6 +74,8 @@ pub struct NotedDetails {
     pub handler: Option<HandlerRecord>,
     pub events: Vec<RecordedEvent>,
     pub replay: ReplayFacts,
+    /// The kept result that the request has made or read.
+    pub kept: Option<RecordedResult>,
 }
 
 impl NotedDetails {

@@ -81,6 +81,12 @@ impl Collector for Metrics {
         threads::threads(&mut encoder, &self.server.threads().reports())?;
         self.proxy(&mut encoder)?;
         counters(&mut encoder, "proxy_store_errors", "Failed store operations", &single(gauges.store_errors))?;
+        let results = Arc::clone(&self.gateway.calls().results);
+        let paged = results.paged().into_iter().map(|(row, count)| (vec![label("row", &row)], count));
+        let paged: Vec<_> = paged.collect();
+        counters(&mut encoder, "proxy_results_paged", "Results split into pages, by client", &paged)?;
+        let kept = single(results.kept_bytes() as u64);
+        numbers(&mut encoder, "proxy_results_kept_bytes", "Size of the large results kept in memory", &kept)?;
         let failed = u64::from(gauges.reload_failed);
         numbers(
             &mut encoder,

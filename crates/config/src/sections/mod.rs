@@ -11,6 +11,7 @@ pub(super) mod lock;
 pub(super) mod oauth_values;
 pub(super) mod optimizer;
 pub(super) mod rate_limiting;
+pub(super) mod results;
 pub(super) mod serve;
 pub(super) mod server;
 pub(super) mod session_script;

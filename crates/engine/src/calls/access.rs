@@ -4,7 +4,8 @@ use super::call::{Calls, check_arguments_are_unique};
 use super::context::{ItemCall, RequestContext};
 use super::failed::failed;
 use super::permit::{AccessCheck, AccessRefusal, Permit};
-use crate::surface::{PublishedItem, Surface};
+use crate::results::ToolBehind;
+use crate::surface::{PublishedItem, Surface, tool_item};
 use proxy_identity::cedar::{AccessCaller, AccessItem, CurrentPolicies, Policies, PolicyAction};
 use proxy_json::{Object, Raw, RawRef, check_unique_keys};
 use proxy_mcp_client::CallError;
@@ -53,6 +54,10 @@ impl Calls {
     /// error is the answer.
     pub fn continue_permit(&self, request: &RequestContext, call: &ItemCall) -> Result<(), Result<Raw, CallError>> {
         self.audit_gate(request).map_err(|reason| failed(call.kind, reason, None))?;
+        if call.own.is_some() {
+            // Asked about the tool behind it, when the result is read.
+            return self.own_item_permit(request, call.kind, &call.key).map_err(|refused| refused.answer(call.kind));
+        }
         if let Some(server) = &call.unlisted_on {
             return self.unlisted_permit(request, server, &call.key).map(drop).map_err(Err);
         }
@@ -120,6 +125,39 @@ impl Calls {
     pub fn listed_permit(&self, request: &RequestContext, entry: &PublishedItem) -> Result<Permit, CallError> {
         let check = request.access_check(self.dispatcher.policies());
         check.ask_listed(entry.access_item(entry.definition.key())).map_err(|_| CallError::Unknown)
+    }
+
+    /// Asks about the proxy's own tool and resources, about which policies are never asked.
+    pub(super) fn own_item_permit(
+        &self,
+        request: &RequestContext,
+        kind: ItemKind,
+        key: &str,
+    ) -> Result<(), AccessRefusal> {
+        request.access_check(self.dispatcher.policies()).check_scopes(kind, key)
+    }
+
+    /// Asks whether the client may still know of the tool that made a result.
+    pub(super) fn behind_permit(&self, request: &RequestContext, tool: &ToolBehind) -> Result<(), AccessRefusal> {
+        let check = request.access_check(self.dispatcher.policies());
+        check.check_scopes(ItemKind::Tool, &tool.name)?;
+        let published = tool.carrier.as_ref().unwrap_or(&tool.name);
+        let Some(entry) = request.surface.find(ItemKind::Tool, published) else {
+            self.note_unknown(request, ItemKind::Tool, published);
+            return Err(AccessRefusal::Unknown);
+        };
+        if tool.carrier.is_none() {
+            // Policies decide about what a carrier carries.
+            return if entry.is_carrier() { Ok(()) } else { check.ask_listed(entry.access_item(&tool.name)).map(drop) };
+        }
+        let carried = entry
+            .carrier
+            .as_ref()
+            .and_then(|(carrier, _)| carrier.index.tools().find(|carried| carried.definition.key() == tool.name));
+        match carried {
+            Some(carried) => check.ask_listed(tool_item(carried)).map(drop),
+            None => Err(AccessRefusal::Unknown),
+        }
     }
 
     /// Asks about a task of a tool that is no longer published. Without policies it can still be used.

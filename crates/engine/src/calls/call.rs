@@ -15,6 +15,7 @@ use super::handler::run::{HandlerRun, HandlerWork, ambiguous, malformed};
 use super::permit::Permit;
 use super::published_uri::with_published_uri;
 use super::test_overrides::TestOverrides;
+use crate::results::PagedResults;
 use crate::surface::{PublishedItem, Surface};
 use proxy_builtins::Handler;
 use proxy_fiber::Pool;
@@ -45,6 +46,8 @@ pub struct Calls {
     pub pool: Pool,
     /// Holds rate limits, suspended calls and the values that scripts store.
     pub store: Store,
+    /// Splits large results of tools into pages, and keeps them.
+    pub results: Arc<PagedResults>,
     /// Bounds the memory of calls that wait for an answer.
     pub waiting: WaitingMemory,
     /// Replaces the clock, the log and effects in tests.
@@ -76,6 +79,9 @@ impl Calls {
     async fn checked_item(&self, request: &RequestContext, call: ItemCall) -> Result<Raw, CallError> {
         if let Err(reason) = self.audit_gate(request) {
             return failed(call.kind, reason, None);
+        }
+        if let Some(own) = call.own {
+            return Box::pin(self.read_kept(request, call, own)).await;
         }
         if let Some(backend) = call.unlisted_on.clone() {
             return self.unlisted(request, call, &backend).await;
@@ -193,7 +199,7 @@ impl Calls {
         if call.admitted || !(checks_arguments || request.surface.on_request().is_some()) {
             return Ok(None);
         }
-        let run = HandlerRun::new(request, HandlerWork::Admission, call.clone());
+        let run = HandlerRun::new(request, HandlerWork::Admission { forwards: false }, call.clone());
         Box::pin(self.handle(request, run)).await
     }
 
@@ -211,7 +217,7 @@ impl Calls {
 
     /// Runs a handler. Each time the handler asks questions, the client is asked and the handler runs again with the
     /// answers.
-    async fn handle(&self, request: &RequestContext, mut run: HandlerRun) -> Result<Option<Raw>, CallError> {
+    pub(super) async fn handle(&self, request: &RequestContext, mut run: HandlerRun) -> Result<Option<Raw>, CallError> {
         let mut journal = run.take_journal();
         let run = Arc::new(run);
         loop {

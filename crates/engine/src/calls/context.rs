@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::results::OwnItem;
 use crate::surface::Surface;
 use proxy_json::{Object, Raw, raw};
 use proxy_mcp_client::{BackendCall, Cancellation, Peer};
@@ -79,6 +80,14 @@ impl RequestContext {
         });
     }
 
+    /// Notes that the request is for a kept result.
+    pub fn record_own_item(&self, kind: ItemKind, key: &str) {
+        let Some(details) = self.recording.as_ref().and_then(|recording| recording.details()) else { return };
+        let mut noted = details.noted.lock();
+        noted.policy = Some(Arc::clone(self.surface.policy()));
+        noted.item = Some(RecordedItem { kind, name: key.to_owned(), origin: None, definition: None });
+    }
+
     /// What is sent to a backend for this request.
     pub fn backend_call(&self, method: impl Into<Cow<'static, str>>, params: Raw) -> BackendCall {
         BackendCall {
@@ -128,6 +137,8 @@ pub struct ItemCall {
     pub params: Raw,
     /// The server of a resource that is not published: the client knows its URI from a link.
     pub unlisted_on: Option<Arc<str>>,
+    /// How the call names a kept result; `None` if it is for an item of the surface.
+    pub own: Option<OwnItem>,
     /// Whether the client accepts a task in place of the result.
     pub accepts_task: bool,
     /// Whether `on_request` has already admitted this call: it continues after its server asked the client something.
@@ -147,6 +158,7 @@ impl ItemCall {
             key: published.to_owned(),
             params,
             unlisted_on: None,
+            own: None,
             accepts_task: false,
             admitted: false,
             journal: None,

@@ -10,6 +10,7 @@ mod context;
 mod dispatch;
 mod failed;
 mod handler;
+mod kept_read;
 mod logged_call;
 mod other_request;
 mod permit;

@@ -106,7 +106,7 @@ impl<'a> AccessCheck<'a> {
 
     /// Refuses and notes a request whose caller lacks scopes. The front has refused most such requests with a 403; this is for
     /// names that only the surface or a script knows, and for surfaces that changed meanwhile.
-    fn check_scopes(&self, kind: ItemKind, key: &str) -> Result<(), AccessRefusal> {
+    pub(super) fn check_scopes(&self, kind: ItemKind, key: &str) -> Result<(), AccessRefusal> {
         let Some(needed) = self.scope_rules.lacking(self.principal, kind, key) else { return Ok(()) };
         let why = ScopeRules::refusal(&needed);
         if let Some(recording) = self.recording {

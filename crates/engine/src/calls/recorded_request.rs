@@ -138,6 +138,7 @@ impl Drop for RecordedRequest<'_> {
             handler: noted.handler,
             events: noted.events,
             replay: noted.replay,
+            kept: noted.kept,
             trace: self.recording.trace().cloned(),
         };
         if tracing::enabled!(target: "request", Level::DEBUG, server) {

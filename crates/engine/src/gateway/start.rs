@@ -18,6 +18,7 @@ use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::{People, Surfaces};
 use crate::calls::{Calls, Dispatcher, WaitingMemory};
+use crate::results::PagedResults;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{Authentication, Config};
 use proxy_fiber::Pool;
@@ -27,8 +28,9 @@ use proxy_mcp_client::{
 };
 
 use proxy_base::process::{is_served_by_ancestor, watchdog, with_ancestor};
+use proxy_base::seal::Sealer;
 use proxy_identity::oauth::{CredentialStorage, LogIns, SubjectTokens};
-use proxy_model::{ScopeRules, Snapshot};
+use proxy_model::{ScopeRules, Secret, Snapshot};
 use proxy_wire::http;
 
 /// The error for a request that was still running when the proxy had to stop.
@@ -107,6 +109,7 @@ impl Gateway {
             dispatcher: Dispatcher::new(&[]),
             pool,
             store: prepared.store.clone(),
+            results: Arc::new(PagedResults::new(&config.results, results_sealer(config))),
             waiting: WaitingMemory::default(),
             test_overrides: None,
         };
@@ -273,6 +276,14 @@ impl Gateway {
         }
         watchdog::end();
     }
+}
+
+/// Encrypts kept results for other processes. `None` if no other process has the keys.
+fn results_sealer(config: &Config) -> Option<Sealer> {
+    if config.serve.state_keys.is_empty() {
+        return None;
+    }
+    Sealer::with_keys(config.serve.state_keys.iter().map(Secret::reveal)).ok()
 }
 
 /// Gives each server its log-in.

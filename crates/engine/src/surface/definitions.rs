@@ -37,6 +37,24 @@ fn tool_for(revision: Revision, text: &str) -> Cow<'_, str> {
     if edit.is_empty() { text.into() } else { edit.finish().into() }
 }
 
+/// The listed tools, where those with these indices have no output schema; `None` if no definition changes.
+pub(crate) fn without_output_schemas(listed: &Listing, is_narrowed: impl Fn(usize) -> bool) -> Option<Listing> {
+    let without = |index: usize, text: &str| {
+        if !is_narrowed(index) {
+            return None;
+        }
+        let object = Object::parse(text).ok()?;
+        object.get("outputSchema")?;
+        Some(object.edit().remove("outputSchema").finish())
+    };
+    let converted: Vec<(usize, Cow<'_, str>)> = listed
+        .items()
+        .map(|(index, item)| (index, without(index, item).map_or(Cow::Borrowed(item), Cow::Owned)))
+        .collect();
+    let changed = converted.iter().any(|(_, item)| matches!(item, Cow::Owned(_)));
+    changed.then(|| Listing::new(converted.iter().map(|(index, item)| (*index, item.as_ref()))))
+}
+
 fn describes_object(schema: &RawRef) -> bool {
     Object::of(schema).is_ok_and(|schema| schema.string("type").as_deref() == Some("object"))
 }
@@ -79,6 +97,18 @@ mod tests {
         for revision in Revision::SUPPORTED {
             assert!(tools_for(revision, &Listing::new(tools.into_iter())).is_none(), "{revision:?}");
         }
+    }
+
+    #[test]
+    fn tools_that_are_paged_lose_their_output_schema_and_nothing_else() {
+        let tools = [
+            (0, r#"{ "name":"a","outputSchema":{"type":"object"}, "x":1.10 }"#),
+            (2, r#"{"name":"b","outputSchema":{}}"#),
+        ];
+        let listing = Listing::new(tools.into_iter());
+        let narrowed = without_output_schemas(&listing, |index| index == 0).unwrap();
+        assert_eq!(&*narrowed.text, r#"[{ "name":"a", "x":1.10 },{"name":"b","outputSchema":{}}]"#);
+        assert!(without_output_schemas(&listing, |index| index == 7).is_none());
     }
 
     #[test]

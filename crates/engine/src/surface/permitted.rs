@@ -223,7 +223,7 @@ pub(super) fn access_item(entry: &PublishedItem) -> AccessItem<'_> {
     }
 }
 
-fn tool_item(tool: &Tool) -> AccessItem<'_> {
+pub(crate) fn tool_item(tool: &Tool) -> AccessItem<'_> {
     AccessItem {
         action: PolicyAction::CallTool,
         id: tool.definition.key(),

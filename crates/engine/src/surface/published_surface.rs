@@ -10,6 +10,7 @@ use super::build::BuildInputs;
 use super::list_digests::ListDigests;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
+use super::narrowed_listings::{NarrowedListings, Narrowing};
 use super::permitted::PermittedView;
 use super::published_item::PublishedItem;
 use super::run_data::{RunData, next_run};
@@ -35,6 +36,8 @@ pub(super) struct Items {
     /// The listing for each revision, if it differs from `listed`. Made on the first request of a client of that
     /// revision.
     listed_for: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
+    /// The listings without output schemas. Made on the first request that needs one.
+    narrowed: NarrowedListings,
     /// The backends of the listed items; `None` stands for items that the script defines.
     origins: HashSet<Option<Arc<str>>>,
 }
@@ -58,7 +61,7 @@ impl Items {
         let listed = || entries.values().enumerate().filter(|(_, entry)| is_listed(entry));
         let origins = listed().map(|(_, entry)| backend(entry)).collect();
         let listed = Listing::new(listed().map(|(index, entry)| (index, entry.definition.raw().get())));
-        Items { entries, listed, listed_for: Default::default(), origins }
+        Items { entries, listed, listed_for: Default::default(), narrowed: NarrowedListings::default(), origins }
     }
 
     /// The keys of the listed items.
@@ -226,7 +229,8 @@ impl Surface {
         let texts = ItemKind::ALL.iter().flat_map(|kind| {
             let items = self.items(*kind);
             let converted = items.listed_for.iter().filter_map(|listing| listing.get()?.as_ref());
-            converted.chain([&items.listed]).map(|listing| listing.text.share())
+            let texts = converted.chain([&items.listed]).map(|listing| listing.text.share());
+            texts.chain([items.narrowed.bytes()])
         });
         // A surface that was made for one user alone is kept by what policies leave of it.
         let base =
@@ -352,6 +356,27 @@ impl Surface {
             None => None,
         };
         Some(converted.unwrap_or(&items.listed).page(after, size))
+    }
+
+    /// A page of the listed tools, where those for which `narrowing` says so have no output schema.
+    pub fn page_of_tools(
+        &self,
+        revision: Revision,
+        narrowing: Narrowing<'_>,
+        after: Option<&str>,
+        size: usize,
+    ) -> Option<Page<'_>> {
+        let items = self.items(ItemKind::Tool);
+        let converted = items.listed_for[revision as usize]
+            .get_or_init(|| definitions::tools_for(revision, &items.listed))
+            .as_ref();
+        let listing = converted.unwrap_or(&items.listed);
+        let after = match after {
+            Some(key) => Some(items.entries.get_index_of(key)?),
+            None => None,
+        };
+        let name = |index| self.key_at(ItemKind::Tool, index).unwrap_or_default();
+        Some(items.narrowed.page(revision, narrowing, listing, name, |listing| listing.page(after, size)))
     }
 
     /// The key of the published item with this index.

@@ -33,6 +33,7 @@ impl CallRecord {
             handler: None,
             events: Vec::new(),
             replay: ReplayFacts::default(),
+            kept: None,
             trace: None,
         }
     }

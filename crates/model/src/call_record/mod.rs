@@ -12,7 +12,7 @@ pub use event::{RecordedEvent, RecordedEventKind};
 pub use outcome::CallOutcome;
 pub use record::{
     AnsweredQuestion, CallPeer, CallReader, CallRecord, CallSource, HandledCall, HandlerRecord, REPL, RecordedItem,
-    ReplayFacts,
+    RecordedResult, ReplayFacts,
 };
 pub use refusal::{CallRefusal, NOT_PUBLISHED, RefusalReason};
 pub use server_call::{ServerAddress, ServerCallRecord};

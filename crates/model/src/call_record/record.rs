@@ -55,6 +55,8 @@ pub struct CallRecord {
     /// What else happened, in the order of time.
     pub events: Vec<RecordedEvent>,
     pub replay: ReplayFacts,
+    /// The kept result that the request has made or read.
+    pub kept: Option<RecordedResult>,
     /// Its span, if it is traced.
     pub trace: Option<Arc<RequestTrace>>,
 }
@@ -110,6 +112,14 @@ pub struct RecordedItem {
     pub origin: Option<(Arc<str>, Arc<str>)>,
     /// As published; `None` if nothing of that name is published.
     pub definition: Option<Arc<Definition>>,
+}
+
+/// A large result whose pages are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedResult {
+    pub id: String,
+    /// The published tool that made it; `None` if there is no such result for the caller.
+    pub tool: Option<String>,
 }
 
 /// The other end of the connection that a request came on.

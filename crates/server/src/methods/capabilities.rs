@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::kept_results;
 use crate::Server;
 use crate::client::list_changes::list_changed;
 use crate::client::state::{Client, ClientSession};
@@ -62,11 +63,19 @@ fn is_known_from_other_era(snapshot: &Snapshot, profile: ClientProfile) -> bool 
 
 /// The capabilities that the proxy declares. A surface that mirrors a single server declares that server's
 /// capabilities.
-pub(super) fn capabilities(server: &Server, surface: Option<&Surface>, revision: Revision) -> Value {
+pub(super) fn capabilities(server: &Server, surface: Option<&Surface>, client: &Client) -> Value {
     let snapshot = server.gateway.snapshot();
-    let supported = supported(revision, &snapshot);
+    let supported = supported(client.revision, &snapshot);
     match surface.and_then(Surface::mirrors) {
-        Some(only) => mirrored(&only.info.capabilities, &supported),
+        Some(only) => {
+            let mut capabilities = mirrored(&only.info.capabilities, &supported);
+            let has_tools = capabilities.get("tools").is_some();
+            if has_tools && capabilities.get("resources").is_none() && kept_results::has_limits(server, client) {
+                // The pages of large results are resources.
+                capabilities["resources"] = json!({});
+            }
+            capabilities
+        }
         None => aggregated(supported, &snapshot),
     }
 }
@@ -77,7 +86,7 @@ pub(crate) async fn list_notifications(server: &Server, client: &Client) -> Vec<
     if let (Some(ClientSession { seen_lists, .. }), Some(surface)) = (client.session(), &surface) {
         seen_lists.set_if_none(|| surface.list_digests());
     }
-    let declared = capabilities(server, surface.as_deref(), client.revision);
+    let declared = capabilities(server, surface.as_deref(), client);
     let announced = ANNOUNCED.into_iter().filter(|(capability, _)| declared[*capability]["listChanged"] == true);
     announced.map(|(_, notification)| notification).collect()
 }

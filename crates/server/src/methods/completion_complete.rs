@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::MethodOutcome;
 use super::item::encode;
+use super::kept_results;
 use crate::Server;
 use crate::client::peer::{AskBy, ClientPeer};
 use crate::era::missing_capability;
 use proxy_engine::calls::{Completed, RequestContext};
 use proxy_mcp_client::Peer;
+use proxy_model::{ItemKind, no_completion};
 use proxy_wire::{Request, RpcError, without_reserved};
 
 pub(super) async fn complete(
@@ -22,6 +24,9 @@ pub(super) async fn complete(
         return Some(Err(RpcError::invalid_params("`ref` is missing")));
     };
     let params = without_reserved(params);
+    if kept_results::completes(server, client, &request.surface, &params) {
+        return encode(Ok(no_completion()), ItemKind::ResourceTemplate, "", client.revision);
+    }
     // A completion must not ask the client anything.
     let peer = peer.asked_by(AskBy::Nothing);
     let request = RequestContext { peer: Some(peer as Arc<dyn Peer>), ..request.clone() };

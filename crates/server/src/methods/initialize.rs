@@ -69,7 +69,7 @@ pub(crate) async fn result(server: &Server, client: &Client) -> Raw {
     }
     let mut result = json!({
         "protocolVersion": revision.as_str(),
-        "capabilities": capabilities::capabilities(server, surface.as_deref(), revision),
+        "capabilities": capabilities::capabilities(server, surface.as_deref(), client),
         "serverInfo": capabilities::server_info(surface.as_deref()),
     });
     if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {

@@ -83,10 +83,26 @@ pub(super) async fn answer(
     yield_if_large(Some(&sent.call.params)).await;
     let (kind, key, accepts_task) = (sent.call.kind, sent.call.key.clone(), sent.call.accepts_task);
     let client = Arc::clone(peer.client());
-    request.record_item(kind, &key);
+    let is_own = sent.call.own.is_some();
+    if is_own {
+        request.record_own_item(kind, &key);
+    } else {
+        request.record_item(kind, &key);
+    }
+    let params = (kind == ItemKind::Tool && !is_own).then(|| Raw::clone(&sent.call.params));
     peer.set_progress_token(sent.progress_token);
     let outcome = rounds::call(server, peer, request, sent.call, sent.ticket).await;
-    let outcome = outcome.map(|result| post_process(server, request, kind, &key, &client, result));
+    let outcome = match outcome {
+        Ok(result) if !is_own => Ok(post_process(server, request, kind, &key, &client, result)),
+        outcome => outcome,
+    };
+    let outcome = match (outcome, params) {
+        // After the links of the server were remembered: ours is none of them.
+        (Ok(result), Some(params)) if server.results.may_be_large(result.get().len()) => {
+            Ok(Box::pin(server.gateway.calls().fitted(request, &key, &params, result)).await)
+        }
+        (outcome, _) => outcome,
+    };
     let outcome = outcome.map(|result| private_if_personal(server, request, kind, result));
     let outcome = outcome.or_else(|fault| missing_capability::resolve(client.revision, client.declared(), kind, fault));
     let outcome = match outcome {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::kept_results;
 use crate::Server;
 use crate::client::state::Client;
 use crate::era::caching;
@@ -34,7 +35,8 @@ pub(super) fn list(
         Some(cursor) => Some(opened_cursor(server, kind, &client.principal, &cursor).ok_or_else(unknown_cursor)?),
         None => None,
     };
-    let page = surface.page(kind, client.revision, after.as_deref(), PAGE_SIZE).ok_or_else(unknown_cursor)?;
+    let page = kept_results::page(server, client, surface, kind, after.as_deref(), PAGE_SIZE);
+    let page = page.ok_or_else(unknown_cursor)?;
     let next = match page.last.and_then(|last| surface.key_at(kind, last)) {
         Some(last) => format!(",\"nextCursor\":{}", quote(&sealed_cursor(server, kind, &client.principal, last)?)),
         None => String::new(),
@@ -42,7 +44,12 @@ pub(super) fn list(
     let result = format!("{{\"{}\":{}{next}}}", kind.list_member(), page.items);
     let result = proxy_json::valid(result).map_err(|error| RpcError::internal(&error.to_string()))?;
     if client.revision.is_stateless() {
-        caching::list(client.revision, &result, server.gateway.cache_hint(surface, kind, client.profile()))
+        let mut hint = server.gateway.cache_hint(surface, kind, client.profile());
+        if matches!(kind, ItemKind::Tool | ItemKind::ResourceTemplate) {
+            // The list of a client with a limit has other items.
+            hint.public &= !server.results.settings().differ_by_client();
+        }
+        caching::list(client.revision, &result, hint)
     } else {
         Ok(result)
     }

@@ -6,6 +6,7 @@ mod completion_complete;
 pub(super) mod initialize;
 mod forwarding;
 mod item;
+pub(super) mod kept_results;
 mod list;
 mod logging_set_level;
 mod prompts_get;
@@ -116,7 +117,7 @@ async fn respond(
             Err(error) => return Some(Err(error)),
         },
     };
-    if capabilities::lacks(&surface, message) {
+    if capabilities::lacks(&surface, message) && !kept_results::serves(server, client, &surface, message) {
         return not_found();
     }
     let ask_by = if client.revision.is_stateless() { AskBy::Nothing } else { AskBy::Request };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{MethodOutcome, item};
+use super::{MethodOutcome, item, kept_results};
 use crate::Server;
 use crate::client::peer::ClientPeer;
 use proxy_engine::calls::RequestContext;
@@ -19,8 +19,11 @@ pub(super) async fn read(
         Ok(sent) => sent,
         Err(error) => return Some(Err(error)),
     };
-    server.learn_link(&request.surface, &sent.call.key, peer.client()).await;
-    sent.call.unlisted_on = server.server_of_unlisted(&request.surface, &sent.call.key, peer.client());
+    sent.call.own = kept_results::named(server, peer.client(), &request.surface, ItemKind::Resource, &sent.call.key);
+    if sent.call.own.is_none() {
+        server.learn_link(&request.surface, &sent.call.key, peer.client()).await;
+        sent.call.unlisted_on = server.server_of_unlisted(&request.surface, &sent.call.key, peer.client());
+    }
     sent.call.params = super::tasks::without_task_if(sent.task, sent.call.params);
     item::answer(server, peer, request, sent).await
 }

@@ -13,7 +13,7 @@ pub(super) async fn discover(server: &Server, client: &Client) -> Result<Raw, Rp
     let surface = capabilities::described_surface(server, &client.surface_handle).await;
     let mut result = json!({
         "supportedVersions": Revision::supported_names(),
-        "capabilities": capabilities::capabilities(server, surface.as_deref(), client.revision),
+        "capabilities": capabilities::capabilities(server, surface.as_deref(), client),
         "ttlMs": 0,
         "cacheScope": "private",
     });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{MethodOutcome, item, tasks};
+use super::{MethodOutcome, item, kept_results, tasks};
 use crate::Server;
 use crate::client::peer::ClientPeer;
 use proxy_engine::calls::RequestContext;
@@ -20,6 +20,11 @@ pub(super) async fn call(
         Err(error) => return Some(Err(error)),
     };
     let client = peer.client();
+    sent.call.own = kept_results::named(server, client, &request.surface, ItemKind::Tool, &sent.call.key);
+    if sent.call.own.is_some() {
+        sent.call.params = tasks::without_task_if(sent.task, sent.call.params);
+        return item::answer(server, peer, request, sent).await;
+    }
     let accepts_task = match tasks::accepted(&request.surface, &sent.call.key, sent.task == Some(true), client) {
         Ok(accepts_task) => accepts_task,
         Err(error) => return Some(Err(error)),

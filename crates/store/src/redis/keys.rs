@@ -37,6 +37,11 @@ impl Keys {
         ["values", "ends", "used"].map(|kind| self.of_owner(owner, kind))
     }
 
+    /// The kept results of an owner, and their expiry times.
+    pub(super) fn results(&self, owner: &Owner) -> [String; 2] {
+        ["results", "result-ends"].map(|kind| self.of_owner(owner, kind))
+    }
+
     /// All buckets have one tag: a call takes tokens from several of them or from none.
     pub(super) fn bucket(&self, limit: impl Display) -> String {
         self.key("buckets", &format!("bucket:{limit}"))
@@ -109,6 +114,8 @@ mod tests {
             let [values, ends, used] = keys.values(&owner);
             assert!(tag(&values) == tag(&ends) && tag(&ends) == tag(&used), "{values} {ends} {used}");
             assert!(!values.contains("ann"), "{values}");
+            let [results, result_ends] = keys.results(&owner);
+            assert_eq!(tag(&results), tag(&result_ends));
         }
         assert_eq!(tag(&keys.bucket("1:2:}{a")), tag(&keys.bucket("3:4:b")));
         assert_eq!(tag(&keys.alive(home)), tag(&keys.inbox(home)));

@@ -5,6 +5,7 @@ mod connection;
 mod holders;
 mod keys;
 mod replicas;
+mod results;
 
 use std::sync::Arc;
 use std::time::Duration;

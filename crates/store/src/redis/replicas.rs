@@ -53,6 +53,8 @@ pub(super) struct Scripts {
     link: Script,
     pub(super) hold: Script,
     pub(super) held: Script,
+    pub(super) put_result: Script,
+    pub(super) get_result: Script,
 }
 
 /// What the store knows of a session.
@@ -91,6 +93,8 @@ impl ReplicaStore {
             link: Script::new(include_str!("link.lua")),
             hold: Script::new(include_str!("hold.lua")),
             held: Script::new(include_str!("held.lua")),
+            put_result: Script::new(include_str!("put_result.lua")),
+            get_result: Script::new(include_str!("get_result.lua")),
         };
         ReplicaStore(Arc::new(Inner { connection, keys, scripts }))
     }

@@ -136,6 +136,12 @@ enum AuditTarget<'a> {
         original: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         definition: Option<String>,
+        /// The id of the kept result that was made or read.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<&'a str>,
+        /// The tool that made a result that was read.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool: Option<&'a str>,
     },
 }
 
@@ -152,6 +158,8 @@ impl<'a> AuditTarget<'a> {
             server: origin.as_ref().map(|(server, _)| server.as_ref()),
             original: origin.as_ref().map(|(_, original)| original.as_ref()),
             definition: definition.as_ref().map(|definition| format!("sha256:{}", definition.text_digest())),
+            result: record.kept.as_ref().map(|kept| kept.id.as_str()),
+            tool: record.kept.as_ref().and_then(|kept| kept.tool.as_deref()).filter(|tool| tool != name),
         }
     }
 }

@@ -8,15 +8,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::catalog_line::timestamp;
+use proxy_engine::results::is_own_name;
 use proxy_json::{Raw, RawRef, valid};
 use proxy_model::{
-    AnsweredQuestion, CallOutcome, CallRecord, CallRefusal, ClientInfo, ItemKind, Principal, Realm, ServerCallRecord,
+    AnsweredQuestion, CallOutcome, CallRecord, CallRefusal, ClientInfo, ItemKind, Principal, Realm, RecordedItem,
+    ServerCallRecord,
 };
 use proxy_wire::Revision;
 
-/// Whether a request is part of a recording: those for items are.
+/// Whether a request is part of a recording: those for items are. The pages of a large result are no item of a script.
 fn is_recorded(record: &CallRecord) -> bool {
-    record.item.is_some() && ItemKind::used_by(&record.method).is_some()
+    let is_of_script = |item: &RecordedItem| item.definition.is_some() || !is_own_name(item.kind, &item.name);
+    record.item.as_ref().is_some_and(is_of_script) && ItemKind::used_by(&record.method).is_some()
 }
 
 /// A call that is over.

@@ -94,6 +94,7 @@ impl BacktestRun {
             dispatcher: Dispatcher::new(&backends),
             pool: Pool::new(MAX_HANDLERS),
             store: clock.store(),
+            results: Arc::default(),
             waiting: WaitingMemory::default(),
             test_overrides: Some(Arc::new(clock.clone())),
         };

@@ -179,6 +179,7 @@ impl SessionSpec {
             dispatcher,
             pool,
             store: world.store.clone(),
+            results: Arc::default(),
             waiting: WaitingMemory::default(),
             test_overrides: Some(Arc::new(overrides)),
         };

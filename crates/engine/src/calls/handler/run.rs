@@ -42,7 +42,10 @@ pub(in crate::calls) enum HandlerWork {
     /// number of the policies that allow its use.
     Local(ItemRef, Raw, Option<u64>),
     /// Nothing: `on_request` runs, and the arguments are checked if the script changed the tool's schema.
-    Admission,
+    Admission {
+        /// Whether the item only passes the request on to another tool.
+        forwards: bool,
+    },
 }
 
 impl HandlerRun {
@@ -89,7 +92,7 @@ impl HandlerRun {
                 }
                 outcome
             }
-            HandlerWork::Admission => self.script(None, host),
+            HandlerWork::Admission { .. } => self.script(None, host),
             HandlerWork::Local(target, params, permitted_by) => match self.script(None, host) {
                 Ok(None) => local(target, params, *permitted_by, host).map(Some),
                 answered => answered,
@@ -121,7 +124,8 @@ impl HandlerRun {
             check_unique_keys(sent).map_err(ambiguous)?;
         }
         let arguments = self.arguments(entry.filter(|_| function.is_some()), sent);
-        let called = match (hook.map(|hook| Admission::new(hook, checks)), function) {
+        let forwards = matches!(self.work, HandlerWork::Admission { forwards: true });
+        let called = match (hook.map(|hook| Admission::new(hook, checks, forwards)), function) {
             (Some(admission), Some(function)) => admission.before(function.clone()),
             (Some(admission), None) => admission.alone(),
             (None, function) => {

@@ -1,0 +1,106 @@
+//! A result whose pages are kept.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::pages::Pages;
+use super::path::Path;
+use super::payload::Payload;
+use proxy_json::{Object, RawRef};
+use proxy_model::ItemKind;
+
+use crate::surface::Surface;
+
+/// The tool that made a result, by the names of the surface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolBehind {
+    pub name: String,
+    /// The published tool that called it for the client, such as `call_tool`.
+    pub carrier: Option<String>,
+}
+
+impl ToolBehind {
+    /// The tool that a call by this published name leads to. A carrier that names no tool of its index stands for itself.
+    pub fn of(surface: &Surface, name: &str, params: &RawRef) -> Self {
+        let carried = || {
+            let (carrier, _) = surface.find(ItemKind::Tool, name)?.carrier.as_ref()?;
+            let argument = carrier.name_argument.as_deref()?;
+            let arguments = params.member("arguments")?;
+            let given = |arguments: &RawRef| Object::of(arguments).ok()?.string(argument);
+            // Models sometimes put the name among the tool's own arguments.
+            let carried = given(arguments).or_else(|| given(arguments.member("parameters")?))?;
+            carrier.index.tools().any(|tool| tool.definition.key() == carried).then_some(carried)
+        };
+        match carried() {
+            Some(carried) => ToolBehind { name: carried, carrier: Some(name.to_owned()) },
+            None => ToolBehind { name: name.to_owned(), carrier: None },
+        }
+    }
+}
+
+/// A large result, in the form in which its pages are read. Reading never changes it.
+#[derive(Debug)]
+pub(crate) struct KeptResult {
+    pub(crate) tool: ToolBehind,
+    pub(super) payload: Payload,
+    pub(super) pages: Pages,
+    /// The tokens of a page.
+    pub(super) page_tokens: usize,
+}
+
+/// What is stored beside the payload, from which everything else is made.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    tool: ToolBehind,
+    json: bool,
+    page_tokens: usize,
+}
+
+impl KeptResult {
+    pub(super) fn new(tool: ToolBehind, payload: Payload, page_tokens: usize) -> Self {
+        KeptResult { pages: Pages::of(&payload, page_tokens), tool, payload, page_tokens }
+    }
+
+    /// The part at a path, in pages of its own.
+    ///
+    /// # Errors
+    /// What is wrong with the path, for the model.
+    pub(super) fn part(&self, path: &Path) -> Result<KeptResult, String> {
+        match &self.payload {
+            Payload::Json(value) => {
+                let part = Payload::of_json(&path.find(value)?);
+                Ok(KeptResult::new(self.tool.clone(), part, self.page_tokens))
+            }
+            Payload::Text(_) => Err("this result is text: it has pages, but no `path`".to_owned()),
+        }
+    }
+
+    /// The size in memory, about.
+    pub(super) fn bytes(&self) -> usize {
+        const PAGE: usize = 48;
+        const OVERHEAD: usize = 512;
+        self.payload.text().len() + self.pages.len() * PAGE + OVERHEAD
+    }
+
+    /// For the store: a line of JSON, and the payload.
+    pub(super) fn to_bytes(&self) -> Option<Vec<u8>> {
+        let head = Head { tool: self.tool.clone(), json: self.payload.is_json(), page_tokens: self.page_tokens };
+        let mut bytes = serde_json::to_vec(&head).ok()?;
+        bytes.push(b'\n');
+        bytes.extend_from_slice(self.payload.text().as_bytes());
+        Some(bytes)
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let (head, payload) = text.split_once('\n')?;
+        let head: Head = serde_json::from_str(head).ok()?;
+        let payload = if head.json {
+            Payload::Json(proxy_json::valid(payload.to_owned()).ok()?)
+        } else {
+            Payload::Text(Arc::from(payload))
+        };
+        Some(KeptResult::new(head.tool, payload, head.page_tokens))
+    }
+}

@@ -1,0 +1,141 @@
+//! Which results are split into pages, by client and by tool.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::client_limits::{ClientResultLimit, RowLimit, SMALLEST, client_result_limit};
+use proxy_config::{ResultLimit, Results};
+use proxy_model::ClientInfo;
+
+/// The row of clients without one, in metrics.
+pub(super) const OTHER: &str = "other";
+
+/// The section `results` of the config.
+#[derive(Debug)]
+pub struct ResultSettings {
+    pub(super) config: Results,
+    /// Distinguishes these settings from those before a reload.
+    number: u64,
+}
+
+/// The size above which a result is split into pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageLimit {
+    pub tokens: usize,
+    /// The client's row, for metrics.
+    pub row: Cow<'static, str>,
+}
+
+/// The limits for one client.
+pub struct ClientLimits<'a> {
+    settings: &'a ResultSettings,
+    client: Option<ClientResultLimit>,
+}
+
+impl ResultSettings {
+    pub(super) fn new(config: &Results) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        ResultSettings { config: config.clone(), number: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    pub fn for_client(&self, client: &ClientInfo) -> ClientLimits<'_> {
+        ClientLimits { settings: self, client: client_result_limit(&client.name(), &client.version()) }
+    }
+
+    /// The smallest number of bytes that can be above a limit. A text never has more tokens than bytes.
+    pub(super) fn smallest(&self) -> usize {
+        let smallest = |limit| match limit {
+            ResultLimit::Auto => SMALLEST,
+            ResultLimit::Tokens(tokens) => tokens,
+            ResultLimit::Off => usize::MAX,
+        };
+        let of_tools = self.config.tools.iter().map(|tool| smallest(tool.max_tokens));
+        of_tools.fold(smallest(self.config.max_tokens), usize::min)
+    }
+
+    /// Whether the lists of tools and resource templates differ from client to client.
+    pub fn differ_by_client(&self) -> bool {
+        let of_tools = self.config.tools.iter().map(|tool| tool.max_tokens);
+        of_tools.chain([self.config.max_tokens]).any(|limit| limit == ResultLimit::Auto)
+    }
+}
+
+impl ClientLimits<'_> {
+    /// The limit for the results of the tool with this published name.
+    pub fn of_tool(&self, tool: &str) -> Option<PageLimit> {
+        let rule = self.settings.config.tools.iter().find(|rule| rule.name.matches(tool));
+        let tokens = self.tokens(rule.map_or(self.settings.config.max_tokens, |rule| rule.max_tokens))?;
+        let row = self.client.as_ref().map_or(OTHER.into(), |client| client.row.clone());
+        Some(PageLimit { tokens, row })
+    }
+
+    fn tokens(&self, limit: ResultLimit) -> Option<usize> {
+        match (limit, &self.client) {
+            (ResultLimit::Tokens(tokens), _) => Some(tokens),
+            (ResultLimit::Auto, Some(ClientResultLimit { limit: RowLimit::Cut(tokens), .. })) => Some(*tokens),
+            (ResultLimit::Auto | ResultLimit::Off, _) => None,
+        }
+    }
+
+    /// Whether any result may be split into pages for this client, so that it needs a way to read the others.
+    pub fn has_any(&self) -> bool {
+        let of_tools = self.settings.config.tools.iter().map(|tool| tool.max_tokens);
+        of_tools.chain([self.settings.config.max_tokens]).any(|limit| self.tokens(limit).is_some())
+    }
+
+    /// Equal for clients to which the same limits apply to the same tools.
+    pub fn number(&self) -> u64 {
+        let is_cut = matches!(&self.client, Some(ClientResultLimit { limit: RowLimit::Cut(_), .. }));
+        self.settings.number * 2 + u64::from(is_cut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proxy_config::ToolResultLimit;
+
+    fn client(name: &str) -> ClientInfo {
+        let implementation = serde_json::json!({"name": name, "version": "1"});
+        ClientInfo { implementation: Some(proxy_json::raw(&implementation)), ..ClientInfo::default() }
+    }
+
+    fn settings(max_tokens: ResultLimit, tools: &[(&str, ResultLimit)]) -> ResultSettings {
+        let limit = |(name, max_tokens): &(&str, ResultLimit)| ToolResultLimit {
+            name: glob::Pattern::new(name).unwrap(),
+            max_tokens: *max_tokens,
+        };
+        ResultSettings::new(&Results { max_tokens, tools: tools.iter().map(limit).collect(), ..Results::default() })
+    }
+
+    #[test]
+    fn only_clients_that_cut_results_have_a_limit_of_their_own() {
+        let settings = settings(ResultLimit::Auto, &[]);
+        let limit = |name: &str| settings.for_client(&client(name)).of_tool("t").map(|limit| limit.tokens);
+        assert_eq!(limit("Codex-MCP-Client"), Some(10_000));
+        assert_eq!(limit("claude-code"), None, "it keeps results in a file");
+        assert_eq!(limit("inspector"), None);
+        assert_eq!(settings.smallest(), 10_000);
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_a_tool_counts_for_every_client() {
+        let rules = [("export", ResultLimit::Off), ("ex*", ResultLimit::Tokens(4000)), ("auto_*", ResultLimit::Auto)];
+        let settings = settings(ResultLimit::Tokens(20_000), &rules);
+        let inspector = client("inspector");
+        let limits = settings.for_client(&inspector);
+        let tokens = |tool: &str| limits.of_tool(tool).map(|limit| limit.tokens);
+        assert_eq!(["export", "extra", "auto_a", "other"].map(tokens), [None, Some(4000), None, Some(20_000)]);
+        assert_eq!(limits.of_tool("other").map(|limit| limit.row), Some("other".into()));
+        assert_eq!(settings.smallest(), 4000);
+        assert!(limits.has_any());
+    }
+
+    #[test]
+    fn without_limits_nothing_is_looked_at() {
+        let settings = settings(ResultLimit::Off, &[]);
+        assert_eq!(settings.smallest(), usize::MAX);
+        assert!(!settings.for_client(&client("codex-mcp-client")).has_any());
+        assert!(!settings.differ_by_client());
+    }
+}
