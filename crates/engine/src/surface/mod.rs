@@ -8,6 +8,7 @@ mod listing;
 mod mirror;
 mod published_surface;
 mod history;
+mod labels;
 mod permitted;
 mod published_item;
 mod logged_warnings;
@@ -21,6 +22,7 @@ mod version;
 
 pub use build::{BuildError, BuildInputs, ScriptSource};
 pub use history::{Became, ItemHistory, MemberEdit, histories};
+pub use labels::ItemLabels;
 pub use list_digests::ListDigests;
 pub use listing::Page;
 pub use published_item::PublishedItem;

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 
 use super::apps::Apps;
 use super::build::BuildInputs;
+use super::labels::PublishedNames;
 use super::list_digests::ListDigests;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
@@ -99,6 +100,8 @@ pub struct Surface {
     pub log: Vec<LogLine>,
     /// Names of the items of servers, for policies. Made when policies first ask.
     pub(super) server_items: OnceLock<ServerItems>,
+    /// Under which names items of servers are published. Made when flow rules first ask.
+    pub(super) published_names: OnceLock<PublishedNames>,
     /// Set if the surface was restricted by policies for one caller.
     pub(super) permitted: Option<PermittedView>,
     digests: OnceLock<ListDigests>,
@@ -151,6 +154,7 @@ impl Surface {
             has_own_instructions,
             mirrors,
             indexes: plan.indexes,
+            labels: plan.labels,
             on_request: plan.on_request,
             on_other_request: plan.on_other_request,
             build_inputs,
@@ -175,6 +179,7 @@ impl Surface {
             warnings: Vec::new(),
             log: Vec::new(),
             server_items: OnceLock::new(),
+            published_names: OnceLock::new(),
             permitted: None,
             digests: OnceLock::new(),
             bytes: 0,
