@@ -55,7 +55,8 @@ async fn where_nobody_can_be_asked_it_is_a_denial() {
         conversation.passes("read_vault", text("key")).await;
         let why = conversation.stopped("send_mail", text("s3cret")).await;
         assert_eq!(
-            why, "`send_mail` was not called: this conversation has read `fetch` (untrusted), `read_vault` (secret)"
+            why,
+            "`send_mail` was not called: this conversation has read `fetch` (untrusted), `read_vault` (secret)"
         );
     }
 }

@@ -17,8 +17,14 @@ async fn explain_shows_labels_and_rules() {
     let told = run(&proxy, &["explain", "--live", "read_vault"], 0).await;
     assert!(told.contains("labels: secret\n"), "{told}");
     let told = run(&proxy, &["explain", "--live", "fetch"], 0).await;
-    assert!(told.contains("labels: egress, untrusted (derived: the server does not say `openWorldHint: false`)"), "{told}");
-    assert!(told.contains("flow: the user is asked before each call once secret, untrusted was read (proxy.yaml:"), "{told}");
+    assert!(
+        told.contains("labels: egress, untrusted (derived: the server does not say `openWorldHint: false`)"),
+        "{told}"
+    );
+    assert!(
+        told.contains("flow: the user is asked before each call once secret, untrusted was read (proxy.yaml:"),
+        "{told}"
+    );
     let told = run(&proxy, &["explain", "--live", "note"], 0).await;
     assert!(told.contains("labels: none (the server says `openWorldHint: false`)"), "{told}");
     let told = run(&proxy, &["explain", "--live", "--json", "send_mail"], 0).await;
@@ -33,8 +39,14 @@ async fn check_finds_labels_that_nothing_has() {
     let (proxy, _folder) = world("legacy", &[], &[PASSTHROUGH, section]);
     let told = run(&proxy, &["check", "--live"], 1).await;
     assert!(told.contains("flow rule: nothing has the label `secret`"), "{told}");
-    assert!(told.contains("flow rule: nothing has the label `egres`") && told.contains("did you mean `egress`?"), "{told}");
-    assert!(told.contains("nothing is published as `read_vualt`") && told.contains("did you mean `read_vault`?"), "{told}");
+    assert!(
+        told.contains("flow rule: nothing has the label `egres`") && told.contains("did you mean `egress`?"),
+        "{told}"
+    );
+    assert!(
+        told.contains("nothing is published as `read_vualt`") && told.contains("did you mean `read_vault`?"),
+        "{told}"
+    );
     assert!(told.contains("there is no server `fakr`") && told.contains("did you mean `fake`?"), "{told}");
     // A label that a script sets is one.
     let script = "load(\"@proxy//lib@1.star\", \"aggregate\", \"mark_by\")\nfor meta, call in aggregate(backends()):\n    \
@@ -46,7 +58,8 @@ async fn check_finds_labels_that_nothing_has() {
 
 #[tokio::test]
 async fn labels_never_leave_the_proxy() {
-    let script = "for meta, call in backends()[\"fake\"].tools():\n    publish(meta.replace(labels = [\"top-secret\"]), call)\n";
+    let script =
+        "for meta, call in backends()[\"fake\"].tools():\n    publish(meta.replace(labels = [\"top-secret\"]), call)\n";
     let section = "flow: {rules: [{when: [top-secret], then: egress, do: deny}]}";
     let (proxy, folder) = world("legacy", &[], &["sessionInit: { scriptFile: policy.star }", section]);
     let mut conversation = Conversation::at((proxy.file("policy.star", script), folder), false).await;
@@ -104,7 +117,7 @@ def test_begins_with_marks():
 "#;
     let proxy = Proxy::with_config_text("").file("flow_test.star", test);
     let told = run(&proxy, &["test"], 0).await;
-    assert!(told.contains("2 passed"), "{told}");
+    assert!(told.contains("2 tests, all passed"), "{told}");
 }
 
 #[tokio::test]
@@ -129,7 +142,8 @@ async fn a_reload_does_not_take_the_rules_away() {
 
 #[tokio::test]
 async fn a_wrong_section_is_refused_with_its_line() {
-    let proxy = Proxy::with_config_text(&format!("flow:\n{LABELS}  rules:\n  - {{when: [secret], then: egress, do: stop}}\n"));
-    let told = proxy.refused().await.stderr;
+    let proxy =
+        Proxy::with_config_text(&format!("flow:\n{LABELS}  rules:\n  - {{when: [secret], then: egress, do: stop}}\n"));
+    let told = run(&proxy, &["check"], 2).await;
     assert!(told.contains("`flow.rules[0].do`: expected one of `ask`, `deny`, `log`"), "{told}");
 }

@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::{Conversation, rules, text, world};
 use crate::support::config::Config;
+use crate::support::http_client::HttpClient;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{HttpProxy, Proxy};
 use crate::support::redis::Redis;
-use crate::support::http_client::HttpClient;
 
 const SCRIPT: &str = r#"
 tools = {meta.name: call for meta, call in backends()["fake"].tools()}
@@ -73,7 +73,8 @@ async fn carried(redis: Option<&Redis>) {
     assert!(reader.call("send", r#"{"text": "hello"}"#).await.value()["result"]["isError"] != true);
     // When another conversation reads it, it has the mark.
     let told = reader.call("tell", r#"{"key": "k"}"#).await.value();
-    assert_eq!(told["result"]["structuredContent"]["marks"], json!(["secret"]), "{told}");
+    // What it has sent was answered by strangers.
+    assert_eq!(told["result"]["structuredContent"]["marks"], json!(["egress", "secret", "untrusted"]), "{told}");
     let why = reader.call("send", r#"{"text": "s3cret"}"#).await.text();
     assert!(why.contains("this conversation has read `shared_state` (secret)"), "{why}");
     // What a clean conversation stores in its place is clean again.

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::elicitation::{Client, EVERYTHING};
 use crate::support::config::Config;
-use crate::support::proxy::Proxy;
 use crate::support::programs::fake_backend;
+use crate::support::proxy::Proxy;
 use crate::support::temp_dir::TempDir;
 
 /// `fetch` deals with strangers and only reads, `read_vault` has secrets, `send_mail` says nothing, `note` stays inside.
@@ -42,7 +42,7 @@ fn rules(action: &str) -> String {
 fn world(era: &str, more: &[&str], sections: &[&str]) -> (Proxy, TempDir) {
     let folder = TempDir::new();
     let file = folder.write("tools.json", &tools().to_string());
-    let arguments = ["--era", era, "--tools", file.to_str().expect("a path"), "--builtin-tools"];
+    let arguments = ["--era", era, "--tools", file.to_str().expect("a path"), "--builtin"];
     let config = Config::new().server("fake", &fake_backend(arguments.iter().chain(more).copied()));
     let config = sections.iter().fold(config, |config, section| config.section(section));
     (Proxy::new(&config), folder)

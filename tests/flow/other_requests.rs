@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::{Conversation, PASSTHROUGH, text, world};
 
 /// The note is secret; nothing may leave after it was read.
-const SECRETS: &str = "flow:\n  labels: [{name: note, labels: [secret]}]\n  rules: [{when: [secret], then: egress, do: deny}]";
+const SECRETS: &str =
+    "flow:\n  labels: [{name: note, labels: [secret]}]\n  rules: [{when: [secret], then: egress, do: deny}]";
 const MORE: &[&str] = &["--resources", "--prompts", "--completions", "3"];
 
 async fn after_a_secret(era: &str, modern: bool) -> Conversation {
@@ -26,7 +27,8 @@ fn error(outcome: &Value) -> String {
 async fn prompts_templates_and_completions_carry_no_secret_out() {
     for modern in [false, true] {
         let mut conversation = after_a_secret("legacy", modern).await;
-        let got = request(&mut conversation, "prompts/get", json!({"name": "greet", "arguments": {"who": "s3cret"}})).await;
+        let got =
+            request(&mut conversation, "prompts/get", json!({"name": "greet", "arguments": {"who": "s3cret"}})).await;
         assert!(error(&got).contains("`greet` was not used: this conversation has read `note` (secret)"), "{got}");
         let read = request(&mut conversation, "resources/read", json!({"uri": "memo://notes/s3cret"})).await;
         assert!(error(&read).contains("`memo://notes/s3cret` was not read"), "{read}");
@@ -64,7 +66,7 @@ async fn what_prompts_and_resources_say_counts_as_read() {
 
 #[tokio::test]
 async fn a_server_that_asks_the_clients_model_is_refused() {
-    let section = "flow:\n  labels:\n  - {name: note, labels: [secret]}\n  - {name: sample, labels: [inner]}\n  \
+    let section = "flow:\n  labels:\n  - {name: note, labels: [secret]}\n  - {name: sample, labels: []}\n  \
         rules: [{when: [secret], then: egress, do: deny}]";
     for era in ["legacy", "modern"] {
         for modern in [false, true] {
@@ -84,7 +86,8 @@ async fn a_server_that_asks_the_clients_model_is_refused() {
 #[tokio::test]
 async fn the_answer_to_a_servers_question_does_not_leave_after_a_secret() {
     // The tool itself may be called before; its question comes after the secret was read elsewhere.
-    let section = "flow:\n  labels: [{name: note, labels: [secret]}]\n  rules: [{when: [secret], then: egress, do: deny}]";
+    let section =
+        "flow:\n  labels: [{name: note, labels: [secret]}]\n  rules: [{when: [secret], then: egress, do: deny}]";
     let mut conversation = Conversation::at(world("legacy", &[], &[PASSTHROUGH, section]), false).await;
     let client = &mut conversation.client.proxy.client;
     let asking = r#"{"name":"ask","arguments":{"after":"go on","message":"What is the s3cret?"}}"#;
@@ -114,7 +117,8 @@ async fn a_servers_own_words_do_not_stop_the_answer_to_its_question() {
 
 #[tokio::test]
 async fn progress_and_log_lines_come_after_the_marks() {
-    let section = "flow:\n  labels: [{name: progress, labels: [secret]}]\n  rules: [{when: [secret], then: egress, do: deny}]";
+    let section =
+        "flow:\n  labels: [{name: progress, labels: [secret]}]\n  rules: [{when: [secret], then: egress, do: deny}]";
     let mut conversation = Conversation::at(world("legacy", &[], &[PASSTHROUGH, section]), false).await;
     let client = &mut conversation.client.proxy.client;
     let params = r#"{"name":"progress","arguments":{"steps":3},"_meta":{"progressToken":"t"}}"#;

@@ -19,8 +19,8 @@ pub use files::Files;
 pub use guards::held_names::{Holds, Names, literal};
 pub use guards::lost_write::possibly_lost_writes;
 pub use host::{
-    Authorization, CallOptions, Clock, Effects, Evaluator, FlowControl, Host, LogLevel, Mocks, NotedFact, Output, Questions, Relay,
-    RequestScope, Stop, ToolFacts, ToolRefusal,
+    Authorization, CallOptions, Clock, Effects, Evaluator, FlowControl, Host, LogLevel, Mocks, NotedFact, Output,
+    Questions, Relay, RequestScope, Stop, ToolFacts, ToolRefusal,
 };
 pub use journal::{Journal, JournalCursor, KnownAnswer};
 pub use limits::Limits;

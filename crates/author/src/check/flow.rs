@@ -51,12 +51,16 @@ pub(super) fn problems(
             if is_known || is_set_by_script(label) {
                 continue;
             }
-            let problem = Diagnostic::error(format!("flow rule: nothing has the label `{label}`")).at(rule.place.clone());
+            let problem =
+                Diagnostic::error(format!("flow rule: nothing has the label `{label}`")).at(rule.place.clone());
             let known = carried.iter().map(AsRef::as_ref);
-            problems.push(problem.hint(match nearest(label, known) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "give it to items with `flow.labels`, or in the script with `meta.replace(labels = [...])`".to_owned(),
-            }));
+            problems.push(
+                problem.hint(match nearest(label, known) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "give it to items with `flow.labels`, or in the script with `meta.replace(labels = [...])`"
+                        .to_owned(),
+                }),
+            );
         }
     }
     let names: Vec<&str> = published()
@@ -83,7 +87,8 @@ pub(super) fn problems(
             Some(_) => nearest(rule.name.as_str(), own),
             None => nearest(rule.name.as_str(), names.iter().copied()),
         };
-        let warning = Diagnostic::warning(format!("flow labels: {what}")).at(rule.place.clone()).rule("unmatched-pattern");
+        let warning =
+            Diagnostic::warning(format!("flow labels: {what}")).at(rule.place.clone()).rule("unmatched-pattern");
         problems.push(match near {
             Some(near) => warning.hint(format!("did you mean `{near}`?")),
             None if rule.server.is_none() => warning.hint("names of a server are matched with `server: NAME`"),

@@ -6,10 +6,10 @@ use serde_json::{Map, Value as Json, json};
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
+use starlark::values::Value;
 use starlark::values::dict::AllocDict;
 use starlark::values::none::NoneType;
 use starlark::values::structs::AllocStruct;
-use starlark::values::Value;
 
 use proxy_json::raw;
 use proxy_model::flow::{Labels, Reading, check_label};

@@ -111,8 +111,7 @@ impl Metadata {
         let all = self.labels.take().unwrap_or_default().with(&labels);
         self.labels = Some(all.clone());
         let Ok(context) = Context::of(eval) else { return };
-        if let (Some(world), Some(origin)) =
-            (context.world::<World>().filter(|_| context.is_top_level()), &self.origin)
+        if let (Some(world), Some(origin)) = (context.world::<World>().filter(|_| context.is_top_level()), &self.origin)
         {
             let mut notes = world.notes();
             let known = notes.labels.entry(origin.clone()).or_default();

@@ -79,7 +79,8 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
     }
     let request = json.to_string();
     let result = context.nested_function("index.call", &[name, &request], eval, |eval| {
-        Context::of(eval)?.used_as(name, || guarded(metadata, &json, eval, |eval| run_handler(metadata, *handler, arguments, eval)))
+        Context::of(eval)?
+            .used_as(name, || guarded(metadata, &json, eval, |eval| run_handler(metadata, *handler, arguments, eval)))
     })?;
     Ok(convert::text_to_starlark(result.get(), eval.heap())?)
 }

@@ -138,9 +138,15 @@ mod tests {
         .unwrap();
         assert_eq!(flow.labels[0].labels.to_string(), "untrusted");
         assert!(flow.labels[0].name.matches("github_get/issue"));
-        assert_eq!((flow.labels[1].server.as_deref(), flow.labels[1].labels.to_string()), (Some("vault"), "secret, x".to_owned()));
+        assert_eq!(
+            (flow.labels[1].server.as_deref(), flow.labels[1].labels.to_string()),
+            (Some("vault"), "secret, x".to_owned())
+        );
         let rule = &flow.rules[0];
-        assert_eq!((rule.when.to_string().as_str(), &*rule.then, rule.action), ("secret, untrusted", "egress", FlowAction::Ask));
+        assert_eq!(
+            (rule.when.to_string().as_str(), &*rule.then, rule.action),
+            ("secret, untrusted", "egress", FlowAction::Ask)
+        );
         assert_eq!((flow.remember, flow.per), (Duration::from_secs(600), FlowOwner::Session));
         assert_eq!(flow.decisive_labels().to_string(), "secret, untrusted");
     }

@@ -24,7 +24,8 @@ use proxy_json::{Object, Raw, check_unique_keys, raw};
 use proxy_mcp_client::{BackendCall, CallError, Cancellation, Peer};
 use proxy_model::flow::Labels;
 use proxy_model::{
-    CallOutcome, HandledCall, ItemKind, ItemRef, JournalSnapshot, Owner, Principal, RefusalReason, RequestInfo, error_text,
+    CallOutcome, HandledCall, ItemKind, ItemRef, JournalSnapshot, Owner, Principal, RefusalReason, RequestInfo,
+    error_text,
 };
 use proxy_script::{Host, Journal, JournalCursor, Relay};
 use proxy_store::Store;

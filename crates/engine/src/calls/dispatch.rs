@@ -152,7 +152,8 @@ impl Dispatcher {
             }
             return Err(CallError::Locked(why));
         }
-        let sent = flow.map(|passage| proxy_fiber::wait(passage.enter(&mut call, runtime.clone()), runtime)).transpose()?;
+        let sent =
+            flow.map(|passage| proxy_fiber::wait(passage.enter(&mut call, runtime.clone()), runtime)).transpose()?;
         let span = self.span(target, &mut call, recording);
         let logged = LoggedCall::begin(backend, &call);
         let counted = CountedCall::begin(backend, &call, target, recording, span);

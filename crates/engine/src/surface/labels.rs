@@ -58,7 +58,8 @@ impl Surface {
         let names = names.0.get(item).map(Vec::as_slice).unwrap_or_default();
         let is_named = |rule: &&LabelRule| match &rule.server {
             Some(server) => {
-                **server == *item.backend && (rule.name.matches(&item.name) || uri.is_some_and(|uri| rule.name.matches(uri)))
+                **server == *item.backend
+                    && (rule.name.matches(&item.name) || uri.is_some_and(|uri| rule.name.matches(uri)))
             }
             None => names.iter().map(AsRef::as_ref).chain(uri).any(|name| rule.name.matches(name)),
         };
@@ -78,7 +79,9 @@ impl Surface {
         let is_named =
             |rule: &&LabelRule| rule.server.as_deref().is_none_or(|named| named == server) && rule.name.matches(method);
         let stated = flow.labels.iter().filter(is_named).map(|rule| rule.labels.clone());
-        stated.reduce(|all, labels| all.with(&labels)).unwrap_or_else(|| [UNTRUSTED.into(), EGRESS.into()].into_iter().collect())
+        stated
+            .reduce(|all, labels| all.with(&labels))
+            .unwrap_or_else(|| [UNTRUSTED.into(), EGRESS.into()].into_iter().collect())
     }
 
     /// The labels that the config or the script gives to an item whose calls a function of the script handles.
@@ -114,9 +117,7 @@ impl PublishedItem {
     pub fn labels_at_use(&self, flow: &Flow) -> Labels {
         match &self.handler {
             Handler::Backend(_) => Labels::default(),
-            Handler::Script(_) => {
-                Surface::labels_of_made(flow, self.definition.key(), self.labels.as_ref())
-            }
+            Handler::Script(_) => Surface::labels_of_made(flow, self.definition.key(), self.labels.as_ref()),
         }
     }
 }

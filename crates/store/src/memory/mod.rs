@@ -16,8 +16,8 @@ use super::driver::{Outcome, StoreDriver};
 use super::expiring_map::ExpiringMap;
 use super::tags::Tags;
 use super::{Limit, Space, StoreError, TokenDecision};
-use proxy_model::Owner;
 use marks::Marks;
+use proxy_model::Owner;
 use values::Values;
 
 /// Maximum total size of all journals, in MiB.

@@ -52,9 +52,7 @@ impl FlowCaller {
     pub(in crate::calls) async fn reading(&self) -> Result<Reading, String> {
         let Some(owner) = &self.owner else { return Ok(Reading::Unknown(self.flow.decisive_labels())) };
         let stored = self.store.marks(owner).await.map_err(|error| error.to_string())?;
-        let mark = |text: &str| {
-            serde_json::from_str(text).unwrap_or_else(|_| Mark { source: text.to_owned(), at: 0 })
-        };
+        let mark = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Mark { source: text.to_owned(), at: 0 });
         Ok(Reading::Marked(Marks(stored.iter().map(|(label, text)| (label.as_str().into(), mark(text))).collect())))
     }
 

@@ -12,7 +12,7 @@ use proxy_base::foreign_text::visible;
 use proxy_config::FlowRule;
 use proxy_json::{Object, RawRef, raw};
 use proxy_mcp_client::CallError;
-use proxy_model::flow::{FlowAction, FlowDecision, Labels, Reading};
+use proxy_model::flow::{EGRESS, FlowAction, FlowDecision, Labels, Reading};
 use proxy_model::{Question, QuestionKind, checked_form};
 
 /// The number of characters of arguments that a question shows.
@@ -46,7 +46,8 @@ pub(in crate::calls) struct Consent {
 }
 
 impl FlowGuard {
-    /// The guard of a request to a server. `None` if the item has no labels.
+    /// The guard of a request to a server. `None` if the item has no labels, and no rule is about what its server may ask the
+    /// client's model during the call.
     pub(in crate::calls) fn of(
         caller: FlowCaller,
         item: &FlowItem,
@@ -54,7 +55,8 @@ impl FlowGuard {
         is_inner: bool,
     ) -> Option<Self> {
         let labels = item.labels(&caller.surface, &caller.flow);
-        if labels.is_empty() {
+        let guards_sampling = || caller.flow.rules.iter().any(|rule| *rule.then == *EGRESS);
+        if labels.is_empty() && !guards_sampling() {
             return None;
         }
         let (name, server) = (item.name(&caller.surface), Some(Arc::clone(item.server())));
@@ -74,7 +76,14 @@ impl FlowGuard {
     /// The same for a tool that the script calls for the client.
     pub(in crate::calls) fn of_made(caller: FlowCaller, name: &str, labels: Labels) -> Option<Self> {
         let method = "tools/call".into();
-        (!labels.is_empty()).then(|| FlowGuard { caller, labels, name: name.to_owned(), server: None, method, is_inner: true })
+        (!labels.is_empty()).then(|| FlowGuard {
+            caller,
+            labels,
+            name: name.to_owned(),
+            server: None,
+            method,
+            is_inner: true,
+        })
     }
 
     /// Whether a rule may ask a person about the call.
@@ -101,9 +110,8 @@ impl FlowGuard {
 
     /// Judges a call of something with these labels.
     pub(super) fn judge(&self, reading: &Reading, labels: &Labels) -> Result<Verdict, CallError> {
-        let applies = |rule: &&FlowRule| {
-            labels.contains(&rule.then) && rule.when.iter().all(|label| reading.has(label))
-        };
+        let applies =
+            |rule: &&FlowRule| labels.contains(&rule.then) && rule.when.iter().all(|label| reading.has(label));
         // Of several rules the strictest counts; of equal ones the first.
         let rules = self.caller.flow.rules.iter().filter(applies);
         let strictest = rules.reduce(|one, other| if other.action > one.action { other } else { one });
@@ -190,7 +198,8 @@ impl FlowGuard {
         let sent = sent(params);
         let with = if sent.is_empty() { String::new() } else { format!(" with {sent}") };
         let mut first = told.chars();
-        let told = first.next().map(|letter| letter.to_uppercase().chain(first).collect::<String>()).unwrap_or_default();
+        let told =
+            first.next().map(|letter| letter.to_uppercase().chain(first).collect::<String>()).unwrap_or_default();
         let message = format!(
             "{told}. May `{}`{place} be {} now{with}? This may send what was read to others.",
             self.name,

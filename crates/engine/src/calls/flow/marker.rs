@@ -53,7 +53,9 @@ enum MarkState {
 
 impl Marker {
     pub(super) fn new(guard: FlowGuard, own: Labels, is_covered: bool, runtime: Handle) -> Arc<Self> {
-        Arc::new(Marker { guard, own, is_covered, runtime, state: Mutex::new(MarkState::Unmarked) })
+        // An item without labels sets no marks.
+        let state = if guard.labels.is_empty() { MarkState::Marked } else { MarkState::Unmarked };
+        Arc::new(Marker { guard, own, is_covered, runtime, state: Mutex::new(state) })
     }
 
     /// Stores the marks, and then passes on the messages that waited for that.
@@ -61,6 +63,9 @@ impl Marker {
     /// # Errors
     /// If the marks cannot be stored. Nothing may be passed on then.
     pub(super) async fn mark(&self) -> Result<(), CallError> {
+        if self.guard.labels.is_empty() {
+            return Ok(());
+        }
         let stored = self.guard.mark().await;
         let mut state = self.state.lock();
         let next = if stored.is_ok() { MarkState::Marked } else { MarkState::Failed };

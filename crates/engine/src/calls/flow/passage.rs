@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use super::guard::{FlowGuard, Verdict};
+use super::item::carries_words;
 use super::marker::Marker;
 use super::peer::MarkingPeer;
 use proxy_json::{Object, RawRef};
@@ -32,19 +33,21 @@ impl Passage {
     /// If the rules stop the call.
     pub(in crate::calls) async fn enter(self, call: &mut BackendCall, runtime: Handle) -> Result<Sent, CallError> {
         let Passage { guard, is_covered } = self;
-        let reading = guard.reading().await?;
-        if super::item::carries_words(&call.method) {
-            match guard.judge(&reading, &guard.labels)? {
-                Verdict::Asks(consent) if !is_covered => return Err(guard.not_asked(&consent)),
-                Verdict::Asks(_) | Verdict::Passes => {}
+        let has_sampled = has_sampled(&call.params);
+        let mut own = Labels::default();
+        if has_sampled || !guard.labels.is_empty() {
+            let reading = guard.reading().await?;
+            if carries_words(&call.method) {
+                match guard.judge(&reading, &guard.labels)? {
+                    Verdict::Asks(consent) if !is_covered => return Err(guard.not_asked(&consent)),
+                    Verdict::Asks(_) | Verdict::Passes => {}
+                }
             }
-            if has_sampled(&call.params)
-                && let Verdict::Asks(consent) = guard.judge(&reading, &egress())?
-            {
+            if has_sampled && let Verdict::Asks(consent) = guard.judge(&reading, &egress())? {
                 return Err(guard.not_asked(&consent));
             }
+            own = guard.labels.iter().filter(|label| !reading.has(label)).cloned().collect();
         }
-        let own = guard.labels.iter().filter(|label| !reading.has(label)).cloned().collect();
         let marker = Marker::new(guard, own, is_covered, runtime);
         call.peer = call.peer.take().map(|peer| Arc::new(MarkingPeer::new(peer, Arc::clone(&marker))) as Arc<dyn Peer>);
         Ok(Sent(marker))

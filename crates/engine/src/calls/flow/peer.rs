@@ -33,10 +33,12 @@ impl MarkingPeer {
 
 /// Asks the rules about the answer to a question.
 async fn admit(peer: &dyn Peer, marker: &Marker, question: &Question) -> Result<(), CallError> {
+    let (guard, is_sampling) = (&marker.guard, question.method == SAMPLING);
+    if !is_sampling && guard.labels.is_empty() {
+        return Ok(());
+    }
     marker.mark().await?;
-    let guard = &marker.guard;
     let reading = guard.reading().await?;
-    let is_sampling = question.method == SAMPLING;
     let verdict = if is_sampling {
         guard.judge(&reading, &egress())?
     } else {

@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
@@ -25,8 +25,8 @@ use proxy_json::{Object, Raw, RawRef, quote};
 use proxy_mcp_client::{Answer, BackendCall, CallError, Cancellation, Peer};
 use proxy_model::{ItemKind, ItemRef, Question, RecordedEventKind, RequestInfo, error_result};
 use proxy_script::{
-    Authorization, CallOptions, Clock, Effects, Evaluator, FlowControl, Host, JournalCursor, LogLevel, Mocks, NotedFact, Output,
-    Questions, Relay, RequestScope, Stop, ToolFacts, ToolRefusal,
+    Authorization, CallOptions, Clock, Effects, Evaluator, FlowControl, Host, JournalCursor, LogLevel, Mocks,
+    NotedFact, Output, Questions, Relay, RequestScope, Stop, ToolFacts, ToolRefusal,
 };
 use proxy_store::Store;
 use proxy_telemetry::CallRecording;
@@ -84,9 +84,9 @@ impl RequestHost {
                 .policies()
                 .get()
                 .map(|policies| Arc::new(HostAuthorization::new(Arc::clone(self), policies)) as Arc<dyn Authorization>),
-            flow: self.flow_caller().map(|caller| {
-                Arc::new(HostFlow::new(Arc::clone(self), caller)) as Arc<dyn FlowControl>
-            }),
+            flow: self
+                .flow_caller()
+                .map(|caller| Arc::new(HostFlow::new(Arc::clone(self), caller)) as Arc<dyn FlowControl>),
             mocks: self.test_overrides.is_some().then(|| self.clone() as Arc<dyn Mocks>),
             namespace: Arc::clone(&self.namespace),
             test: None,

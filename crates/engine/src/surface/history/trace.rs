@@ -121,7 +121,9 @@ fn labels_in_words(surface: &Surface, history: &ItemHistory) -> Option<(String, 
     let flow = surface.flow()?;
     let entry = history.published_as.as_ref().and_then(|key| surface.find(history.kind, key));
     let mut labels = match entry {
-        Some(entry) if history.became == Became::Made => ItemLabels { labels: entry.labels_at_use(flow), is_derived: false },
+        Some(entry) if history.became == Became::Made => {
+            ItemLabels { labels: entry.labels_at_use(flow), is_derived: false }
+        }
         _ => {
             let (backend, name) = (history.server.as_str().into(), history.name.as_str().into());
             surface.labels_of(flow, &ItemRef { kind: history.kind, backend, name }, None)
