@@ -43,8 +43,10 @@ impl Tags {
 
     /// The value without its tags, and the tags.
     pub(super) fn split(mut stored: Vec<u8>) -> (Vec<u8>, Tags) {
-        let end = stored.iter().position(|byte| *byte == b'\n').filter(|_| stored.first() == Some(&MARKER));
-        let Some(end) = end else { return (stored, Tags::default()) };
+        if stored.first() != Some(&MARKER) {
+            return (stored, Tags::default());
+        }
+        let Some(end) = stored.iter().position(|byte| *byte == b'\n') else { return (stored, Tags::default()) };
         let value = stored.split_off(end + 1);
         (value, Tags::parse(&String::from_utf8_lossy(&stored[1..end])))
     }

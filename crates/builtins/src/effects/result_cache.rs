@@ -88,8 +88,8 @@ impl ResultCache {
         let labels = context.wait(|| marks::labels_now(&host))?.map_err(script_error)?;
         let is_error = returned.get("isError") == Some(&Json::Bool(true));
         if let (false, true, Some(store)) = (is_error, asked_before == host.questions.asked(), host.store::<Store>()) {
-            let (text, ttl) = (returned.to_string().into(), Duration::from_micros(self.ttl_micros));
-            store.cache().put(self.number, &owned_key, CachedResult { text, labels }, ttl);
+            let result = CachedResult { text: returned.to_string().into(), labels };
+            store.cache().put(self.number, &owned_key, result, Duration::from_micros(self.ttl_micros));
         }
         Ok(raw(&returned))
     }

@@ -77,10 +77,19 @@ impl Metadata {
     }
 
     fn unchanged(kind: ItemKind, definition: Arc<Definition>, origin: Option<ItemRef>) -> Self {
-        let (original, bound, edits) = (definition.clone(), Arc::default(), Arc::default());
-        let checks = OnceLock::new();
-        let (carrier, timeout, lock, labels) = (None, None, None, None);
-        Metadata { kind, definition, original, origin, bound, carrier, edits, timeout, lock, labels, checks }
+        Metadata {
+            kind,
+            original: Arc::clone(&definition),
+            definition,
+            origin,
+            bound: Arc::default(),
+            carrier: None,
+            edits: Arc::default(),
+            timeout: None,
+            lock: None,
+            labels: None,
+            checks: OnceLock::new(),
+        }
     }
 
     pub fn has_original_key(&self) -> bool {
@@ -111,8 +120,10 @@ impl Metadata {
         let all = self.labels.take().unwrap_or_default().with(&labels);
         self.labels = Some(all.clone());
         let Ok(context) = Context::of(eval) else { return };
-        if let (Some(world), Some(origin)) = (context.world::<World>().filter(|_| context.is_top_level()), &self.origin)
-        {
+        if !context.is_top_level() {
+            return;
+        }
+        if let (Some(world), Some(origin)) = (context.world::<World>(), &self.origin) {
             let mut notes = world.notes();
             let known = notes.labels.entry(origin.clone()).or_default();
             *known = known.with(&all);

@@ -93,7 +93,8 @@ fn guarded<'v, 'a, 'e>(
     eval: &mut Evaluator<'v, 'a, 'e>,
     run: impl FnOnce(&mut Evaluator<'v, 'a, 'e>) -> starlark::Result<Raw>,
 ) -> starlark::Result<Raw> {
-    let (context, name) = (Context::of(eval)?, metadata.definition.key());
+    let context = Context::of(eval)?;
+    let name = metadata.definition.key();
     let flow = context.host.as_ref().and_then(|host| host.flow.clone());
     let guard = flow.map(|flow| (flow.labels_of_made(name, metadata.labels.as_ref()), flow));
     let Some((labels, flow)) = guard.filter(|(labels, _)| !labels.is_empty()) else { return run(eval) };

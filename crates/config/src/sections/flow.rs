@@ -67,7 +67,8 @@ pub(crate) fn read_flow(reader: &ValueReader) -> Option<Flow> {
     let labels = fields.read("labels", |labels| labels.list(read_labels)).unwrap_or_default();
     let listed = fields.get("rules");
     let rules = listed.as_ref().and_then(|rules| rules.list(read_rule));
-    let (mut remember, mut per) = (REMEMBER, FlowOwner::Person);
+    let mut remember = REMEMBER;
+    let mut per = FlowOwner::Person;
     fields.set(&mut remember, "remember", read_remember);
     fields.set(&mut per, "per", |per| per.choice(&OWNERS));
     fields.finish();
@@ -86,7 +87,7 @@ fn read_remember(reader: &ValueReader) -> Option<Duration> {
 
 fn read_labels(reader: &ValueReader) -> Option<LabelRule> {
     let mut fields = reader.fields()?;
-    let (name, labels) = (fields.get("name"), fields.get("labels"));
+    let [name, labels] = ["name", "labels"].map(|key| fields.get(key));
     let server = fields.read("server", ValueReader::word);
     fields.finish();
     let Some(name) = name else { return reader.fail("missing key `name` (name, URI or glob)") };
@@ -114,7 +115,9 @@ fn read_rule(reader: &ValueReader) -> Option<FlowRule> {
     let Some(when) = when else { return reader.fail("missing key `when` (the labels of what was read)") };
     let Some(then) = then else { return reader.fail("missing key `then` (a label of what is called)") };
     let Some(action) = action else { return reader.fail("missing key `do`: `ask`, `deny` or `log`") };
-    let (labels, then, action) = (when.list(read_label)?, read_label(&then), action.choice(&ACTIONS));
+    let labels = when.list(read_label)?;
+    let then = read_label(&then);
+    let action = action.choice(&ACTIONS);
     if labels.is_empty() {
         let problem = when.problem("is empty, so the rule would apply to conversations that have read nothing");
         when.report(problem.hint("to refuse an item always, leave it out in the session script or with `cedar`"));

@@ -1,10 +1,10 @@
 //! The labels of items for the rules of `flow`: what the config says, what the script says, or else what the item's own
 //! hints mean.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::published_item::PublishedItem;
+use super::published_names::PublishedNames;
 use super::published_surface::Surface;
 use proxy_builtins::Handler;
 use proxy_config::{Flow, FlowRule, LabelRule};
@@ -19,31 +19,6 @@ pub struct ItemLabels {
     pub is_derived: bool,
 }
 
-/// The names under which items of servers are published or found by search.
-#[derive(Debug)]
-pub(super) struct PublishedNames(HashMap<ItemRef, Vec<Arc<str>>>);
-
-impl PublishedNames {
-    fn of(surface: &Surface) -> Self {
-        let mut names: HashMap<ItemRef, Vec<Arc<str>>> = HashMap::new();
-        for entry in ItemKind::ALL.into_iter().flat_map(|kind| surface.entries(kind)) {
-            let target = match &entry.handler {
-                Handler::Backend(target) => Some(target),
-                Handler::Script(_) => None,
-            };
-            for item in target.into_iter().chain(entry.origin.as_ref().filter(|origin| Some(*origin) != target)) {
-                names.entry(item.clone()).or_default().push(entry.definition.key().into());
-            }
-        }
-        for tool in surface.indexes().iter().flat_map(|index| index.tools()).filter(|tool| !tool.server.is_empty()) {
-            let (backend, name) = (Arc::clone(&tool.server), Arc::clone(&tool.original_name));
-            let item = ItemRef { backend, kind: ItemKind::Tool, name };
-            names.entry(item).or_default().push(tool.definition.key().into());
-        }
-        PublishedNames(names)
-    }
-}
-
 impl Surface {
     /// The section `flow` of the config; `None` if no labels are tracked.
     pub fn flow(&self) -> Option<&Arc<Flow>> {
@@ -54,8 +29,11 @@ impl Surface {
     /// published.
     pub fn labels_of(&self, flow: &Flow, item: &ItemRef, uri: Option<&str>) -> ItemLabels {
         let base = self.permitted.as_ref().map_or(self, |permitted| &permitted.base);
-        let names = base.published_names.get_or_init(|| PublishedNames::of(base));
-        let names = names.0.get(item).map(Vec::as_slice).unwrap_or_default();
+        let names = base.published_names.get_or_init(|| {
+            let entries = ItemKind::ALL.into_iter().flat_map(|kind| base.entries(kind));
+            PublishedNames::of(entries, base.indexes().iter().flat_map(|index| index.tools()))
+        });
+        let names = names.of_item(item);
         let is_named = |rule: &&LabelRule| match &rule.server {
             Some(server) => {
                 **server == *item.backend

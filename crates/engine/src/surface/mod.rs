@@ -11,6 +11,7 @@ mod history;
 mod labels;
 mod permitted;
 mod published_item;
+mod published_names;
 mod logged_warnings;
 mod schema_faults;
 mod run_data;

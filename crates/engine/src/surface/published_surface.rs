@@ -7,12 +7,12 @@ use indexmap::IndexMap;
 
 use super::apps::Apps;
 use super::build::BuildInputs;
-use super::labels::PublishedNames;
 use super::list_digests::ListDigests;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
 use super::permitted::PermittedView;
 use super::published_item::PublishedItem;
+use super::published_names::PublishedNames;
 use super::run_data::{RunData, next_run};
 use super::server_items::ServerItems;
 use super::skipped::SkippedItems;

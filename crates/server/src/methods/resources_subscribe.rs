@@ -116,8 +116,8 @@ pub(super) async fn add(
     };
     calls.admit_other(request, admission).await?;
     if let UpdateSource::Backend { backend, original } = &source {
-        let (kind, name) = (ItemKind::Resource, original.as_str().into());
-        let target = ItemRef { backend: Arc::clone(backend), kind, name };
+        let name = original.as_str().into();
+        let target = ItemRef { backend: Arc::clone(backend), kind: ItemKind::Resource, name };
         let about = || FlowItem::Item { target, uri: Some(uri.to_owned()) };
         calls.admit_words(surface, &request.principal, request.owner(), METHOD, about).await?;
     }

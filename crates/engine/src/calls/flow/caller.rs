@@ -37,8 +37,13 @@ impl FlowCaller {
             connection => Owner::of_values(principal, connection),
         };
         let owner = Some(owner).filter(|owner| !matches!(owner, Owner::Request(_) | Owner::Everybody));
-        let (surface, store) = (Arc::clone(surface), store.clone());
-        Some(FlowCaller { flow, surface, store, owner, recording: recording.cloned() })
+        Some(FlowCaller {
+            flow,
+            surface: Arc::clone(surface),
+            store: store.clone(),
+            owner,
+            recording: recording.cloned(),
+        })
     }
 
     pub(in crate::calls) fn flow(&self) -> &Flow {
@@ -61,7 +66,10 @@ impl FlowCaller {
     /// # Errors
     /// Why it could not be stored.
     pub(in crate::calls) async fn mark(&self, labels: &Labels, source: &str) -> Result<(), String> {
-        let Some(owner) = self.owner.as_ref().filter(|_| !labels.is_empty()) else { return Ok(()) };
+        if labels.is_empty() {
+            return Ok(());
+        }
+        let Some(owner) = &self.owner else { return Ok(()) };
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let mark = Mark { source: source.to_owned(), at: u64::try_from(at).unwrap_or(u64::MAX) };
         let text = serde_json::to_string(&mark).unwrap_or_default();

@@ -59,7 +59,8 @@ impl FlowGuard {
         if labels.is_empty() && !guards_sampling() {
             return None;
         }
-        let (name, server) = (item.name(&caller.surface), Some(Arc::clone(item.server())));
+        let name = item.name(&caller.surface);
+        let server = Some(Arc::clone(item.server()));
         Some(FlowGuard { caller, labels, name, server, method, is_inner })
     }
 

@@ -33,7 +33,8 @@ impl MarkingPeer {
 
 /// Asks the rules about the answer to a question.
 async fn admit(peer: &dyn Peer, marker: &Marker, question: &Question) -> Result<(), CallError> {
-    let (guard, is_sampling) = (&marker.guard, question.method == SAMPLING);
+    let guard = &marker.guard;
+    let is_sampling = question.method == SAMPLING;
     if !is_sampling && guard.labels.is_empty() {
         return Ok(());
     }
@@ -61,10 +62,7 @@ async fn admit(peer: &dyn Peer, marker: &Marker, question: &Question) -> Result<
     }
     let answer = peer.ask(consent_question).await.ok();
     let answer: Option<Value> = answer.and_then(|answer| serde_json::from_str(answer.get()).ok());
-    match answer.is_some_and(|answer| answer["action"] == "accept") {
-        true => Ok(()),
-        false => Err(guard.declined()),
-    }
+    if answer.is_some_and(|answer| answer["action"] == "accept") { Ok(()) } else { Err(guard.declined()) }
 }
 
 impl Peer for MarkingPeer {
@@ -134,7 +132,8 @@ impl Peer for MarkingPeer {
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
-        let (peer, marker) = (Arc::clone(&self.peer), Arc::clone(&self.marker));
+        let peer = Arc::clone(&self.peer);
+        let marker = Arc::clone(&self.marker);
         Box::pin(async move {
             let admitted = admit(peer.as_ref(), &marker, &question).await;
             admitted.map_err(|stopped| RpcError::internal(&stopped.to_string()))?;

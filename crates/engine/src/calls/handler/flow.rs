@@ -15,7 +15,8 @@ use proxy_script::{FlowControl, JournalCursor, KnownAnswer, Questions, Stop};
 impl RequestHost {
     /// Whose marks count. `None` if no labels are tracked.
     pub(in crate::calls) fn flow_caller(&self) -> Option<FlowCaller> {
-        let (request, recording) = (&self.request, self.recording.as_ref());
+        let request = &self.request;
+        let recording = self.recording.as_ref();
         FlowCaller::of(self.surface.as_ref(), &request.principal, request.owner.as_ref(), &self.store, recording)
     }
 
@@ -61,11 +62,12 @@ impl RequestHost {
         }
         let Verdict::Asks(consent) = self.verdict(guard)? else { return Ok(false) };
         let question = guard.question(&consent, params);
-        let Some(cursor) = cursor.filter(|_| self.can_ask(&question)) else { return Err(guard.not_asked(&consent)) };
-        if !cursor.ask(QUESTION, question) {
-            return Err(guard.not_asked(&consent));
+        match cursor {
+            Some(cursor) if self.can_ask(&question) && cursor.ask(QUESTION, question) => {
+                Err(CallError::Asks(JournalSnapshot::default()))
+            }
+            _ => Err(guard.not_asked(&consent)),
         }
-        Err(CallError::Asks(JournalSnapshot::default()))
     }
 
     fn verdict(&self, guard: &FlowGuard) -> Result<Verdict, CallError> {

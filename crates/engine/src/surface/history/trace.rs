@@ -125,8 +125,12 @@ fn labels_in_words(surface: &Surface, history: &ItemHistory) -> Option<(String, 
             ItemLabels { labels: entry.labels_at_use(flow), is_derived: false }
         }
         _ => {
-            let (backend, name) = (history.server.as_str().into(), history.name.as_str().into());
-            surface.labels_of(flow, &ItemRef { kind: history.kind, backend, name }, None)
+            let item = ItemRef {
+                kind: history.kind,
+                backend: history.server.as_str().into(),
+                name: history.name.as_str().into(),
+            };
+            surface.labels_of(flow, &item, None)
         }
     };
     if let Some(entry) = entry {
