@@ -2,7 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Conversation, PASSTHROUGH, text, world};
+use super::{Conversation, PASSTHROUGH, text, tools, world};
+use crate::elicitation::{Client, EVERYTHING};
+use crate::support::config::Config;
+use crate::support::program::Program;
+use crate::support::programs::fake_backend;
+use crate::support::proxy::Proxy;
+use crate::support::temp_dir::TempDir;
 
 /// The note is secret; nothing may leave after it was read.
 const SECRETS: &str =
@@ -88,7 +94,15 @@ async fn the_answer_to_a_servers_question_does_not_leave_after_a_secret() {
     // The tool itself may be called before; its question comes after the secret was read elsewhere.
     let section =
         "flow:\n  labels: [{name: note, labels: [secret]}]\n  rules: [{when: [secret], then: egress, do: deny}]";
-    let mut conversation = Conversation::at(world("legacy", &[], &[PASSTHROUGH, section]), false).await;
+    // Over HTTP a question belongs to the call on whose stream it comes.
+    let folder = TempDir::new();
+    let file = folder.write("tools.json", &tools().to_string());
+    let arguments =
+        ["--era", "legacy", "--http", "127.0.0.1:0", "--tools", file.to_str().expect("a path"), "--builtin"];
+    let (_server, url) = Program::start_server(fake_backend(arguments)).await;
+    let config = Config::new().remote("fake", &url).section(PASSTHROUGH).section(section);
+    let client = Client::at(Proxy::new(&config), false, EVERYTHING).await;
+    let mut conversation = Conversation { client, _folder: folder };
     let client = &mut conversation.client.proxy.client;
     let asking = r#"{"name":"ask","arguments":{"after":"go on","message":"What is the s3cret?"}}"#;
     let call = client.begin("tools/call", asking).await;

@@ -45,23 +45,27 @@ pub(super) fn problems(
     let is_set_by_script = |label: &str| texts.iter().any(|text| text.contains(&format!("\"{label}\"")));
     let methods = config.servers.values().any(|server| !server.methods.is_empty());
     for rule in &flow.rules {
-        for label in rule.when.iter().chain([&rule.then]) {
-            // Every server may ask the client's model something, and nobody knows what methods of vendors do.
-            let is_known = carried.contains(label) || (*label == rule.then && **label == *EGRESS) || methods;
-            if is_known || is_set_by_script(label) {
-                continue;
-            }
-            let problem =
-                Diagnostic::error(format!("flow rule: nothing has the label `{label}`")).at(rule.place.clone());
-            let known = carried.iter().map(AsRef::as_ref);
-            problems.push(
-                problem.hint(match nearest(label, known) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "give it to items with `flow.labels`, or in the script with `meta.replace(labels = [...])`"
-                        .to_owned(),
-                }),
-            );
+        // Every server may ask the client's model something, and nobody knows what methods of vendors do.
+        let is_known = |label: &str| {
+            methods || carried.contains(label) || (*label == *rule.then && label == EGRESS) || is_set_by_script(label)
+        };
+        let named = rule.when.iter().chain([&rule.then]);
+        let unknown: Vec<&str> = named.map(AsRef::as_ref).filter(|label| !is_known(label)).collect();
+        if unknown.is_empty() {
+            continue;
         }
+        let known = || carried.iter().map(AsRef::as_ref);
+        let near: Vec<String> =
+            unknown.iter().filter_map(|label| nearest(label, known())).map(|near| format!("`{near}`")).collect();
+        let shown: Vec<String> = unknown.iter().map(|label| format!("`{label}`")).collect();
+        let noun = if unknown.len() == 1 { "label" } else { "labels" };
+        let problem = Diagnostic::error(format!("flow rule: nothing has the {noun} {}", shown.join(", ")));
+        let hint = if near.is_empty() {
+            "give it to items with `flow.labels`, or in the script with `meta.replace(labels = [...])`".to_owned()
+        } else {
+            format!("did you mean {}?", near.join(", "))
+        };
+        problems.push(problem.at(rule.place.clone()).hint(hint));
     }
     let names: Vec<&str> = published()
         .map(|entry| entry.definition.key())
