@@ -28,6 +28,7 @@ mod error_codes;
 mod fidelity;
 mod fuzz;
 mod first_start;
+mod flow;
 mod harness;
 mod identity;
 mod interleavings;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proxy_model::{Owner, Principal, Sid};
-use proxy_store::{Limit, MAX_JOURNAL, MAX_VALUE, Space, Store, StoreError};
+use proxy_store::{Limit, MAX_JOURNAL, MAX_MARKS, MAX_VALUE, Space, Store, StoreError, Tags};
 
 use crate::support::patience::within;
 use crate::support::redis::Redis;
@@ -49,6 +49,10 @@ in_every_home! {
     bounds_are_told
     an_owner_has_16_mib
     who_is_forgotten_has_nothing
+    a_mark_keeps_its_first_text_and_ends
+    an_owner_has_a_bounded_number_of_marks
+    tags_come_and_go_with_the_value
+    a_number_collects_tags
 }
 
 fn limit(key: &str, tokens: u32, window: Duration) -> Limit {
@@ -290,4 +294,70 @@ async fn who_is_forgotten_has_nothing(store: &Store) {
     assert_eq!(store.get(&Space::new(gone, "b"), "k").await, Ok(None));
     assert_eq!(store.get(&Space::new(kept.clone(), "a"), "k").await, Ok(Some(b"1".to_vec())));
     assert_eq!(store.get(&Space::new(kept, "b"), "k").await, Ok(Some(b"1".to_vec())));
+}
+
+fn marks(names: &[&str], text: &str) -> Vec<(std::sync::Arc<str>, String)> {
+    names.iter().map(|name| ((*name).into(), text.to_owned())).collect()
+}
+
+async fn marks_of(store: &Store, owner: &Owner) -> Vec<(String, String)> {
+    let mut marks = store.marks(owner).await.expect("the store answers");
+    marks.sort();
+    marks
+}
+
+async fn a_mark_keeps_its_first_text_and_ends(store: &Store) {
+    let owner = ann().owner;
+    store.add_marks(&owner, &marks(&["secret"], "first"), MINUTE).await.expect("there is room");
+    store.add_marks(&owner, &marks(&["secret", "a b"], "then {5}"), MINUTE).await.expect("there is room");
+    let expected = [("a b".to_owned(), "then {5}".to_owned()), ("secret".to_owned(), "first".to_owned())];
+    assert_eq!(marks_of(store, &owner).await, expected);
+    assert_eq!(marks_of(store, &Owner::Person(Principal::named("bob").who.clone())).await, []);
+    // A short mark ends, and begins anew; a long one is not made shorter.
+    store.add_marks(&owner, &marks(&["secret", "short"], "late"), SHORT).await.expect("there is room");
+    until("the end of a mark", async || (marks_of(store, &owner).await.len() == 2).then_some(())).await;
+    assert_eq!(marks_of(store, &owner).await, expected);
+    store.add_marks(&owner, &marks(&["short"], "again"), MINUTE).await.expect("there is room");
+    assert_eq!(marks_of(store, &owner).await[2].1, "again");
+    store.forget(&owner).await.expect("the store answers");
+    assert_eq!(marks_of(store, &owner).await, []);
+}
+
+async fn an_owner_has_a_bounded_number_of_marks(store: &Store) {
+    let (owner, session) = (ann().owner, Owner::Session(Sid::numbered(5)));
+    let names: Vec<String> = (0..MAX_MARKS).map(|number| format!("m{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    store.add_marks(&owner, &marks(&names, "x"), MINUTE).await.expect("there is room");
+    let more = store.add_marks(&owner, &marks(&["more"], "x"), MINUTE).await;
+    assert_eq!(more, Err(StoreError::TooManyMarks));
+    store.add_marks(&owner, &marks(&["m0"], "x"), MINUTE).await.expect("it is known");
+    store.add_marks(&session, &marks(&["more"], "x"), MINUTE).await.expect("another owner has room");
+}
+
+fn tags(names: &[&str]) -> Tags {
+    Tags(names.iter().map(|name| (*name).into()).collect())
+}
+
+async fn tags_come_and_go_with_the_value(store: &Store) {
+    let space = ann();
+    store.set_tagged(&space, "k", b"[1]".to_vec(), None, &tags(&["b", "a"])).await.expect("there is room");
+    assert_eq!(store.get_tagged(&space, "k").await, Ok(Some((b"[1]".to_vec(), tags(&["a", "b"])))));
+    assert_eq!(store.get(&space, "k").await, Ok(Some(b"[1]".to_vec())));
+    store.set(&space, "k", b"[2]".to_vec(), None).await.expect("there is room");
+    assert_eq!(store.get_tagged(&space, "k").await, Ok(Some((b"[2]".to_vec(), Tags::default()))));
+}
+
+async fn a_number_collects_tags(store: &Store) {
+    let space = ann();
+    let add = async |by: i64, names: &[&str]| store.incr_tagged(&space, "n", by, None, &tags(names)).await;
+    assert_eq!(add(1, &[]).await, Ok((1, Tags::default())));
+    assert_eq!(add(2, &["secret"]).await, Ok((3, Tags::default())));
+    assert_eq!(add(-5, &["b", "secret"]).await, Ok((-2, tags(&["secret"]))));
+    assert_eq!(add(i64::MAX, &[]).await, Ok((i64::MAX - 2, tags(&["b", "secret"]))));
+    assert!(matches!(add(5, &[]).await, Err(StoreError::OutOfRange { .. })));
+    let expected = (i64::MAX - 2).to_string().into_bytes();
+    assert_eq!(store.get_tagged(&space, "n").await, Ok(Some((expected, tags(&["b", "secret"])))), "it stays as it was");
+    store.set_tagged(&space, "n", b"\"x\"".to_vec(), None, &tags(&["a"])).await.expect("there is room");
+    assert!(matches!(add(1, &[]).await, Err(StoreError::NotAWholeNumber { .. })));
+    assert_eq!(store.get_tagged(&space, "n").await, Ok(Some((b"\"x\"".to_vec(), tags(&["a"])))));
 }

@@ -6,7 +6,7 @@ use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::backends::backend::register_backends;
 use super::code_mode::run_script::register_run_script;
-use super::effects::{cached, elicit, elicit_url, log, notify, parallel, rate_limits, roots, state};
+use super::effects::{cached, elicit, elicit_url, log, marks, notify, parallel, rate_limits, roots, state};
 use super::metadata::make::register_metadata;
 use super::publish::{bind, carrier, functions, instructions, passthrough, skip, unchecked};
 use super::pure::{attempt, base64, content, digest, fuzzy, json, math, redact, regex, results, time, tokens, url};
@@ -55,6 +55,7 @@ const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     cached::register_cached,
     rate_limits::register_rate_limits,
     state::register_state,
+    marks::register_marks,
     content::register_content,
 ];
 

@@ -104,6 +104,7 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     // The handlers keep the world alive, and need none of this.
     notes.published = HashMap::new();
     notes.provenance = Provenance::default();
+    plan.labels = std::mem::take(&mut notes.labels);
     plan.instructions = notes.instructions.take();
     plan.passes_all = notes.passes_all;
     plan.sections_read = std::mem::take(&mut notes.sections_read);
@@ -216,6 +217,7 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
                 refresh,
                 site,
                 edits: metadata.edits.clone(),
+                labels: metadata.labels.clone(),
             });
         }
         dict

@@ -32,6 +32,7 @@ pub use sections::auth::{Algorithm, Authentication, Introspection, IssuerConfig,
 pub use sections::cedar::{Cedar, PolicyPath};
 pub use sections::code_mode::CodeMode;
 pub use sections::embedding::{Embedding, EmbeddingProvider, EmbeddingServer};
+pub use sections::flow::{Flow, FlowOwner, FlowRule, LabelRule};
 pub use sections::lock::LockSettings;
 pub use sections::oauth_values::is_scope;
 pub use sections::optimizer::{AnswerForm, Optimizer};
@@ -82,6 +83,8 @@ pub struct Config {
     pub lock: LockSettings,
     /// How large results of tools may be.
     pub results: Results,
+    /// `None` if no labels are tracked.
+    pub flow: Option<Flow>,
     /// Who may use the proxy over HTTP.
     pub auth: Authentication,
     /// The script sections that the file sets. If the script never reads one of them, that is reported as an error later.
@@ -134,6 +137,7 @@ impl Config {
             cedar: None,
             lock: LockSettings::default(),
             results: Results::default(),
+            flow: None,
             auth: Authentication::default(),
             set_sections: Vec::new(),
             script_for_once: false,

@@ -9,6 +9,7 @@ mod completion;
 mod content;
 mod credentials;
 mod definition;
+pub mod flow;
 mod form;
 pub mod journal;
 pub mod lock;

@@ -19,10 +19,10 @@ pub use files::Files;
 pub use guards::held_names::{Holds, Names, literal};
 pub use guards::lost_write::possibly_lost_writes;
 pub use host::{
-    Authorization, CallOptions, Clock, Effects, Evaluator, Host, LogLevel, Mocks, NotedFact, Output, Questions, Relay,
-    RequestScope, Stop, ToolFacts, ToolRefusal,
+    Authorization, CallOptions, Clock, Effects, Evaluator, FlowControl, Host, LogLevel, Mocks, NotedFact, Output,
+    Questions, Relay, RequestScope, Stop, ToolFacts, ToolRefusal,
 };
-pub use journal::{Journal, JournalCursor};
+pub use journal::{Journal, JournalCursor, KnownAnswer};
 pub use limits::Limits;
 pub use loading::parse::{parse, parse_unguarded};
 pub use loading::resolve::{Embedded, Paths, resolve};

@@ -9,6 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::clock::{StoreClock, after};
 use super::expiring_map::ExpiringMap;
+use proxy_model::flow::Labels;
 
 /// Maximum total size of all results, in bytes.
 const MAX_BYTES: usize = 64 << 20;
@@ -17,7 +18,14 @@ const MAX_BYTES: usize = 64 << 20;
 const ENTRY_OVERHEAD: usize = 200;
 
 /// Results by cache number and key.
-type Results = ExpiringMap<(u64, String), Arc<str>>;
+type Results = ExpiringMap<(u64, String), CachedResult>;
+
+/// A result, and the labels of what the call that made it had read.
+#[derive(Clone, Debug)]
+pub struct CachedResult {
+    pub text: Arc<str>,
+    pub labels: Labels,
+}
 
 pub struct StoredResults {
     clock: StoreClock,
@@ -35,18 +43,18 @@ impl StoredResults {
         NEXT.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub fn get(&self, number: u64, key: &str) -> Option<Arc<str>> {
+    pub fn get(&self, number: u64, key: &str) -> Option<CachedResult> {
         let (results, _) = self.unexpired();
         results.get(&(number, key.to_owned())).cloned()
     }
 
-    pub fn put(&self, number: u64, key: &str, result: &str, ttl: Duration) {
-        let weight = key.len() * 2 + result.len() + ENTRY_OVERHEAD;
+    pub fn put(&self, number: u64, key: &str, result: CachedResult, ttl: Duration) {
+        let weight = key.len() * 2 + result.text.len() + ENTRY_OVERHEAD;
         if weight > MAX_BYTES / 8 {
             return;
         }
         let (mut results, now) = self.unexpired();
-        results.put((number, key.to_owned()), result.into(), Some(after(now, ttl)), weight);
+        results.put((number, key.to_owned()), result, Some(after(now, ttl)), weight);
         while results.weight() > MAX_BYTES {
             results.evict_next();
         }
@@ -65,17 +73,21 @@ impl StoredResults {
 mod tests {
     use super::*;
 
+    fn result(text: &str) -> CachedResult {
+        CachedResult { text: text.into(), labels: Labels::default() }
+    }
+
     #[test]
     fn results_end_and_belong_to_one_number() {
         let time = Arc::new(AtomicU64::new(0));
         let clock = Arc::clone(&time);
         let cache = StoredResults::new(Arc::new(move || clock.load(Ordering::Relaxed)));
         let (one, other) = (StoredResults::new_number(), StoredResults::new_number());
-        cache.put(one, "k", "1", Duration::from_secs(1));
-        assert_eq!(cache.get(one, "k").as_deref(), Some("1"));
-        assert_eq!(cache.get(other, "k"), None);
+        cache.put(one, "k", result("1"), Duration::from_secs(1));
+        assert_eq!(cache.get(one, "k").map(|found| found.text).as_deref(), Some("1"));
+        assert!(cache.get(other, "k").is_none());
         time.store(1_000_000, Ordering::Relaxed);
-        assert_eq!(cache.get(one, "k"), None);
+        assert!(cache.get(one, "k").is_none());
     }
 
     #[test]
@@ -83,11 +95,11 @@ mod tests {
         let cache = StoredResults::new(Arc::new(|| 0));
         let large = "x".repeat(1 << 20);
         for number in 0..100 {
-            cache.put(1, &number.to_string(), &large, Duration::from_secs(100 + number));
+            cache.put(1, &number.to_string(), result(&large), Duration::from_secs(100 + number));
         }
-        assert_eq!(cache.get(1, "0"), None);
+        assert!(cache.get(1, "0").is_none());
         assert!(cache.get(1, "99").is_some());
-        cache.put(1, "larger than it is good for all", &"x".repeat(10 << 20), Duration::from_secs(1));
-        assert_eq!(cache.get(1, "larger than it is good for all"), None);
+        cache.put(1, "larger than it is good for all", result(&"x".repeat(10 << 20)), Duration::from_secs(1));
+        assert!(cache.get(1, "larger than it is good for all").is_none());
     }
 }

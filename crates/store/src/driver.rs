@@ -1,9 +1,11 @@
 //! The operations that every kind of store implements.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 
+use super::tags::Tags;
 use super::{Limit, Space, StoreError, TokenDecision};
 use proxy_model::Owner;
 
@@ -56,9 +58,21 @@ pub(super) trait StoreDriver: Send + Sync {
         key: &'a str,
         by: i64,
         ttl: Option<Duration>,
-    ) -> BoxFuture<'a, Outcome<i64>>;
+        tags: &'a Tags,
+    ) -> BoxFuture<'a, Outcome<(i64, Tags)>>;
 
     fn delete<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<bool>>;
+
+    /// Adds marks to an owner's and renews those that it has; a mark that it has keeps its text.
+    fn add_marks<'a>(
+        &'a self,
+        owner: &'a Owner,
+        marks: &'a [(Arc<str>, String)],
+        ttl: Duration,
+    ) -> BoxFuture<'a, Outcome<()>>;
+
+    /// The marks of an owner with their texts.
+    fn marks<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<Vec<(String, String)>>>;
 
     fn forget<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<()>>;
 }

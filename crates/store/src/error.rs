@@ -1,6 +1,6 @@
 //! Errors of store operations.
 
-use super::{MAX_JOURNAL, MAX_KEY, MAX_OWNER, MAX_VALUE};
+use super::{MAX_JOURNAL, MAX_KEY, MAX_MARKS, MAX_OWNER, MAX_VALUE};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -24,6 +24,8 @@ pub enum StoreError {
     OutOfRange { key: String },
     #[error("the journal of this call is too large: {bytes} bytes (maximum {MAX_JOURNAL})")]
     JournalTooLarge { bytes: usize },
+    #[error("too many marks: one conversation can have {MAX_MARKS}")]
+    TooManyMarks,
     #[error("the store is full: {what} are limited to {limit} MiB in memory")]
     Full { what: &'static str, limit: usize },
 }

@@ -10,6 +10,7 @@ mod memory;
 mod redis;
 mod expiring_map;
 mod space;
+mod tags;
 #[cfg(test)]
 mod tests;
 
@@ -17,13 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use bucket::{Limit, LimitError, TokenDecision};
-pub use cache::StoredResults;
+pub use cache::{CachedResult, StoredResults};
 pub use error::StoreError;
 pub use redis::{
     ClaimOutcome, ConnectionClaim, ConnectionOwner, DEFAULT_PREFIX, KnownConnection, NoteReader, RedisSettings,
     ReplicaStore, SentNote, SessionRecord,
 };
 pub use space::Space;
+pub use tags::Tags;
 
 use clock::StoreClock;
 pub use driver::Outcome;
@@ -36,6 +38,8 @@ pub const MAX_KEY: usize = 256;
 pub const MAX_VALUE: usize = 1 << 20;
 /// Maximum total size of the values of one owner, in bytes.
 pub const MAX_OWNER: usize = 16 << 20;
+/// Maximum number of an owner's marks.
+pub const MAX_MARKS: usize = 256;
 /// Maximum size of a journal, in bytes.
 pub const MAX_JOURNAL: usize = 8 << 20;
 
@@ -168,23 +172,66 @@ impl Store {
     }
 
     pub async fn get(&self, space: &Space, key: &str) -> Outcome<Option<Vec<u8>>> {
+        Ok(self.get_tagged(space, key).await?.map(|(value, _)| value))
+    }
+
+    /// A value with its tags.
+    pub async fn get_tagged(&self, space: &Space, key: &str) -> Outcome<Option<(Vec<u8>, Tags)>> {
         check_key(key)?;
-        self.driver.get(space, key).await
+        Ok(self.driver.get(space, key).await?.map(Tags::split))
     }
 
     /// Replaces a value and its time to live. Without a time to live the value stays until it is deleted.
     pub async fn set(&self, space: &Space, key: &str, value: Vec<u8>, ttl: Option<Duration>) -> Outcome<()> {
+        self.set_tagged(space, key, value, ttl, &Tags::default()).await
+    }
+
+    /// Like [`Store::set`], with these tags instead of those of the former value.
+    pub async fn set_tagged(
+        &self,
+        space: &Space,
+        key: &str,
+        value: Vec<u8>,
+        ttl: Option<Duration>,
+        tags: &Tags,
+    ) -> Outcome<()> {
         check_key(key)?;
         if value.len() > MAX_VALUE {
             return Err(StoreError::ValueTooLarge { key: key.to_owned(), bytes: value.len() });
         }
-        self.driver.set(space, key, value, ttl).await
+        self.driver.set(space, key, tags.before(value), ttl).await
     }
 
     /// Adds to an integer, atomically. A missing value counts as 0 and gets the time to live.
     pub async fn incr(&self, space: &Space, key: &str, by: i64, ttl: Option<Duration>) -> Outcome<i64> {
+        Ok(self.incr_tagged(space, key, by, ttl, &Tags::default()).await?.0)
+    }
+
+    /// Like [`Store::incr`], and adds these tags to those of the value. Returns the tags that it had.
+    pub async fn incr_tagged(
+        &self,
+        space: &Space,
+        key: &str,
+        by: i64,
+        ttl: Option<Duration>,
+        tags: &Tags,
+    ) -> Outcome<(i64, Tags)> {
         check_key(key)?;
-        self.driver.incr(space, key, by, ttl).await
+        self.driver.incr(space, key, by, ttl, tags).await
+    }
+
+    /// Adds marks, each with a text, to those of an owner. A mark lasts for this time from now on; one that the owner has
+    /// keeps its text.
+    pub async fn add_marks(&self, owner: &Owner, marks: &[(Arc<str>, String)], ttl: Duration) -> Outcome<()> {
+        if marks.is_empty() {
+            return Ok(());
+        }
+        self.driver.add_marks(owner, marks, ttl).await
+    }
+
+    /// The marks of an owner with their texts.
+    pub async fn marks(&self, owner: &Owner) -> Outcome<Vec<(String, String)>> {
+        self.driver.marks(owner).await
     }
 
     /// Deletes a value, and returns whether it existed.

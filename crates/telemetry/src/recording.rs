@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::counted::Telemetry;
 use super::operations::OperationStats;
 use proxy_json::{Object, RawRef};
+use proxy_model::flow::FlowDecision;
 use proxy_model::{
     CallOutcome, CallRefusal, HandlerRecord, RecordedEvent, RecordedEventKind, RecordedItem, RecordedResult,
     RefusalReason, ReplayFacts, RequestTrace, ServerCallRecord, SpanId,
@@ -66,6 +67,7 @@ pub struct NotedDetails {
     pub item: Option<RecordedItem>,
     pub policy: Option<Arc<str>>,
     pub refusal: Option<CallRefusal>,
+    pub flow: Vec<FlowDecision>,
     pub server_calls: Vec<ServerCallRecord>,
     /// The size of what was sent with them.
     server_bytes: usize,

@@ -149,6 +149,7 @@ fn add_published(
     report.add_histories(surface, snapshot);
     report.add_limits(&config.rate_limiting, &whole, snapshot);
     report.add_policies(config, &whole, snapshot);
+    report.add_flow(config, &whole, snapshot, script);
     // `proxy serve` records what it publishes to everybody, not to one user.
     let record = PublishedFile::of(config, setup::options(loaded.bundled)?.cache_folder.as_deref());
     report.add_warnings(&whole, snapshot);

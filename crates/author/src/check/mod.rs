@@ -2,6 +2,7 @@
 //! proxy.
 
 mod fixes;
+mod flow;
 mod missing_programs;
 mod one_account;
 mod policies;
@@ -142,6 +143,11 @@ impl CheckReport {
     /// Adds the errors of policies, and a warning for what in them probably means something else.
     pub fn add_policies(&mut self, config: &Config, surface: &Surface, snapshot: &Snapshot) {
         self.add(policies::problems(config, surface, snapshot));
+    }
+
+    /// Adds an error for each label of a flow rule that nothing has, and a warning for each name that matches nothing.
+    pub fn add_flow(&mut self, config: &Config, surface: &Surface, snapshot: &Snapshot, script: Option<&Source>) {
+        self.add(flow::problems(config, surface, snapshot, script));
     }
 
     /// Adds a warning if the session script publishes nothing because it only defines functions.

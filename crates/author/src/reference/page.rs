@@ -22,13 +22,14 @@ In a signature, `= ...` marks an optional argument.
 ";
 
 /// What scripts do most, with the built-ins for it.
-const TASKS: [(&str, &[&str]); 7] = [
+const TASKS: [(&str, &[&str]); 8] = [
     ("publish", &["backends", "publish", "publish_resource", "publish_prompt", "passthrough", "skip"]),
     ("metadata", &["metadata", "resource_metadata", "prompt_metadata", "metadata.replace", "bind"]),
     ("call", &["Backend.tools", "parallel", "attempt", "search_index"]),
     ("results", &["unwrap", "error", "image", "blob", "link", "redact"]),
     ("state", &["state.get", "state.set", "state.incr", "shared_state.get", "cached"]),
     ("limits", &["check_rate_limit", "check_rate_limits"]),
+    ("data flow", &["marks", "mark"]),
     ("ask the user", &["elicit", "elicit_url"]),
 ];
 

@@ -7,6 +7,7 @@ pub(super) mod cached;
 pub(super) mod elicit;
 pub(super) mod elicit_url;
 pub(super) mod log;
+pub(super) mod marks;
 pub(super) mod notify;
 pub(super) mod parallel;
 pub(super) mod rate_limits;

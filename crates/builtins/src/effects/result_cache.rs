@@ -7,10 +7,11 @@ use serde_json::Value as Json;
 use starlark::eval::Evaluator;
 use starlark::values::{StarlarkPagable, Trace, Value};
 
+use super::marks;
 use super::store_access::owner;
 use proxy_json::{Raw, digest, raw, valid};
 use proxy_script::{Context, Host, NotedFact, convert, script_error};
-use proxy_store::{Store, StoredResults};
+use proxy_store::{CachedResult, Store, StoredResults};
 
 #[derive(Clone, Copy, Debug, Trace, StarlarkPagable, Allocative)]
 pub(crate) struct ResultCache {
@@ -61,9 +62,14 @@ impl ResultCache {
         let found = context.effect("cached", &[key], |host| {
             host.scope.note(NotedFact::StateRead);
             let found = host.store::<Store>().and_then(|store| store.cache().get(self.number, &owner_key(host, key)));
-            if found.is_some() {
+            if let Some(found) = &found {
                 host.scope.note(NotedFact::CacheHit);
+                // Who gets the result has read what the call that made it had read.
+                if let Err(error) = marks::note(host, &found.labels, "cached")? {
+                    return Ok(Err(error));
+                }
             }
+            let found = found.map(|found| found.text);
             // An empty list stands for no result, so that a remembered `null` differs from it.
             Ok(valid(format!("[{}]", found.as_deref().unwrap_or_default())).map_err(|error| error.to_string()))
         })?;
@@ -79,9 +85,11 @@ impl ResultCache {
         let returned = convert::to_json(returned, eval.heap()).map_err(|error| {
             script_error(format!("the result of a cached handler cannot be converted to JSON: {error}"))
         })?;
+        let labels = context.wait(|| marks::labels_now(&host))?.map_err(script_error)?;
         let is_error = returned.get("isError") == Some(&Json::Bool(true));
         if let (false, true, Some(store)) = (is_error, asked_before == host.questions.asked(), host.store::<Store>()) {
-            store.cache().put(self.number, &owned_key, &returned.to_string(), Duration::from_micros(self.ttl_micros));
+            let result = CachedResult { text: returned.to_string().into(), labels };
+            store.cache().put(self.number, &owned_key, result, Duration::from_micros(self.ttl_micros));
         }
         Ok(raw(&returned))
     }

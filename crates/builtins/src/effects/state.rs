@@ -11,6 +11,7 @@ use starlark::values::float::UnpackFloat;
 use starlark::values::none::{NoneOr, NoneType};
 use std::time::Duration;
 
+use super::marks::{as_tags, labels_now, note, of_tags};
 use super::store_access::{Scope, seconds, space, with_store};
 use proxy_json::{quote, valid};
 use proxy_script::{Context, NotedFact, ScriptError, convert, script_error};
@@ -156,7 +157,13 @@ fn read<'v>(
     let found = Context::of(eval)?.effect(kind, &[key], |host| {
         host.scope.note(NotedFact::StateRead);
         let space = space(host, scope);
-        let found = with_store(host, |store| async move { store.get(&space, key).await })?;
+        let found = with_store(host, |store| async move { store.get_tagged(&space, key).await })?;
+        // Whoever reads a value has read what its writer had read.
+        let found = match found {
+            Ok(Some((value, tags))) => note(host, &of_tags(tags), namespace_of(kind))?.map(|()| Some(value)),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        };
         // An empty list stands for a missing key, so that a stored None differs from it.
         let text =
             found.map(|value| value.map(|value| String::from_utf8_lossy(&value).into_owned()).unwrap_or_default());
@@ -167,6 +174,11 @@ fn read<'v>(
     let heap = eval.heap();
     let found: Option<Value<'v>> = convert::text_to_starlark(found.get(), heap)?.iterate(heap)?.next();
     Ok(found.or(default.into_option()).unwrap_or_else(Value::new_none))
+}
+
+/// `state` or `shared_state`, of the name of one of its functions.
+fn namespace_of(function: &str) -> &str {
+    function.split('.').next().unwrap_or(function)
 }
 
 fn write<'v>(
@@ -182,7 +194,11 @@ fn write<'v>(
     let (text, ttl) = (json.to_string(), parse_ttl(ttl)?);
     Context::of(eval)?.effect(kind, &[key, &text, &encoded_ttl(ttl)], |host| {
         let (space, value) = (space(host, scope), text.clone().into_bytes());
-        let done = with_store(host, |store| async move { store.set(&space, key, value, ttl).await })?;
+        let tags = match labels_now(host)? {
+            Ok(labels) => as_tags(&labels),
+            Err(error) => return Ok(Err(error)),
+        };
+        let done = with_store(host, |store| async move { store.set_tagged(&space, key, value, ttl, &tags).await })?;
         Ok(done.map(|()| proxy_json::raw(&Json::Null)))
     })?;
     Ok(NoneType)
@@ -200,8 +216,15 @@ fn add<'v>(
     let sum = Context::of(eval)?.effect(kind, &[key, &by.to_string(), &encoded_ttl(ttl)], |host| {
         host.scope.note(NotedFact::StateRead);
         let space = space(host, scope);
-        let sum = with_store(host, |store| async move { store.incr(&space, key, by, ttl).await })?;
-        Ok(sum.map(|sum| proxy_json::raw(&sum)))
+        let tags = match labels_now(host)? {
+            Ok(labels) => as_tags(&labels),
+            Err(error) => return Ok(Err(error)),
+        };
+        let sum = with_store(host, |store| async move { store.incr_tagged(&space, key, by, ttl, &tags).await })?;
+        Ok(match sum {
+            Ok((sum, tags)) => note(host, &of_tags(tags), namespace_of(kind))?.map(|()| proxy_json::raw(&sum)),
+            Err(error) => Err(error),
+        })
     })?;
     Ok(convert::text_to_starlark(sum.get(), eval.heap())?)
 }

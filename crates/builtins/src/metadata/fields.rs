@@ -157,7 +157,7 @@ pub(crate) fn field(kind: ItemKind, name: &str) -> Result<&'static Field, Script
         let problem = format!("`lock` cannot be replaced: only `proxy lock` approves what a {noun} says");
         return Err(ScriptError::new(problem));
     }
-    let known = fields(kind).map(|field| field.name);
+    let known = fields(kind).map(|field| field.name).chain(["labels"]);
     let error = ScriptError::new(format!("the metadata of a {noun} has no field `{name}`"));
     Err(match nearest(name, known.clone()) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),

@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 use starlark::collections::SmallMap;
 use starlark::environment::{Methods, MethodsBuilder};
 use starlark::eval::Evaluator;
+use starlark::values::list::ListRef;
 use starlark::values::none::NoneOr;
 use starlark::values::structs::AllocStruct;
 use starlark::values::{
@@ -24,6 +25,7 @@ use crate::metadata::carrier::Carrier;
 use crate::session::World;
 use crate::session::provenance::DefinitionEdit;
 use proxy_json::{Raw, raw};
+use proxy_model::flow::{Labels, check_label};
 use proxy_model::lock::{ItemLock, ItemState, ViewLock};
 use proxy_model::{Definition, ItemKind, ItemRef, ToolChecks};
 use proxy_script::{Context, ScriptError, convert, script_error};
@@ -55,6 +57,9 @@ pub struct Metadata {
     /// How its server's lists compare with the lock; None if the server is not locked.
     #[allocative(skip)]
     pub lock: Option<Arc<ViewLock>>,
+    /// The labels that the script has set, for flow rules; None if it says nothing.
+    #[allocative(skip)]
+    pub labels: Option<Labels>,
     #[allocative(skip)]
     pub(super) checks: OnceLock<Arc<ToolChecks>>,
 }
@@ -72,9 +77,19 @@ impl Metadata {
     }
 
     fn unchanged(kind: ItemKind, definition: Arc<Definition>, origin: Option<ItemRef>) -> Self {
-        let (original, bound, edits) = (definition.clone(), Arc::default(), Arc::default());
-        let checks = OnceLock::new();
-        Metadata { kind, definition, original, origin, bound, carrier: None, edits, timeout: None, lock: None, checks }
+        Metadata {
+            kind,
+            original: Arc::clone(&definition),
+            definition,
+            origin,
+            bound: Arc::default(),
+            carrier: None,
+            edits: Arc::default(),
+            timeout: None,
+            lock: None,
+            labels: None,
+            checks: OnceLock::new(),
+        }
     }
 
     pub fn has_original_key(&self) -> bool {
@@ -94,8 +109,25 @@ impl Metadata {
             edits: self.edits.clone(),
             timeout: self.timeout,
             lock: self.lock.clone(),
+            labels: self.labels.clone(),
             checks: OnceLock::new(),
         })
+    }
+
+    /// Adds labels for flow rules. What a script says at its top level about an item of a server holds for that item
+    /// wherever the script uses it.
+    fn add_labels(&mut self, labels: Labels, eval: &Evaluator<'_, '_, '_>) {
+        let all = self.labels.take().unwrap_or_default().with(&labels);
+        self.labels = Some(all.clone());
+        let Ok(context) = Context::of(eval) else { return };
+        if !context.is_top_level() {
+            return;
+        }
+        if let (Some(world), Some(origin)) = (context.world::<World>(), &self.origin) {
+            let mut notes = world.notes();
+            let known = notes.labels.entry(origin.clone()).or_default();
+            *known = known.with(&all);
+        }
     }
 
     /// Records that the current built-in has changed these members, and why if the script says so. In a handler nothing is
@@ -196,8 +228,20 @@ fn metadata_members(builder: &mut MethodsBuilder) {
         Ok(heap.alloc(AllocStruct(members)))
     }
 
+    /// The labels that the script has set with `.replace(labels = [...])`, a list. Those of the config (`flow.labels`) are
+    /// not in it.
+    #[starlark(attribute)]
+    fn labels<'v>(this: &Metadata, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        let labels: Vec<&str> = this.labels.iter().flat_map(Labels::iter).map(AsRef::as_ref).collect();
+        Ok(heap.alloc(labels))
+    }
+
     /// Returns a copy with the given fields changed. All other members are kept, including unknown ones. `why` is the
     /// reason for the change, which `proxy explain` and the console show.
+    ///
+    /// `labels` adds labels for the rules of the config's `flow` section. They also hold for the server's item, so a tool
+    /// that calls it cannot shed them. With `labels = []`, the item has no labels of its own, not even derived ones.
+    /// Clients never see labels.
     ///
     /// ```python
     /// meta.replace(name = "github_" + meta.name, description = "...")
@@ -210,13 +254,39 @@ fn metadata_members(builder: &mut MethodsBuilder) {
     ) -> starlark::Result<Metadata> {
         let heap = eval.heap();
         let mut changes = Vec::new();
+        let mut labels = None;
         for (name, value) in &fields {
+            if name == "labels" {
+                labels = Some(labels_of(*value)?);
+                continue;
+            }
             let field = field(this.kind, name)?;
             changes.push((field.member, member(field, *value, heap)?.map(|json| raw(&json))));
         }
         let mut changed = this.with(&changes)?;
         let members: Vec<&'static str> = changes.iter().map(|(member, _)| *member).collect();
-        changed.record_edit(&members, why.into_option(), eval);
+        if !members.is_empty() || labels.is_none() {
+            changed.record_edit(&members, why.into_option(), eval);
+        }
+        if let Some(labels) = labels {
+            changed.add_labels(labels, eval);
+        }
         Ok(changed)
     }
+}
+
+/// The value of `labels`: a list of words.
+pub(crate) fn labels_of(value: Value<'_>) -> starlark::Result<Labels> {
+    let wrong = || {
+        ScriptError::new(format!("`labels` must be a list of strings, not a `{}`", value.get_type()))
+            .hint("`labels = [\"untrusted\"]`")
+    };
+    let list = ListRef::from_value(value).ok_or_else(wrong)?;
+    let mut labels: Vec<Arc<str>> = Vec::new();
+    for label in list.iter() {
+        let label = label.unpack_str().ok_or_else(wrong)?;
+        check_label(label).map_err(script_error)?;
+        labels.push(label.into());
+    }
+    Ok(labels.into_iter().collect())
 }

@@ -1,6 +1,6 @@
 //! The result of a session script: what it published and recorded at its top level.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use crate::session::hook::Hook;
 use crate::session::other_hook::OtherHook;
 use crate::session::provenance::{DefinitionEdit, SkippedItem};
 use proxy_base::diagnostic::Diagnostic;
+use proxy_model::flow::Labels;
 use proxy_model::{Definition, ItemRef, PerKind, ToolChecks};
 use proxy_script::{CallSite, Function, LogLine};
 use proxy_search::SharedIndex;
@@ -22,6 +23,8 @@ pub struct Plan {
     pub items: PerKind<Vec<Published>>,
     /// The server items that the script skipped, with its reasons.
     pub skipped: Vec<SkippedItem>,
+    /// The labels that the script has set on items of servers, published or not.
+    pub labels: HashMap<ItemRef, Labels>,
     pub instructions: Option<String>,
     /// Whether the script called `passthrough()` for both resources and prompts.
     pub passes_all: bool,
@@ -67,6 +70,8 @@ pub struct Published {
     pub site: Option<CallSite>,
     /// What the script changed of the definition, and where.
     pub edits: Arc<[DefinitionEdit]>,
+    /// The labels that the script has set; None if it says nothing.
+    pub labels: Option<Labels>,
 }
 
 impl Published {

@@ -13,7 +13,7 @@ use crate::effects::backend_handler::BackendHandler;
 use crate::effects::wrapper::is_unchecked;
 use crate::metadata::Metadata;
 use crate::session::World;
-use proxy_json::{Raw, RawRef};
+use proxy_json::{Raw, RawRef, raw};
 use proxy_model::{
     CallRefusal, NOT_PUBLISHED, RefusalReason, checked_output, error_result, is_error_result, is_invalid_params_result,
     shaped,
@@ -102,7 +102,8 @@ pub(crate) fn call_tool<'v, 'a, 'e>(
     }
     let request = json.to_string();
     let result = context.nested_function("index.call", &[name, &request], eval, |eval| {
-        Context::of(eval)?.used_as(name, || run_handler(metadata, *handler, arguments, eval))
+        Context::of(eval)?
+            .used_as(name, || guarded(metadata, &json, eval, |eval| run_handler(metadata, *handler, arguments, eval)))
     })?;
     explained(&result, explanation, (metadata, *handler), &json, eval)
 }
@@ -136,6 +137,33 @@ fn explained<'v>(
 /// A result as a Starlark value.
 fn returned<'v>(result: &RawRef, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
     convert::text_to_starlark(result.get(), eval.heap()).map_err(|error| script_error(error.to_string()))
+}
+
+/// Runs the handler of a tool that the script has made. If the tool has labels, the flow rules are asked before, and the marks
+/// are stored after.
+fn guarded<'v, 'a, 'e>(
+    metadata: &Metadata,
+    arguments: &Json,
+    eval: &mut Evaluator<'v, 'a, 'e>,
+    run: impl FnOnce(&mut Evaluator<'v, 'a, 'e>) -> starlark::Result<Raw>,
+) -> starlark::Result<Raw> {
+    let context = Context::of(eval)?;
+    let name = metadata.definition.key();
+    let flow = context.host.as_ref().and_then(|host| host.flow.clone());
+    let guard = flow.map(|flow| (flow.labels_of_made(name, metadata.labels.as_ref()), flow));
+    let Some((labels, flow)) = guard.filter(|(labels, _)| !labels.is_empty()) else { return run(eval) };
+    let arguments = raw(arguments);
+    let stopped = context.nested("flow.admit", &[name], |_, cursor| {
+        Ok(Ok(raw(&flow.admit(name, &labels, &arguments, cursor)?.err())))
+    })?;
+    if let Ok(Some(stopped)) = serde_json::from_str::<Option<String>>(stopped.get()) {
+        return Ok(error_result(&stopped));
+    }
+    let result = run(eval)?;
+    match Context::of(eval)?.wait(|| flow.mark(&labels, name))? {
+        Ok(()) => Ok(result),
+        Err(error) => Ok(error_result(&format!("the answer of `{name}` is withheld: {error}"))),
+    }
 }
 
 /// Runs a handler of the script and converts its outcome to the result that a client would get.

@@ -10,7 +10,8 @@ use starlark::values::OwnedFrozenValue;
 use super::settings::Settings;
 use crate::session::provenance::Provenance;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_model::{ItemKind, Snapshot, SurfaceKey};
+use proxy_model::flow::Labels;
+use proxy_model::{ItemKind, ItemRef, Snapshot, SurfaceKey};
 use proxy_script::{CallSite, Context, SourceLine, script_error};
 use proxy_search::SharedIndex;
 
@@ -40,6 +41,8 @@ pub struct Notes {
     pub sections_read: BTreeSet<String>,
     pub warnings: Vec<Diagnostic>,
     pub indexes: Vec<Arc<SharedIndex>>,
+    /// The labels that the script has set on items of servers.
+    pub labels: HashMap<ItemRef, Labels>,
     /// Whether the script read the current user or client.
     pub personal: bool,
 }

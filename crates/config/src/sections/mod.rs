@@ -7,6 +7,7 @@ pub(super) mod auth;
 pub(super) mod cedar;
 pub(super) mod code_mode;
 pub(super) mod embedding;
+pub(super) mod flow;
 pub(super) mod lock;
 pub(super) mod oauth_values;
 pub(super) mod optimizer;

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
 
+use super::client_question::{ANSWER_TIMEOUT, as_request};
 use super::context::RequestContext;
 use proxy_host_io::resolved_client_folders;
 use proxy_json::{Object, Raw, RawRef, raw};
@@ -16,26 +16,10 @@ use proxy_mcp_client as backend;
 use proxy_mcp_client::{CallError, Peer};
 use proxy_model::{AnsweredQuestion, JournalSnapshot, Question, QuestionKind, checked_answer};
 
-/// How long a person may take to answer. Tickets expire after the same time.
-pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// How often a question is repeated after an answer that does not match its schema.
 const MAX_REMINDERS: u32 = 2;
 /// The maximum size of all journals of calls that wait in this process, in bytes.
 const MAX_WAITING_BYTES: usize = 64 << 20;
-
-/// Encodes a script's question as the request to the client.
-pub fn as_request(question: &Question) -> backend::Question {
-    let (method, params) = match &question.kind {
-        QuestionKind::Form => {
-            ("elicitation/create", json!({"message": question.message, "requestedSchema": question.schema}))
-        }
-        QuestionKind::Url(url) => {
-            ("elicitation/create", json!({"mode": "url", "message": question.message, "url": url}))
-        }
-        QuestionKind::Roots => ("roots/list", json!({})),
-    };
-    backend::Question { method: method.to_owned(), params: raw(&params), answer_timeout: ANSWER_TIMEOUT }
-}
 
 /// The answer to a question as [`take_answer`] takes it. The folders of a client are looked up in the file system.
 ///

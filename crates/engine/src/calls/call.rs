@@ -1,5 +1,6 @@
 //! Calls of published items: looked up in the surface, admitted by `on_request`, then handled by a script or forwarded.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -9,6 +10,7 @@ use super::call_outcome;
 use super::context::{ItemCall, RequestContext};
 use super::dispatch::Dispatcher;
 use super::failed::failed;
+use super::flow::{FlowCaller, FlowGuard, FlowItem, Passage, Verdict};
 use super::handler::host::RequestHost;
 use super::handler::request_state::RequestState;
 use super::handler::run::{HandlerRun, HandlerWork, ambiguous, malformed};
@@ -21,8 +23,10 @@ use proxy_builtins::Handler;
 use proxy_fiber::Pool;
 use proxy_json::{Object, Raw, check_unique_keys, raw};
 use proxy_mcp_client::{BackendCall, CallError, Cancellation, Peer};
+use proxy_model::flow::Labels;
 use proxy_model::{
-    CallOutcome, HandledCall, ItemKind, JournalSnapshot, Principal, RefusalReason, RequestInfo, error_text,
+    CallOutcome, HandledCall, ItemKind, ItemRef, JournalSnapshot, Owner, Principal, RefusalReason, RequestInfo,
+    error_text,
 };
 use proxy_script::{Host, Journal, JournalCursor, Relay};
 use proxy_store::Store;
@@ -101,12 +105,14 @@ impl Calls {
         let result = match &entry.handler {
             Handler::Backend(target) => {
                 let is_in_process = self.dispatcher.is_in_process(&target.backend);
+                let guard = self.guard(request, || FlowItem::of(target, &call.params), call.kind.use_method());
                 if !entry.param_headers().is_empty() {
                     // Arguments are read to make or check their headers.
                     check_arguments_are_unique(&call)?;
                 }
                 if !is_in_process
-                    && let Some(answer) = self.run_on_request(request, &call, entry.argument_checks.is_some()).await?
+                    && let Some(answer) =
+                        self.run_on_request(request, &call, entry.argument_checks.is_some(), guard.as_ref()).await?
                 {
                     return Ok(answer);
                 }
@@ -134,7 +140,8 @@ impl Calls {
                 } else {
                     let mut sent = request.backend_call(call.kind.use_method(), params);
                     sent.accepts_tasks = call.accepts_task;
-                    self.forward(request, &target.backend, sent, permit).await?
+                    let passage = guard.map(|guard| passage(guard, &call));
+                    self.forward(request, &target.backend, sent, permit, passage).await?
                 }
             }
             Handler::Script(function) => {
@@ -175,44 +182,116 @@ impl Calls {
     /// Reads a resource that is not published, from the backend whose result linked to it.
     async fn unlisted(&self, request: &RequestContext, call: ItemCall, backend: &Arc<str>) -> Result<Raw, CallError> {
         let permit = self.unlisted_permit(request, backend, &call.key)?;
-        if let Some(answer) = self.run_on_request(request, &call, false).await? {
+        let target = ItemRef { backend: Arc::clone(backend), kind: ItemKind::Resource, name: call.key.as_str().into() };
+        let guard = self.guard(request, || FlowItem::of(&target, &call.params), call.kind.use_method());
+        if let Some(answer) = self.run_on_request(request, &call, false, guard.as_ref()).await? {
             return Ok(answer);
         }
         let permit = match permit.is_current(self.dispatcher.policies()) {
             true => permit,
             false => self.unlisted_permit(request, backend, &call.key)?,
         };
+        let passage = guard.map(|guard| passage(guard, &call));
         let mut sent = request.backend_call(call.kind.use_method(), call.params);
         sent.accepts_tasks = call.accepts_task;
-        self.forward(request, backend, sent, permit).await
+        self.forward(request, backend, sent, permit, passage).await
     }
 
     /// Runs the script's `on_request` for an item that has no script handler, and checks its arguments if the script
-    /// changed its schema. Returns `None` if the call may proceed, and the result if it must not or `on_request` has
-    /// answered the call itself.
+    /// changed its schema. Then a person is asked, if a flow rule says so. Returns `None` if the call may proceed, and the
+    /// result if it must not or `on_request` has answered the call itself.
     async fn run_on_request(
         &self,
         request: &RequestContext,
         call: &ItemCall,
         checks_arguments: bool,
+        guard: Option<&FlowGuard>,
     ) -> Result<Option<Raw>, CallError> {
-        if call.admitted || !(checks_arguments || request.surface.on_request().is_some()) {
+        let asking = guard.filter(|guard| guard.may_ask());
+        if call.admitted || !(checks_arguments || asking.is_some() || request.surface.on_request().is_some()) {
             return Ok(None);
         }
-        let run = HandlerRun::new(request, HandlerWork::Admission { forwards: false }, call.clone());
+        let work = HandlerWork::Admission { forwards: false, flow: asking.cloned().map(Box::new) };
+        let run = HandlerRun::new(request, work, call.clone());
         Box::pin(self.handle(request, run)).await
     }
 
-    /// Forwards a request to a backend, with the permit of the policies.
+    /// Forwards a request to a backend, with the permit of the policies. `flow` is that of a labelled item.
     pub async fn forward(
         &self,
         request: &RequestContext,
         backend: &Arc<str>,
         call: BackendCall,
         permit: Permit,
+        flow: Option<Passage>,
     ) -> Result<Raw, CallError> {
         let recording = request.recording.as_deref();
-        self.dispatcher.call(backend, call, permit, recording).await.map(|answer| answer.result)
+        self.dispatcher.call(backend, call, permit, flow, recording).await.map(|answer| answer.result)
+    }
+
+    /// The guard of a request to a server. `None` without flow rules, or if the item has no labels.
+    fn guard(
+        &self,
+        request: &RequestContext,
+        item: impl FnOnce() -> FlowItem,
+        method: impl Into<Cow<'static, str>>,
+    ) -> Option<FlowGuard> {
+        let caller = request.flow_caller(&self.store)?;
+        FlowGuard::of(caller, &item(), method.into(), false)
+    }
+
+    /// What a request needs that no person can be asked about: one that is not the call of an item.
+    pub fn passage(
+        &self,
+        request: &RequestContext,
+        method: &str,
+        item: impl FnOnce() -> Option<FlowItem>,
+    ) -> Option<Passage> {
+        let caller = request.flow_caller(&self.store)?;
+        let guard = FlowGuard::of(caller, &item()?, method.to_owned().into(), false)?;
+        Some(Passage::new(guard, false))
+    }
+
+    /// The labels of what the conversation of a request has read.
+    ///
+    /// # Errors
+    /// Why the store does not tell.
+    pub async fn marks(&self, request: &RequestContext) -> Result<Labels, String> {
+        match request.flow_caller(&self.store) {
+            Some(caller) => Ok(caller.reading().await?.labels()),
+            None => Ok(Labels::default()),
+        }
+    }
+
+    /// Notes that the conversation of a request has read something with these labels.
+    ///
+    /// # Errors
+    /// Why it cannot be stored.
+    pub async fn mark(&self, request: &RequestContext, labels: &Labels, source: &str) -> Result<(), String> {
+        match request.flow_caller(&self.store) {
+            Some(caller) => caller.mark(labels, source).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Asks the flow rules about something that is sent to a server and has no result.
+    ///
+    /// # Errors
+    /// If a rule stops it.
+    pub async fn admit_words(
+        &self,
+        surface: &Arc<Surface>,
+        principal: &Principal,
+        owner: Option<&Owner>,
+        method: &str,
+        item: impl FnOnce() -> FlowItem,
+    ) -> Result<(), CallError> {
+        let Some(caller) = FlowCaller::of(Some(surface), principal, owner, &self.store, None) else { return Ok(()) };
+        let Some(guard) = FlowGuard::of(caller, &item(), method.to_owned().into(), false) else { return Ok(()) };
+        match guard.verdict().await? {
+            Verdict::Passes => Ok(()),
+            Verdict::Asks(consent) => Err(guard.not_asked(&consent)),
+        }
     }
 
     /// Runs a handler. Each time the handler asks questions, the client is asked and the handler runs again with the
@@ -284,6 +363,7 @@ impl Calls {
             test_overrides: self.test_overrides.clone(),
             surface: None,
             observer: None,
+            agreed: Arc::default(),
         }
     }
 
@@ -316,6 +396,13 @@ impl Calls {
             failed(kind, format!("the handler of `{name}` did not finish: {error}"), None).map(Some)
         })
     }
+}
+
+/// The passage of a call about which the person was asked, if a rule says so. A call that continues after its server has asked
+/// was asked about when it began.
+fn passage(guard: FlowGuard, call: &ItemCall) -> Passage {
+    let is_covered = call.admitted || guard.may_ask();
+    Passage::new(guard, is_covered)
 }
 
 /// The backend's own URI of a resource that the client reads by another one.

@@ -36,7 +36,7 @@ pub(super) fn of_call(outcome: Result<&Raw, &CallError>) -> CallOutcome {
 /// The outcome of a call that got no response from its server, which the client sees as an error result.
 pub(super) fn without_response(error: &CallError) -> Option<CallOutcome> {
     // These are errors of the script, or of the request.
-    if matches!(error, CallError::Unknown | CallError::Failed { .. } | CallError::Locked(_)) {
+    if matches!(error, CallError::Unknown | CallError::Failed { .. } | CallError::Locked(_) | CallError::Stopped(_)) {
         return None;
     }
     let outcome = of_call(Err(error));

@@ -7,6 +7,7 @@ use tokio::runtime::Handle;
 
 use super::call::Calls;
 use super::context::RequestContext;
+use super::flow::FlowItem;
 use super::handler::host::RequestHost;
 use super::handler::run::record_failure;
 use super::other_request::OtherRequest;
@@ -107,7 +108,8 @@ impl Calls {
         if self.dispatcher.is_in_process(&target.backend) {
             call.host = Some(Arc::new(self.completion_host(request, &target.name)).host());
         }
-        self.forward(request, &target.backend, call, permit).await
+        let flow = self.passage(request, METHOD, || Some(FlowItem::of(target, RawRef::EMPTY_OBJECT)));
+        self.forward(request, &target.backend, call, permit, flow).await
     }
 
     /// There is no journal: nothing is asked in a completion, so it runs once.

@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::flow::FlowCaller;
 use crate::results::OwnItem;
 use crate::surface::Surface;
 use proxy_json::{Object, Raw, raw};
 use proxy_mcp_client::{BackendCall, Cancellation, Peer};
 use proxy_model::{ClientInfo, ItemKind, JournalSnapshot, Owner, Principal, RecordedItem, RequestInfo, ScopeRules};
+use proxy_store::Store;
 use proxy_telemetry::CallRecording;
 use proxy_wire::Revision;
 
@@ -106,6 +108,11 @@ impl RequestContext {
     /// The owner of the call. `None` if the call has no peer.
     pub fn owner(&self) -> Option<&Owner> {
         self.peer.as_ref().map(|peer| peer.owner())
+    }
+
+    /// Whose marks count. `None` if no labels are tracked.
+    pub(super) fn flow_caller(&self, store: &Store) -> Option<FlowCaller> {
+        FlowCaller::of(Some(&self.surface), &self.principal, self.owner(), store, self.recording.as_ref())
     }
 
     /// The request as scripts see it.

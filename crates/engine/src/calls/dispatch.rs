@@ -1,6 +1,6 @@
 //! The only path to a backend: every call passes through [`Dispatcher`], whether a client, a handler or the command
-//! line makes it. A call needs a [`Permit`]: callers ask the policies for it (`access.rs`, `handler/host.rs`). The
-//! dispatcher looks up the backend and counts calls and failures. Any other check for all calls of a backend belongs here.
+//! line makes it. A call needs a [`Permit`]: callers ask the policies for it (`access.rs`, `handler/host.rs`). A call of a
+//! labelled item has a [`Passage`], which asks the flow rules before and stores marks after. The dispatcher looks up the backend and counts calls and failures. Any other check for all calls of a backend belongs here.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,6 +11,7 @@ use foldhash::fast::RandomState;
 use tokio::runtime::Handle;
 
 use super::call_outcome;
+use super::flow::Passage;
 use super::logged_call::LoggedCall;
 use super::permit::Permit;
 use proxy_identity::cedar::CurrentPolicies;
@@ -72,6 +73,7 @@ impl Dispatcher {
         backend: &Arc<str>,
         mut call: BackendCall,
         _permit: Permit,
+        flow: Option<Passage>,
         recording: Option<&CallRecording>,
     ) -> Result<Answer, CallError> {
         let target = self.find(backend)?;
@@ -81,11 +83,18 @@ impl Dispatcher {
             }
             return Err(CallError::Locked(reason));
         }
+        let sent = match flow {
+            Some(passage) => Some(passage.enter(&mut call, Handle::current()).await?),
+            None => None,
+        };
         let span = self.span(target, &mut call, recording);
         let counted = CountedCall::begin(backend, &call, target, recording, span);
         let outcome = target.backend.call(call).await;
         counted.end(&outcome);
-        outcome
+        match sent {
+            Some(sent) => sent.leave(outcome).await,
+            None => outcome,
+        }
     }
 
     /// Why an item of a backend cannot be used by this client, whatever the arguments: it is not as an operator approved it.
@@ -132,6 +141,7 @@ impl Dispatcher {
         backend: &Arc<str>,
         mut call: BackendCall,
         _permit: Permit,
+        flow: Option<Passage>,
         runtime: &Handle,
         recording: Option<&CallRecording>,
     ) -> Result<Answer, CallError> {
@@ -142,6 +152,8 @@ impl Dispatcher {
             }
             return Err(CallError::Locked(why));
         }
+        let sent =
+            flow.map(|passage| proxy_fiber::wait(passage.enter(&mut call, runtime.clone()), runtime)).transpose()?;
         let span = self.span(target, &mut call, recording);
         let logged = LoggedCall::begin(backend, &call);
         let counted = CountedCall::begin(backend, &call, target, recording, span);
@@ -150,7 +162,10 @@ impl Dispatcher {
         if let Some(logged) = logged {
             logged.end(&outcome);
         }
-        outcome
+        match sent {
+            Some(sent) => proxy_fiber::wait(sent.leave(outcome), runtime),
+            None => outcome,
+        }
     }
 
     /// The span of a call, which a server gets to know as the parent of its own; `None` if the request is not traced.

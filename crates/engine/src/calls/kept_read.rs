@@ -1,6 +1,8 @@
 //! Reads pages of results that were too large to be returned at once. The request runs through `on_request` like one that
 //! forwards to the tool that made the result; policies decide about that tool, at each read.
 
+use std::sync::Arc;
+
 use super::call::Calls;
 use super::context::{ItemCall, RequestContext};
 use super::failed::failed;
@@ -9,6 +11,7 @@ use super::permit::AccessRefusal;
 use crate::results::{Addressee, FindError, LargeResult, OwnItem, ReadRequest, ToolBehind};
 use proxy_json::Raw;
 use proxy_mcp_client::CallError;
+use proxy_model::flow::Labels;
 use proxy_model::{ItemKind, Owner, RecordedResult};
 use proxy_wire::{Revision, RpcError};
 
@@ -39,15 +42,26 @@ impl Calls {
         if !limits.has_any() {
             return result;
         }
-        let tool = ToolBehind::of(&request.surface, name, params);
+        let mut tool = ToolBehind::of(&request.surface, name, params);
         let Some(limit) = limits.of_tool(&tool.name) else { return result };
         if result.get().len() <= limit.tokens {
             return result;
         }
         let name = tool.name.clone();
+        let keeps = match self.marks(request).await {
+            Ok(labels) => {
+                tool.labels = labels.iter().map(|label| label.to_string()).collect();
+                true
+            }
+            Err(error) => {
+                tracing::warn!("the pages of a large result cannot be kept: {error}");
+                false
+            }
+        };
         let owner = request.results_owner();
         let addressee = request.addressee();
-        let fitted = self.results.fitted(&self.store, LargeResult { result, limit, tool, owner, addressee }).await;
+        let fitted =
+            self.results.fitted(&self.store, LargeResult { result, limit, tool, owner, addressee, keeps }).await;
         if let Some(id) = fitted.id {
             note(request, &id, Some(&name));
         }
@@ -64,7 +78,7 @@ impl Calls {
         if let Err(refused) = self.own_item_permit(request, call.kind, &call.key) {
             return refused.answer(call.kind);
         }
-        let run = HandlerRun::new(request, HandlerWork::Admission { forwards: true }, call.clone());
+        let run = HandlerRun::new(request, HandlerWork::Admission { forwards: true, flow: None }, call.clone());
         if request.surface.on_request().is_some()
             && let Some(answer) = Box::pin(self.handle(request, run)).await?
         {
@@ -92,6 +106,11 @@ impl Calls {
             Ok(()) => {}
             Err(AccessRefusal::Unknown) => return self.not_kept(call.kind, &wanted),
             Err(refused) => return refused.answer(call.kind),
+        }
+        let labels: Labels = kept.tool.labels.iter().map(|label| Arc::from(label.as_str())).collect();
+        if let Err(error) = self.mark(request, &labels, &kept.tool.name).await {
+            tracing::warn!("a kept result is withheld: that it is read cannot be stored: {error}");
+            return failed(call.kind, format!("`{}` cannot be read now: try again later", wanted.shown_id()), None);
         }
         match (self.results.page(kept, wanted, request.addressee()).await, own) {
             (Ok(page), OwnItem::Tool) => Ok(page.as_tool_result()),

@@ -131,6 +131,7 @@ impl Drop for RecordedRequest<'_> {
             policy: noted.policy,
             outcome,
             refusal: noted.refusal,
+            flow: noted.flow,
             params: self.origin.params.cloned(),
             result,
             server_calls: noted.server_calls,

@@ -12,12 +12,14 @@ use proxy_model::ItemKind;
 
 use crate::surface::Surface;
 
-/// The tool that made a result, by the names of the surface.
+/// The tool that made a result, by the names of the surface, and what its conversation had read by then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolBehind {
     pub name: String,
     /// The published tool that called it for the client, such as `call_tool`.
     pub carrier: Option<String>,
+    /// The labels that whoever reads the result is marked with.
+    pub labels: Vec<String>,
 }
 
 impl ToolBehind {
@@ -33,8 +35,8 @@ impl ToolBehind {
             carrier.index.tools().any(|tool| tool.definition.key() == carried).then_some(carried)
         };
         match carried() {
-            Some(carried) => ToolBehind { name: carried, carrier: Some(name.to_owned()) },
-            None => ToolBehind { name: name.to_owned(), carrier: None },
+            Some(carried) => ToolBehind { name: carried, carrier: Some(name.to_owned()), labels: Vec::new() },
+            None => ToolBehind { name: name.to_owned(), carrier: None, labels: Vec::new() },
         }
     }
 }

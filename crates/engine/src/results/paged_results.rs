@@ -48,6 +48,8 @@ pub struct LargeResult {
     pub tool: ToolBehind,
     pub owner: Owner,
     pub addressee: Addressee,
+    /// Whether the other pages may be kept.
+    pub keeps: bool,
 }
 
 /// What the client gets of a large result.
@@ -181,7 +183,7 @@ impl PagedResults {
     /// Keeps a result in memory, or prepares it for the shared store. `None` if it is too large for that.
     fn stored(&self, large: &LargeResult, kept: Arc<KeptResult>, is_shared: bool) -> Option<Stored> {
         let id = new_id().ok()?;
-        if kept.bytes() > MAX_RESULT {
+        if !large.keeps || kept.bytes() > MAX_RESULT {
             return None;
         }
         if is_shared {

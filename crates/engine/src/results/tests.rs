@@ -24,7 +24,7 @@ fn raw(text: &str) -> Raw {
 }
 
 fn tool() -> ToolBehind {
-    ToolBehind { name: "export".to_owned(), carrier: None }
+    ToolBehind { name: "export".to_owned(), carrier: None, labels: Vec::new() }
 }
 
 fn kept(payload: Payload, limit: usize) -> KeptResult {
@@ -137,6 +137,7 @@ fn large(result: &serde_json::Value, owner: Owner) -> LargeResult {
         tool: tool(),
         owner,
         addressee: ADDRESSEE,
+        keeps: true,
     }
 }
 

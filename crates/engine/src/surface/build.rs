@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use proxy_base::diagnostic::{Diagnostic, Location, Severity};
 use proxy_base::memory;
 use proxy_builtins::{Plan, Published, Settings, SkippedItem, run_session_script};
+use proxy_config::Flow;
 use proxy_model::{BackendView, ClientProfile, Principal, Snapshot, SnapshotVariant, SurfaceKey};
 use proxy_script::{Limits, LogLevel, LogLine, Source};
 use proxy_search::Embedder;
@@ -31,6 +32,8 @@ pub struct ScriptSource {
     pub lenient: bool,
     /// The only tools to publish, by their published names; all if there are none.
     pub only_tools: Arc<[glob::Pattern]>,
+    /// The labels and rules of the config. They are decided together with what is published.
+    pub flow: Option<Arc<Flow>>,
 }
 
 /// Why a surface could not be built.
@@ -222,6 +225,10 @@ impl BuildInputs {
     /// The model for searches by meaning.
     pub(super) fn embedder(&self) -> Option<&Arc<dyn Embedder>> {
         self.script_source.settings.embedder.as_ref()
+    }
+
+    pub(super) fn flow(&self) -> Option<&Arc<Flow>> {
+        self.script_source.flow.as_ref()
     }
 
     pub(super) fn snapshot(&self) -> &Snapshot {

@@ -9,8 +9,10 @@ mod mirror;
 mod narrowed_listings;
 mod published_surface;
 mod history;
+mod labels;
 mod permitted;
 mod published_item;
+mod published_names;
 mod logged_warnings;
 mod schema_faults;
 mod run_data;
@@ -22,6 +24,7 @@ mod version;
 
 pub use build::{BuildError, BuildInputs, ScriptSource};
 pub use history::{Became, ItemHistory, MemberEdit, histories};
+pub use labels::ItemLabels;
 pub use list_digests::ListDigests;
 pub use listing::Page;
 pub use narrowed_listings::Narrowing;

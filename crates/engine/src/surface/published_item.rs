@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use proxy_builtins::{ArgumentChecks, Carrier, Completers, DefinitionEdit, Handler, Published};
 use proxy_json::Schema;
+use proxy_model::flow::Labels;
 use proxy_model::{Definition, ItemKind, ItemRef, ToolChecks, UriTemplate};
 use proxy_script::CallSite;
 use proxy_telemetry::{OperationStats, Telemetry};
@@ -33,6 +34,8 @@ pub struct PublishedItem {
     pub site: Option<CallSite>,
     /// What the script changed of the definition, and where.
     pub edits: Arc<[DefinitionEdit]>,
+    /// The labels that the script has set.
+    pub(super) labels: Option<Labels>,
     param_headers: OnceLock<Vec<ParamHeader>>,
     template: OnceLock<Option<UriTemplate>>,
     /// Where requests for the item are counted. Looked up with the first one.
@@ -57,6 +60,7 @@ impl PublishedItem {
             refresh: item.refresh,
             site: item.site,
             edits: item.edits,
+            labels: item.labels,
             param_headers: OnceLock::new(),
             template: OnceLock::new(),
             stats: OnceLock::new(),

@@ -13,6 +13,7 @@ use super::mirror::mirrored;
 use super::narrowed_listings::{NarrowedListings, Narrowing};
 use super::permitted::PermittedView;
 use super::published_item::PublishedItem;
+use super::published_names::PublishedNames;
 use super::run_data::{RunData, next_run};
 use super::server_items::ServerItems;
 use super::skipped::SkippedItems;
@@ -102,6 +103,8 @@ pub struct Surface {
     pub log: Vec<LogLine>,
     /// Names of the items of servers, for policies. Made when policies first ask.
     pub(super) server_items: OnceLock<ServerItems>,
+    /// Under which names items of servers are published. Made when flow rules first ask.
+    pub(super) published_names: OnceLock<PublishedNames>,
     /// Set if the surface was restricted by policies for one caller.
     pub(super) permitted: Option<PermittedView>,
     digests: OnceLock<ListDigests>,
@@ -154,6 +157,7 @@ impl Surface {
             has_own_instructions,
             mirrors,
             indexes: plan.indexes,
+            labels: plan.labels,
             on_request: plan.on_request,
             on_other_request: plan.on_other_request,
             build_inputs,
@@ -178,6 +182,7 @@ impl Surface {
             warnings: Vec::new(),
             log: Vec::new(),
             server_items: OnceLock::new(),
+            published_names: OnceLock::new(),
             permitted: None,
             digests: OnceLock::new(),
             bytes: 0,

@@ -1,12 +1,14 @@
 //! The data of one session script run that all surfaces built from it share.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::BuildInputs;
 use super::version::SurfaceVersion;
 use proxy_builtins::{Hook, OtherHook};
-use proxy_model::BackendView;
+use proxy_model::flow::Labels;
+use proxy_model::{BackendView, ItemRef};
 use proxy_search::SharedIndex;
 
 /// What one run of the session script has decided. Shared by all views of it: what policies leave of a surface for one
@@ -26,6 +28,8 @@ pub struct RunData {
     /// The only server, if the surface publishes it unchanged.
     pub(super) mirrors: Option<Arc<BackendView>>,
     pub(super) indexes: Vec<Arc<SharedIndex>>,
+    /// The labels that the script has set on items of servers.
+    pub(super) labels: HashMap<ItemRef, Labels>,
     /// The script's function that runs before every call of an item.
     pub(super) on_request: Option<Hook>,
     /// The script's function that runs before requests that are not for an item.

@@ -45,6 +45,9 @@ pub enum CallError {
     /// The item differs from what an operator approved, or nobody approved it.
     #[error("{0}")]
     Locked(String),
+    /// A rule of `flow` stops the call, because of what the conversation has read, or the marks cannot be stored.
+    #[error("{0}")]
+    Stopped(String),
     /// The server is not connected.
     #[error("server `{backend}` is not available: {reason}")]
     Down { backend: Arc<str>, reason: String },

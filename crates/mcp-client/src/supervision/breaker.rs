@@ -125,7 +125,8 @@ fn health(outcome: &Result<Answer, CallError>) -> Health {
             CallError::Cancelled
             | CallError::InputUnavailable { .. }
             | CallError::Refused { .. }
-            | CallError::Locked(_),
+            | CallError::Locked(_)
+            | CallError::Stopped(_),
         ) => Health::Unknown,
         // Nothing is wrong with the server, and a person has to act.
         Err(CallError::LoginNeeded { .. }) => Health::Unknown,

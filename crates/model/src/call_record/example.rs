@@ -26,6 +26,7 @@ impl CallRecord {
             policy: None,
             outcome: CallOutcome::Ok,
             refusal: None,
+            flow: Vec::new(),
             params: None,
             result: None,
             server_calls: Vec::new(),

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::{CallOutcome, CallRefusal, RecordedEvent, RequestTrace, ServerCallRecord, SpanId};
+use crate::flow::FlowDecision;
 use crate::{ClientInfo, Definition, ItemKind, Principal};
 use proxy_json::Raw;
 
@@ -42,6 +43,8 @@ pub struct CallRecord {
     pub outcome: CallOutcome,
     /// Why the proxy or its script refused the request.
     pub refusal: Option<CallRefusal>,
+    /// The flow rules that applied.
+    pub flow: Vec<FlowDecision>,
     /// As the client sent them.
     pub params: Option<Raw>,
     /// As the client gets it.

@@ -45,10 +45,13 @@ pub enum RefusalReason {
     /// The item differs from what the lock approves, or the lock does not approve it: `engine/calls/call.rs`, and
     /// `engine/calls/dispatch.rs` for what is sent to a server.
     Lock,
+    /// A rule of `flow` stops it, because of what the conversation has read, or the marks cannot be stored:
+    /// `engine/calls/flow`.
+    Flow,
 }
 
 impl RefusalReason {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::OnRequest,
         Self::Handler,
         Self::RateLimit,
@@ -59,6 +62,7 @@ impl RefusalReason {
         Self::Policy,
         Self::Scope,
         Self::Lock,
+        Self::Flow,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -73,6 +77,7 @@ impl RefusalReason {
             RefusalReason::Policy => "policy",
             RefusalReason::Scope => "scope",
             RefusalReason::Lock => "lock",
+            RefusalReason::Flow => "flow",
         }
     }
 }

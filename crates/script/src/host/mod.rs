@@ -5,6 +5,7 @@
 
 mod authorization;
 mod call_options;
+mod flow;
 mod log_level;
 mod outside_request;
 mod stop;
@@ -24,6 +25,7 @@ use proxy_model::{CallRefusal, ItemRef, Question, RequestInfo};
 
 pub use authorization::{Authorization, ToolFacts, ToolRefusal};
 pub use call_options::{CallOptions, Relay};
+pub use flow::FlowControl;
 pub use log_level::LogLevel;
 pub use starlark::eval::Evaluator;
 pub use stop::Stop;
@@ -38,6 +40,8 @@ pub struct Host {
     pub clock: Arc<dyn Clock>,
     /// What the caller may use. None if there are no policies: everything.
     pub authorization: Option<Arc<dyn Authorization>>,
+    /// What the conversation of the caller has read. None without the section `flow` in the config.
+    pub flow: Option<Arc<dyn FlowControl>>,
     /// Set while a test runs.
     pub mocks: Option<Arc<dyn Mocks>>,
     /// Separates the stored values of scripts and extensions: each has a namespace of its own.

@@ -23,6 +23,7 @@ impl Host {
             scope: nothing.clone(),
             clock: nothing,
             authorization: None,
+            flow: None,
             mocks: None,
             namespace: "".into(),
             test: None,

@@ -39,7 +39,42 @@ pub(crate) enum Step {
     Diverged { recorded: String },
 }
 
+/// What the journal knows at a position about a question that the proxy itself asks there, not the script.
+#[derive(Debug)]
+pub enum KnownAnswer {
+    /// No earlier run came here.
+    Nothing,
+    /// An earlier run came here, and went on without a question.
+    Passed,
+    /// The question is not answered yet.
+    Open,
+    Answered(RecordedOutcome),
+}
+
 impl JournalCursor {
+    /// Looks up whether an earlier run asked a question of this kind here, and moves past it if it was answered.
+    pub fn known_answer(&self, kind: &str) -> KnownAnswer {
+        let mut state = self.0.journal.lock();
+        let index = self.index();
+        if state.full {
+            return KnownAnswer::Nothing;
+        }
+        let known = match state.branch(&self.0.path).and_then(|branch| branch.get(index)) {
+            None => return KnownAnswer::Nothing,
+            Some(Record::Asked { kind: known, .. }) if known == kind => return KnownAnswer::Open,
+            Some(Record::Done { kind: known, outcome, .. }) if known == kind => outcome.clone(),
+            Some(_) => return KnownAnswer::Passed,
+        };
+        state.unreplayed = state.unreplayed.saturating_sub(1);
+        self.advance();
+        KnownAnswer::Answered(known)
+    }
+
+    /// Records a question that the proxy itself asks here. Returns false if the journal has become too large.
+    pub fn ask(&self, kind: &'static str, question: Question) -> bool {
+        self.record_question(kind, &[], question)
+    }
+
     /// The beginning of a journal.
     pub fn first(journal: Journal) -> Self {
         JournalCursor::at(Arc::new(journal), Vec::new())

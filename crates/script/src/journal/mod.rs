@@ -12,7 +12,7 @@
 mod cursor;
 mod shared;
 
-pub use cursor::JournalCursor;
 pub(super) use cursor::Step;
+pub use cursor::{JournalCursor, KnownAnswer};
 pub use shared::Journal;
 pub(super) use shared::MAX_JOURNAL;

@@ -166,7 +166,7 @@ impl StdioFront {
                     Some(client) => vendor::forward_session_notification(&self.server, &notification, &client),
                     None => {
                         let handle = surface_handle(&self.principal, &Arc::default(), ClientProfile::default());
-                        vendor::forward_notification(&self.server, &notification, &handle);
+                        vendor::forward_notification(&self.server, &notification, &handle, &Owner::Process);
                     }
                 }
             }

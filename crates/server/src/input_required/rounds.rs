@@ -55,11 +55,21 @@ pub(crate) async fn call(
         TicketTarget::Script(open) => match Box::pin(journals::resume(server, open, request, &call)).await? {
             ResumeOutcome::Answered(surface, journal) => {
                 let request = RequestContext { surface, ..request.clone() };
-                let call = ItemCall { journal: Some(journal), ..call };
+                let params = without_answers(&call.params);
+                let call = ItemCall { journal: Some(journal), params, ..call };
                 Box::pin(begin(server, peer, &request, call)).await
             }
             ResumeOutcome::Result(result) => Ok(result),
         },
+    }
+}
+
+/// The params without the answers to the proxy's own questions, which are in the journal: a stateless server would take them
+/// for answers to its own.
+fn without_answers(params: &Raw) -> Raw {
+    match Object::of(params) {
+        Ok(object) => object.edit().remove("inputResponses").remove("requestState").finish_raw(),
+        Err(_) => Raw::clone(params),
     }
 }
 

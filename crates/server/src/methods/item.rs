@@ -138,10 +138,14 @@ fn post_process(
     blocks::encode_for(client.revision, kind, result)
 }
 
-/// A resource that policies decide about, or that may be of one person, must not end up in a shared cache, whatever its server
+/// A resource that policies or flow rules decide about, or that may be of one person, must not end up in a shared cache, whatever its server
 /// says.
 fn private_if_personal(server: &Server, request: &RequestContext, kind: ItemKind, result: Raw) -> Raw {
-    let is_personal = || request.surface.is_permitted_view() || server.gateway.people_see_differently();
+    let is_personal = || {
+        request.surface.is_permitted_view()
+            || request.surface.flow().is_some()
+            || server.gateway.people_see_differently()
+    };
     if kind != ItemKind::Resource || !is_personal() {
         return result;
     }

@@ -11,12 +11,12 @@ use crate::client::peer::{AskBy, ClientPeer};
 use crate::client::resource_updates::ResourceUpdates;
 use crate::client::state::Client;
 use crate::client::subscriptions::SessionSubscriptions;
-use proxy_engine::calls::{OtherRequest, RequestContext};
+use proxy_engine::calls::{FlowItem, OtherRequest, RequestContext};
 use proxy_engine::gateway::NewFollower;
 use proxy_engine::surface::{NoUpdates, UpdateSource};
 use proxy_json::{Object, Raw, RawRef};
 use proxy_mcp_client::{CallError, Cancellation, Subscriber};
-use proxy_model::{ItemKind, Owner, PersonKey};
+use proxy_model::{ItemKind, ItemRef, Owner, PersonKey};
 use proxy_wire::{Request, RpcError};
 
 /// The method of a subscription that a client has made elsewhere.
@@ -115,6 +115,12 @@ pub(super) async fn add(
         }
     };
     calls.admit_other(request, admission).await?;
+    if let UpdateSource::Backend { backend, original } = &source {
+        let name = original.as_str().into();
+        let target = ItemRef { backend: Arc::clone(backend), kind: ItemKind::Resource, name };
+        let about = || FlowItem::Item { target, uri: Some(uri.to_owned()) };
+        calls.admit_words(surface, &request.principal, request.owner(), METHOD, about).await?;
+    }
     let (owner, gone) = (client.owner.clone(), client.session().map(|session| session.gone.clone()));
     let subscriber = Subscriber {
         owner,

@@ -15,11 +15,11 @@ use crate::client::task_ids::{TaskIds, with_related};
 use crate::era::encode_for;
 use proxy_base::seal::Purpose;
 use proxy_builtins::Handler;
-use proxy_engine::calls::{OtherRequest, RequestContext};
+use proxy_engine::calls::{FlowItem, OtherRequest, RequestContext};
 use proxy_engine::surface::Surface;
 use proxy_json::{Needle, Object, Raw, raw};
 use proxy_mcp_client::{CallError, TASKS_EXTENSION};
-use proxy_model::{BackendKind, Era, Home, ItemKind, Owner};
+use proxy_model::{BackendKind, Era, Home, ItemKind, ItemRef, Owner};
 use proxy_wire::{Method, Request, Revision, RpcError, code, without_reserved};
 
 /// The encrypted content of a task id.
@@ -186,12 +186,19 @@ pub(super) async fn task(
         Err(_) => return None,
     }
     peer.set_task(TaskIds { server: task.id, client: id.clone() });
-    let backend = task.backend.as_str().into();
+    let backend: Arc<str> = task.backend.as_str().into();
     let mut call = request.backend_call(message.method.clone(), params);
     call.accepts_tasks = true;
     // `tasks/result` waits until the task has ended, so it has no timeout.
     call.timeout = (message.kind == Method::TasksResult).then_some(Duration::MAX);
-    Some(match calls.forward(request, &backend, call, permit).await {
+    let flow = calls.passage(request, &message.method, || {
+        let published = request.surface.find(ItemKind::Tool, &task.tool).and_then(|entry| entry.source().cloned());
+        let unpublished =
+            || ItemRef { backend: Arc::clone(&backend), kind: ItemKind::Tool, name: task.tool.as_str().into() };
+        let target = published.unwrap_or_else(unpublished);
+        Some(FlowItem::Item { target, uri: None })
+    });
+    Some(match calls.forward(request, &backend, call, permit, flow).await {
         Ok(result) => {
             let result = server.gateway.attribution().result(&backend, result);
             encode(client.revision, &message.method, result, &id)

@@ -10,12 +10,12 @@ use crate::Server;
 use crate::client::peer::ClientPeer;
 use crate::client::state::Client;
 use crate::era::{encode_for, missing_capability};
-use proxy_engine::calls::{OtherRequest, RequestContext};
+use proxy_engine::calls::{FlowItem, OtherRequest, RequestContext};
 use proxy_engine::gateway::SurfaceHandle;
 use proxy_engine::surface::Surface;
 use proxy_json::{Object, Raw, RawRef};
 use proxy_mcp_client::{CallError, ROOTS_CHANGED};
-use proxy_model::{ItemKind, is_protocol_method};
+use proxy_model::{ItemKind, Owner, is_protocol_method};
 use proxy_wire::{ClientMeta, Notification, Request, RpcError, code, key, without_reserved};
 
 /// Limits concurrent forwarding of notifications. Notifications above the limit are dropped.
@@ -58,7 +58,9 @@ pub(super) async fn forward(
         Err(_) => return None,
     }
     let call = request.backend_call(method.clone(), params);
-    let outcome = calls.forward(request, &backend, call, permit).await;
+    let about = || Some(FlowItem::Method { server: Arc::clone(&backend), method: method.clone() });
+    let flow = calls.passage(request, method, about);
+    let outcome = calls.forward(request, &backend, call, permit, flow).await;
     // Encoded like a prompt: errors are JSON-RPC errors, not tool results.
     let outcome = outcome
         .or_else(|fault| missing_capability::resolve(revision, peer.client().declared(), ItemKind::Prompt, fault));
@@ -77,16 +79,23 @@ pub(super) async fn forward(
 }
 
 /// Forwards a notification that MCP does not define to the server that has it.
-pub(crate) fn forward_notification(server: &Server, notification: &Notification, handle: &Arc<SurfaceHandle>) {
+pub(crate) fn forward_notification(
+    server: &Server,
+    notification: &Notification,
+    handle: &Arc<SurfaceHandle>,
+    owner: &Owner,
+) {
     if is_protocol_method(&notification.method) {
         return;
     }
     let (server, handle, method) = (server.clone(), Arc::clone(handle), notification.method.clone());
     let params = notification.params.as_deref().map(|raw| params(Some(raw)));
+    let owner = owner.clone();
     in_background(&notification.method, async move {
+        let surface = server.gateway.surface(&handle).await.ok();
         let backend = match server.gateway.owner_of_method(&method) {
             Some(backend) => Some(backend),
-            None => server.gateway.surface(&handle).await.ok().and_then(|surface| mirrored_server(&surface)),
+            None => surface.as_ref().and_then(|surface| mirrored_server(surface)),
         };
         let calls = server.gateway.calls();
         let permitted = backend.and_then(|backend| {
@@ -94,7 +103,15 @@ pub(crate) fn forward_notification(server: &Server, notification: &Notification,
             let permit = calls.notification_permit(&key.principal, &key.client, &backend, &method, params.as_deref());
             Some((backend, permit.ok()?))
         });
+        let admitted = async |backend: &Arc<str>| {
+            let about = || FlowItem::Method { server: Arc::clone(backend), method: method.clone() };
+            let Some(surface) = &surface else { return true };
+            calls.admit_words(surface, &handle.key().principal, Some(&owner), &method, about).await.is_ok()
+        };
         match permitted {
+            Some((backend, _)) if !admitted(&backend).await => {
+                tracing::debug!(method, "dropped a notification: a flow rule stops it");
+            }
             Some((backend, permit)) => calls.dispatcher.notify(&backend, method, params, permit).await,
             None => tracing::debug!(method, "dropped a notification: no server supports the method"),
         }
@@ -105,7 +122,7 @@ pub(crate) fn forward_notification(server: &Server, notification: &Notification,
 /// a connection of its own for this client.
 pub(crate) fn forward_session_notification(server: &Server, notification: &Notification, client: &Client) {
     if notification.method != ROOTS_CHANGED {
-        return forward_notification(server, notification, &client.surface_handle);
+        return forward_notification(server, notification, &client.surface_handle, &client.owner);
     }
     let (server, owner) = (server.clone(), client.owner.clone());
     in_background(ROOTS_CHANGED, async move { server.gateway.calls().dispatcher.roots_changed(&owner).await });

@@ -1,5 +1,6 @@
 //! The store in the memory of this process. Its size is bounded, and expired entries are removed by the next operation.
 
+mod marks;
 mod values;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,9 @@ use super::bucket::Bucket;
 use super::clock::{StoreClock, after};
 use super::driver::{Outcome, StoreDriver};
 use super::expiring_map::ExpiringMap;
+use super::tags::Tags;
 use super::{Limit, Space, StoreError, TokenDecision};
+use marks::Marks;
 use proxy_model::Owner;
 use values::Values;
 
@@ -41,6 +44,7 @@ struct MemoryState {
     /// What the proxy keeps for itself: few, and made by nobody else.
     records: BTreeMap<String, Vec<u8>>,
     values: Values,
+    marks: Marks,
 }
 
 impl MemoryStore {
@@ -155,18 +159,32 @@ impl StoreDriver for MemoryStore {
         key: &'a str,
         by: i64,
         ttl: Option<Duration>,
-    ) -> BoxFuture<'a, Outcome<i64>> {
+        tags: &'a Tags,
+    ) -> BoxFuture<'a, Outcome<(i64, Tags)>> {
         self.run(|state, now| {
             let (values, owner, field) = (state.values.at(now), owner(space), space.field(key));
-            let (number, expires_at) = match values.get(&owner, field.clone()) {
-                Some(text) => (parse_integer(key, &text)?, values.expires_at(&owner, field.clone())),
-                None => (0, ttl.map(|ttl| after(now, ttl))),
+            let (number, known, expires_at) = match values.get(&owner, field.clone()).map(Tags::split) {
+                Some((text, known)) => (parse_integer(key, &text)?, known, values.expires_at(&owner, field.clone())),
+                None => (0, Tags::default(), ttl.map(|ttl| after(now, ttl))),
             };
             let number = number.checked_add(by).ok_or_else(|| StoreError::OutOfRange { key: key.to_owned() })?;
-            let text = number.to_string().into_bytes();
+            let text = known.with(tags).before(number.to_string().into_bytes());
             values.set(&owner, field, text, expires_at).map_err(|full| full.of(key))?;
-            Ok(number)
+            Ok((number, known))
         })
+    }
+
+    fn add_marks<'a>(
+        &'a self,
+        owner: &'a Owner,
+        marks: &'a [(Arc<str>, String)],
+        ttl: Duration,
+    ) -> BoxFuture<'a, Outcome<()>> {
+        self.run(|state, now| state.marks.at(now).add(&owner.text("").into(), marks, after(now, ttl)))
+    }
+
+    fn marks<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<Vec<(String, String)>>> {
+        self.run(|state, now| Ok(state.marks.at(now).of(&owner.text("").into())))
     }
 
     fn delete<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<bool>> {
@@ -175,7 +193,9 @@ impl StoreDriver for MemoryStore {
 
     fn forget<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<()>> {
         self.run(|state, now| {
-            state.values.at(now).forget(&owner.text("").into());
+            let owner = owner.text("").into();
+            state.values.at(now).forget(&owner);
+            state.marks.at(now).forget(&owner);
             Ok(())
         })
     }

@@ -42,6 +42,11 @@ impl Keys {
         ["results", "result-ends"].map(|kind| self.of_owner(owner, kind))
     }
 
+    /// What an owner has seen.
+    pub(super) fn marks(&self, owner: &Owner) -> String {
+        self.of_owner(owner, "marks")
+    }
+
     /// All buckets have one tag: a call takes tokens from several of them or from none.
     pub(super) fn bucket(&self, limit: impl Display) -> String {
         self.key("buckets", &format!("bucket:{limit}"))

@@ -15,7 +15,8 @@ use redis::{Cmd, FromRedisValue, Script, ScriptInvocation};
 
 use super::driver::{Outcome, StoreDriver};
 use super::space::ENTRY_OVERHEAD;
-use super::{Limit, MAX_OWNER, Space, StoreError, TokenDecision};
+use super::tags::Tags;
+use super::{Limit, MAX_MARKS, MAX_OWNER, Space, StoreError, TokenDecision};
 use connection::{RedisConnection, RetryPolicy};
 pub use holders::{ClaimOutcome, ConnectionClaim, ConnectionOwner, KnownConnection};
 pub use keys::DEFAULT_PREFIX;
@@ -63,6 +64,8 @@ struct Scripts {
     set: Script,
     incr: Script,
     delete: Script,
+    add_marks: Script,
+    marks: Script,
 }
 
 impl Scripts {
@@ -76,6 +79,8 @@ impl Scripts {
             set: with_value_functions(include_str!("set.lua")),
             incr: with_value_functions(include_str!("incr.lua")),
             delete: with_value_functions(include_str!("delete.lua")),
+            add_marks: Script::new(include_str!("add_marks.lua")),
+            marks: Script::new(include_str!("marks.lua")),
         }
     }
 }
@@ -272,14 +277,45 @@ impl StoreDriver for RedisStore {
         key: &'a str,
         by: i64,
         ttl: Option<Duration>,
-    ) -> BoxFuture<'a, Outcome<i64>> {
+        tags: &'a Tags,
+    ) -> BoxFuture<'a, Outcome<(i64, Tags)>> {
         async move {
             let mut invocation = self.value_script(&self.scripts.incr, space, key);
-            invocation.arg(by).arg(optional(ttl)).arg(MAX_OWNER);
+            invocation.arg(by).arg(optional(ttl)).arg(MAX_OWNER).arg(tags.text());
             // A retry could count twice.
-            let text = self.value(invocation, key, RetryPolicy::IfNotSent).await?.unwrap_or_default();
+            let stored = self.value(invocation, key, RetryPolicy::IfNotSent).await?.unwrap_or_default();
+            let (text, known) = Tags::split(stored);
             let number = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
-            number.ok_or_else(|| StoreError::NotAWholeNumber { key: key.to_owned() })
+            let number = number.ok_or_else(|| StoreError::NotAWholeNumber { key: key.to_owned() })?;
+            Ok((number, known))
+        }
+        .boxed()
+    }
+
+    fn add_marks<'a>(
+        &'a self,
+        owner: &'a Owner,
+        marks: &'a [(Arc<str>, String)],
+        ttl: Duration,
+    ) -> BoxFuture<'a, Outcome<()>> {
+        async move {
+            let mut invocation = self.scripts.add_marks.prepare_invoke();
+            invocation.key(self.keys.marks(owner)).arg(millis(ttl).max(1)).arg(MAX_MARKS);
+            for (mark, text) in marks {
+                invocation.arg(mark.as_ref()).arg(text);
+            }
+            let added: u64 = self.run(invocation, RetryPolicy::Always).await?;
+            if added == 0 { Err(StoreError::TooManyMarks) } else { Ok(()) }
+        }
+        .boxed()
+    }
+
+    fn marks<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<Vec<(String, String)>>> {
+        async move {
+            let mut invocation = self.scripts.marks.prepare_invoke();
+            invocation.key(self.keys.marks(owner));
+            let flat: Vec<String> = self.run(invocation, RetryPolicy::Always).await?;
+            Ok(flat.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect())
         }
         .boxed()
     }
@@ -295,7 +331,7 @@ impl StoreDriver for RedisStore {
     fn forget<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<()>> {
         async move {
             let mut command = redis::cmd("DEL");
-            for key in self.keys.values(owner) {
+            for key in self.keys.values(owner).into_iter().chain([self.keys.marks(owner)]) {
                 command.arg(key);
             }
             self.command(&command, RetryPolicy::Always).await

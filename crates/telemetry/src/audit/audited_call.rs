@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::line::{LineOptions, event_type, timestamp};
 use proxy_config::AuditDetail;
 use proxy_json::Object;
+use proxy_model::flow::FlowDecision;
 use proxy_model::{
     CallOutcome, CallRecord, CallRefusal, CallSource, ClientInfo, ItemKind, Principal, RecordedItem, RefusalReason,
     ServerCallRecord, TraceContext,
@@ -24,6 +25,9 @@ pub(super) struct AuditedCall<'a> {
     source: AuditSource,
     target: AuditTarget<'a>,
     policy: DecidedBy<'a>,
+    /// The flow rules that applied, with the marks that decided.
+    #[serde(skip_serializing_if = "<[FlowDecision]>::is_empty")]
+    flow: &'a [FlowDecision],
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<&'a str>,
     arguments: ShownValue,
@@ -62,6 +66,7 @@ impl<'a> AuditedCall<'a> {
             source: AuditSource { kind, value: record.peer.as_ref().map(ToString::to_string) },
             target: AuditTarget::of(record),
             policy: DecidedBy::of(record, options),
+            flow: &record.flow,
             call: record.call.as_deref(),
             calls: record
                 .server_calls
@@ -214,7 +219,8 @@ fn outcome(record: &CallRecord) -> &'static str {
                 | RefusalReason::Audit
                 | RefusalReason::Policy
                 | RefusalReason::Scope
-                | RefusalReason::Lock,
+                | RefusalReason::Lock
+                | RefusalReason::Flow,
             ),
         ) => "denied",
         // The request itself is wrong.

@@ -60,6 +60,8 @@ pub(super) fn paragraph(item: &ItemHistory) -> String {
     facts.push(end(item));
     facts.extend(item.lock.iter().map(|state| format!("lock: {state}")));
     facts.extend(item.policies.iter().map(|reason| format!("policies: {reason}")));
+    facts.extend(item.labels.iter().map(|labels| format!("labels: {labels}")));
+    facts.extend(item.flow.iter().map(|rule| format!("flow: {rule}")));
     let facts: Vec<String> = facts.iter().map(|fact| format!("  {}", one_line(fact))).collect();
     format!("{} ({})\n{}", one_line(name), item.kind.noun(), facts.join("\n"))
 }

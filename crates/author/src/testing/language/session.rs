@@ -16,6 +16,7 @@ use super::client_folders::client_folders;
 use super::session_value::SessionValue;
 use crate::testing::session::{ClientSpec, FakeBackendSpec, SessionSpec};
 use crate::testing::world::{TestWorld, current_world};
+use proxy_model::flow::check_label;
 use proxy_script::{convert, script_error};
 
 fn optional_dict<'v>(
@@ -69,6 +70,9 @@ pub(super) fn register_session(builder: &mut GlobalsBuilder) {
     /// `elicit_url()` takes its answers from the same list. `roots` are the client's folders, for `roots()` and
     /// `@roots`: paths relative to the test, URIs, or dicts with `uri` and `name`.
     ///
+    /// `marks` are the labels of what the conversation has read before the test, for the rules of the config's `flow`
+    /// section.
+    ///
     /// ```python
     /// s = testing.session(
     ///     preset = "default",
@@ -88,9 +92,13 @@ pub(super) fn register_session(builder: &mut GlobalsBuilder) {
         #[starlark(require = named, default = NoneOr::None)] config: NoneOr<Value<'v>>,
         #[starlark(require = named, default = NoneOr::None)] answers: NoneOr<Value<'v>>,
         #[starlark(require = named, default = NoneOr::None)] roots: NoneOr<Value<'v>>,
+        #[starlark(require = named, default = UnpackList::default())] marks: UnpackList<String>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<SessionValue> {
         let world = Arc::clone(current_world(eval, "testing.session()")?);
+        for label in &marks.items {
+            check_label(label).map_err(script_error)?;
+        }
         let answers = answers.into_option().map(|answers| convert::to_json(answers, eval.heap())).transpose()?;
         let client = ClientSpec {
             user: optional_dict("user", user, eval)?,
@@ -106,6 +114,7 @@ pub(super) fn register_session(builder: &mut GlobalsBuilder) {
             extensions: extensions.items,
             config: dict("config", config, eval)?,
             client,
+            marks: marks.items.iter().map(|label| label.as_str().into()).collect(),
         };
         Ok(SessionValue(Arc::new(spec.build(world)?)))
     }

@@ -108,6 +108,13 @@ fn session_members(builder: &mut MethodsBuilder) {
         Ok(this.0.request.surface.instructions().to_owned())
     }
 
+    /// Returns the labels of what the conversation has read so far, sorted: a list of strings. Without the section `flow`
+    /// in the config, the list is empty.
+    fn marks<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        let labels = proxy_fiber::wait_here(this.0.calls.marks(&this.0.request)).map_err(script_error)?;
+        alloc(&labels.iter().map(|label| Json::from(label.as_ref())).collect(), heap)
+    }
+
     /// Calls a tool as a client does, and returns the result as a dict. Fails if the tool is not published.
     fn call<'v>(
         this: &SessionValue,

@@ -20,6 +20,7 @@ use proxy_engine::{extension, gateway};
 use proxy_fiber::Pool;
 use proxy_identity::cedar::Policies;
 use proxy_mcp_client::Backend;
+use proxy_model::flow::Labels;
 use proxy_model::{Snapshot, SurfaceKey};
 use proxy_script::{ScriptError, script_error};
 
@@ -43,6 +44,8 @@ pub(crate) struct SessionSpec {
     pub extensions: Vec<String>,
     pub config: Map<String, Json>,
     pub client: ClientSpec,
+    /// The labels of what the conversation has read already.
+    pub marks: Labels,
 }
 
 /// The servers of a session, and the calls that reached the fake ones.
@@ -184,10 +187,20 @@ impl SessionSpec {
             test_overrides: Some(Arc::new(overrides)),
         };
         world.expect_answers_of(&client.user);
+        let user = Arc::clone(&client.user);
+        let request = client.request(surface);
+        if !self.marks.is_empty() {
+            if request.surface.flow().is_none() {
+                let error = ScriptError::new("`marks` need the section `flow` in the config of the session");
+                let hint = "`config = {\"flow\": {\"rules\": [{\"when\": [\"secret\"], \"then\": \"egress\", \"do\": \"deny\"}]}}`";
+                return Err(error.hint(hint).into());
+            }
+            proxy_fiber::wait_here(calls.mark(&request, &self.marks, "testing.session()")).map_err(script_error)?;
+        }
         Ok(TestSession {
             calls,
-            user: Arc::clone(&client.user),
-            request: client.request(surface),
+            user,
+            request,
             backend_calls: backends.calls,
             log,
             followed: FollowedResources::default(),

@@ -3,19 +3,20 @@
 use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
 use super::authorization::{self, HostAuthorization};
+use super::flow::HostFlow;
 use super::observer::RunObserver;
 use super::peer::HandlerPeer;
 use super::progress::{CallProgress, RequestProgress};
 use super::request_state::RequestState;
-use crate::calls::asking;
+use crate::calls::client_question::as_request;
 use crate::calls::dispatch::Dispatcher;
 use crate::calls::permit::{self, AccessCheck, Permit};
 use crate::calls::test_overrides::TestOverrides;
@@ -24,8 +25,8 @@ use proxy_json::{Object, Raw, RawRef, quote};
 use proxy_mcp_client::{Answer, BackendCall, CallError, Cancellation, Peer};
 use proxy_model::{ItemKind, ItemRef, Question, RecordedEventKind, RequestInfo, error_result, invalid_params_result};
 use proxy_script::{
-    Authorization, CallOptions, Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, NotedFact, Output,
-    Questions, Relay, RequestScope, Stop, ToolFacts, ToolRefusal,
+    Authorization, CallOptions, Clock, Effects, Evaluator, FlowControl, Host, JournalCursor, LogLevel, Mocks,
+    NotedFact, Output, Questions, Relay, RequestScope, Stop, ToolFacts, ToolRefusal,
 };
 use proxy_store::Store;
 use proxy_telemetry::CallRecording;
@@ -66,6 +67,8 @@ pub(in crate::calls) struct RequestHost {
     pub(in crate::calls) surface: Option<Arc<Surface>>,
     /// Records what the run depends on, if needed.
     pub(in crate::calls) observer: Option<Arc<RunObserver>>,
+    /// The server's item behind the published one, if the person has agreed to the use of that.
+    pub(in crate::calls) agreed: Arc<OnceLock<ItemRef>>,
 }
 
 impl RequestHost {
@@ -82,6 +85,9 @@ impl RequestHost {
                 .policies()
                 .get()
                 .map(|policies| Arc::new(HostAuthorization::new(Arc::clone(self), policies)) as Arc<dyn Authorization>),
+            flow: self
+                .flow_caller()
+                .map(|caller| Arc::new(HostFlow::new(Arc::clone(self), caller)) as Arc<dyn FlowControl>),
             mocks: self.test_overrides.is_some().then(|| self.clone() as Arc<dyn Mocks>),
             namespace: Arc::clone(&self.namespace),
             test: None,
@@ -115,6 +121,8 @@ impl RequestHost {
             Some(permit) => permit,
             None => self.dispatch_permit(target, &params, options.via.as_deref())?,
         };
+        let is_inner = options.via.as_deref() != Some("");
+        let flow = self.passage(target, &params, is_inner, cursor.as_ref())?;
         let is_in_process = self.dispatcher.is_in_process(&target.backend);
         if let Some(observer) = self.observer.as_ref().filter(|_| self.dispatcher.is_per_person(&target.backend)) {
             observer.note_personal();
@@ -147,7 +155,7 @@ impl RequestHost {
             call.host = Some(Arc::new(RequestHost { cursor, extension_call, relay, cancel, ..self.clone() }).host());
         }
         let recording = self.recording.as_deref();
-        let outcome = self.dispatcher.call_blocking(&target.backend, call, permit, &self.runtime, recording);
+        let outcome = self.dispatcher.call_blocking(&target.backend, call, permit, flow, &self.runtime, recording);
         if let Err(CallError::Asks(_)) = &outcome {
             progress.interrupted();
         }
@@ -272,7 +280,7 @@ impl Questions for RequestHost {
 
     fn can_ask(&self, question: &Question) -> bool {
         self.question_count.fetch_add(1, Ordering::Relaxed);
-        self.peer.as_ref().is_some_and(|peer| peer.supports(&asking::as_request(question)))
+        self.peer.as_ref().is_some_and(|peer| peer.supports(&as_request(question)))
     }
 
     fn asked(&self) -> u64 {

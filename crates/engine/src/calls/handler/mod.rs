@@ -1,6 +1,7 @@
 //! Runs a script's handler for one request: its input, the effects it can use, and the conversion of its result.
 
 pub(super) mod authorization;
+mod flow;
 pub(super) mod host;
 pub(super) mod observer;
 pub(super) mod peer;

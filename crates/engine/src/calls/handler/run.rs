@@ -9,6 +9,7 @@ use super::host::RequestHost;
 use super::progress::RequestProgress;
 use crate::calls::context::{ItemCall, RequestContext};
 use crate::calls::failed::failed;
+use crate::calls::flow::FlowGuard;
 use crate::surface::{PublishedItem, Surface};
 use proxy_builtins::{Admission, ArgumentChecks};
 use proxy_json::{Object, ObjectError, Raw, RawRef, check_unique_keys};
@@ -41,10 +42,12 @@ pub(in crate::calls) enum HandlerWork {
     /// An item of an extension that is published unchanged, with the params under the extension's own name for it, and the
     /// number of the policies that allow its use.
     Local(ItemRef, Raw, Option<u64>),
-    /// Nothing: `on_request` runs, and the arguments are checked if the script changed the tool's schema.
+    /// Nothing: `on_request` runs, the arguments are checked if the script changed the tool's schema, and a person is asked
+    /// if a flow rule says so.
     Admission {
         /// Whether the item only passes the request on to another tool.
         forwards: bool,
+        flow: Option<Box<FlowGuard>>,
     },
 }
 
@@ -86,13 +89,19 @@ impl HandlerRun {
         let outcome = match &self.work {
             HandlerWork::Script(function) => {
                 let began = Instant::now();
-                let outcome = self.script(Some(function), host);
+                let outcome = self.guarded(function, host);
                 if let Some(recording) = &host.recording {
                     recording.handled(began, || self.published_at());
                 }
                 outcome
             }
-            HandlerWork::Admission { .. } => self.script(None, host),
+            HandlerWork::Admission { flow: guard, .. } => match (self.script(None, host), guard) {
+                (Ok(None), Some(guard)) => match host.admit(guard, &self.call.params, host.cursor.as_ref()) {
+                    Ok(_) => Ok(None),
+                    Err(stopped) => self.stopped_by_flow(stopped).map(Some),
+                },
+                (outcome, _) => outcome,
+            },
             HandlerWork::Local(target, params, permitted_by) => match self.script(None, host) {
                 Ok(None) => local(target, params, *permitted_by, host).map(Some),
                 answered => answered,
@@ -104,6 +113,35 @@ impl HandlerRun {
                 failed(self.call.kind, DIVERGED.to_owned(), None).map(Some)
             }
             (outcome, _) => outcome,
+        }
+    }
+
+    /// Runs the script's handler. If the item has labels, the flow rules are asked before, and the marks are stored after.
+    fn guarded(&self, function: &Function, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallError> {
+        let guard = self.surface.flow().and_then(|_| {
+            let entry = self.surface.find(self.call.kind, &self.call.key)?;
+            Some((FlowGuard::at_use(host.flow_caller()?, entry)?, entry.origin.clone()))
+        });
+        let Some((guard, origin)) = guard else { return self.script(Some(function), host) };
+        match host.admit(&guard, &self.call.params, host.cursor.as_ref()) {
+            Ok(true) => drop(origin.map(|origin| host.agreed.set(origin))),
+            Ok(false) => {}
+            Err(stopped) => return self.stopped_by_flow(stopped).map(Some),
+        }
+        match self.script(Some(function), host) {
+            Err(interrupted @ (CallError::Asks(_) | CallError::Cancelled)) => Err(interrupted),
+            outcome => match host.mark_read(&guard) {
+                Ok(()) => outcome,
+                Err(stopped) => self.stopped_by_flow(stopped).map(Some),
+            },
+        }
+    }
+
+    /// The answer to a call that a flow rule stops; an interruption stays one.
+    fn stopped_by_flow(&self, stopped: CallError) -> Result<Raw, CallError> {
+        match stopped {
+            CallError::Stopped(message) => failed(self.call.kind, message, None),
+            interrupted => Err(interrupted),
         }
     }
 
@@ -124,7 +162,7 @@ impl HandlerRun {
             check_unique_keys(sent).map_err(ambiguous)?;
         }
         let arguments = self.arguments(entry.filter(|_| function.is_some()), sent);
-        let forwards = matches!(self.work, HandlerWork::Admission { forwards: true });
+        let forwards = matches!(self.work, HandlerWork::Admission { forwards: true, .. });
         let called = match (hook.map(|hook| Admission::new(hook, checks, forwards)), function) {
             (Some(admission), Some(function)) => admission.before(function.clone()),
             (Some(admission), None) => admission.alone(),

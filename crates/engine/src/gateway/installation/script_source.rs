@@ -36,6 +36,7 @@ pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Re
         first_users: first_users(config),
         lenient: config.script_for_once,
         only_tools: config.only_tools.clone().into(),
+        flow: config.flow.clone().map(Arc::new),
         sections_set: config.set_sections.iter().map(|set| (set.name.to_string(), set.place.clone())).collect(),
     })
 }

@@ -53,6 +53,12 @@ impl Reloader {
                     .hint("keep the section, or restart the proxy to serve without policies"),
             ];
         }
+        if self.config.flow.is_some() && config.flow.is_none() {
+            return vec![
+                Diagnostic::error("`flow` was removed, which would let every conversation send everything")
+                    .hint("keep the section, or restart the proxy to serve without flow rules"),
+            ];
+        }
         let locked = self.gateway.installed.environment.lock.get();
         if let Some(problem) = deleted(locked.as_deref(), prepared.lock.as_deref()) {
             return vec![problem];

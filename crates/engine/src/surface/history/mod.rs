@@ -42,6 +42,12 @@ pub struct ItemHistory {
     /// How it differs from what the lock approves; `None` if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<String>,
+    /// Its labels for flow rules, and where they are from; `None` if there are no rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<String>,
+    /// What the flow rules do with calls of the item.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow: Vec<String>,
 }
 
 /// Members of a definition that the script changed at one place.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::edits::{changed_members, edits_of};
 use super::{Became, ItemHistory};
-use crate::surface::{PublishedItem, Surface};
+use crate::surface::labels::rules_in_words;
+use crate::surface::{ItemLabels, PublishedItem, Surface};
 use proxy_builtins::{Handler, SkippedItem};
 use proxy_model::lock::{ItemLock, ItemState};
 use proxy_model::{BackendView, Definition, ItemKind, ItemRef, Snapshot};
@@ -20,7 +21,8 @@ pub fn histories(surface: &Surface, snapshot: &Snapshot) -> Vec<ItemHistory> {
         let (backend, name) = (history.server.as_str().into(), history.name.as_str().into());
         let policies = surface.policy_reason(&ItemRef { kind: history.kind, backend, name });
         let lock = lock_words(snapshot, &history);
-        ItemHistory { policies, lock, ..history }
+        let (labels, flow) = labels_in_words(surface, &history).unzip();
+        ItemHistory { policies, lock, labels, flow: flow.unwrap_or_default(), ..history }
     })
     .collect()
 }
@@ -98,6 +100,8 @@ fn plain(kind: ItemKind, server: &str, name: &str, became: Became) -> ItemHistor
         skipped_at: None,
         policies: None,
         lock: None,
+        labels: None,
+        flow: Vec::new(),
     }
 }
 
@@ -110,6 +114,35 @@ fn lock_words(snapshot: &Snapshot, history: &ItemHistory) -> Option<String> {
         ItemState::Changed | ItemState::Held => Some(format!("{state}: {}", lock.difference())),
         ItemState::New | ItemState::Unlocked | ItemState::Blocked => Some(state.to_owned()),
     }
+}
+
+/// The labels of an item with where they are from, and what the flow rules do with its calls. `None` without rules.
+fn labels_in_words(surface: &Surface, history: &ItemHistory) -> Option<(String, Vec<String>)> {
+    let flow = surface.flow()?;
+    let entry = history.published_as.as_ref().and_then(|key| surface.find(history.kind, key));
+    let mut labels = match entry {
+        Some(entry) if history.became == Became::Made => {
+            ItemLabels { labels: entry.labels_at_use(flow), is_derived: false }
+        }
+        _ => {
+            let item = ItemRef {
+                kind: history.kind,
+                backend: history.server.as_str().into(),
+                name: history.name.as_str().into(),
+            };
+            surface.labels_of(flow, &item, None)
+        }
+    };
+    if let Some(entry) = entry {
+        labels.labels = labels.labels.with(&entry.labels_at_use(flow));
+    }
+    let words = match (labels.labels.is_empty(), labels.is_derived) {
+        (true, false) => "none".to_owned(),
+        (true, true) => "none (the server says `openWorldHint: false`)".to_owned(),
+        (false, false) => labels.labels.to_string(),
+        (false, true) => format!("{} (derived: the server does not say `openWorldHint: false`)", labels.labels),
+    };
+    Some((words, rules_in_words(flow, &labels.labels)))
 }
 
 fn published(server: &str, offered: &Definition, entry: &PublishedItem) -> ItemHistory {

@@ -97,7 +97,7 @@ async fn post_notification(
         Some(Err(refused)) => return refused.reply(None),
         None => {
             let handle = surface_handle(principal, &Arc::default(), ClientProfile::default());
-            vendor::forward_notification(&front.server, notification, &handle);
+            vendor::forward_notification(&front.server, notification, &handle, &Owner::new_request());
         }
     }
     HttpReply::empty(StatusCode::ACCEPTED)

@@ -1,0 +1,97 @@
+//! Whose marks count for a call, and where they are stored.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::surface::Surface;
+use proxy_config::{Flow, FlowOwner};
+use proxy_model::flow::{FlowDecision, Labels, Mark, Marks, Reading};
+use proxy_model::{Owner, Principal, RefusalReason};
+use proxy_store::Store;
+use proxy_telemetry::CallRecording;
+
+/// The caller of a request, for flow rules.
+#[derive(Clone)]
+pub(in crate::calls) struct FlowCaller {
+    pub(super) flow: Arc<Flow>,
+    pub(super) surface: Arc<Surface>,
+    store: Store,
+    /// `None` for an anonymous request without a session: nobody knows what it belongs to.
+    owner: Option<Owner>,
+    recording: Option<Arc<CallRecording>>,
+}
+
+impl FlowCaller {
+    /// `connection` is the owner of the request. `None` if no labels are tracked.
+    pub(in crate::calls) fn of(
+        surface: Option<&Arc<Surface>>,
+        principal: &Principal,
+        connection: Option<&Owner>,
+        store: &Store,
+        recording: Option<&Arc<CallRecording>>,
+    ) -> Option<Self> {
+        let surface = surface?;
+        let flow = Arc::clone(surface.flow()?);
+        let owner = match connection {
+            Some(session @ Owner::Session(_)) if flow.per == FlowOwner::Session => session.clone(),
+            connection => Owner::of_values(principal, connection),
+        };
+        let owner = Some(owner).filter(|owner| !matches!(owner, Owner::Request(_) | Owner::Everybody));
+        Some(FlowCaller {
+            flow,
+            surface: Arc::clone(surface),
+            store: store.clone(),
+            owner,
+            recording: recording.cloned(),
+        })
+    }
+
+    pub(in crate::calls) fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    /// What the conversation has read.
+    ///
+    /// # Errors
+    /// Why the store does not tell.
+    pub(in crate::calls) async fn reading(&self) -> Result<Reading, String> {
+        let Some(owner) = &self.owner else { return Ok(Reading::Unknown(self.flow.decisive_labels())) };
+        let stored = self.store.marks(owner).await.map_err(|error| error.to_string())?;
+        let mark = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Mark { source: text.to_owned(), at: 0 });
+        Ok(Reading::Marked(Marks(stored.iter().map(|(label, text)| (label.as_str().into(), mark(text))).collect())))
+    }
+
+    /// Stores that the conversation has read something with these labels.
+    ///
+    /// # Errors
+    /// Why it could not be stored.
+    pub(in crate::calls) async fn mark(&self, labels: &Labels, source: &str) -> Result<(), String> {
+        if labels.is_empty() {
+            return Ok(());
+        }
+        let Some(owner) = &self.owner else { return Ok(()) };
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let mark = Mark { source: source.to_owned(), at: u64::try_from(at).unwrap_or(u64::MAX) };
+        let text = serde_json::to_string(&mark).unwrap_or_default();
+        let marks: Vec<(Arc<str>, String)> = labels.iter().map(|label| (Arc::clone(label), text.clone())).collect();
+        self.store.add_marks(owner, &marks, self.flow.remember).await.map_err(|error| error.to_string())
+    }
+
+    /// Records a rule that applied.
+    pub(super) fn note(&self, decision: FlowDecision) {
+        if let Some(recording) = &self.recording {
+            recording.note(|noted| noted.flow.push(decision));
+        }
+    }
+
+    /// Records that the call is stopped. `is_inner` if a handler makes it, which may still answer otherwise.
+    pub(super) fn note_refusal(&self, why: &str, at: Option<String>, is_inner: bool) {
+        let Some(recording) = &self.recording else { return };
+        if is_inner {
+            let reason = RefusalReason::Flow;
+            recording.inner_refused(proxy_model::CallRefusal { reason, at, why: why.to_owned() });
+        } else {
+            recording.refused(RefusalReason::Flow, || at, why);
+        }
+    }
+}
