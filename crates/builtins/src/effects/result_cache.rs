@@ -85,7 +85,7 @@ impl ResultCache {
         let returned = convert::to_json(returned, eval.heap()).map_err(|error| {
             script_error(format!("the result of a cached handler cannot be converted to JSON: {error}"))
         })?;
-        let labels = context.wait(|| marks::labels_now(&host))?.map_err(script_error)?;
+        let labels = context.wait(|| marks::labels_now(host))?.map_err(script_error)?;
         let is_error = returned.get("isError") == Some(&Json::Bool(true));
         if let (false, true, Some(store)) = (is_error, asked_before == host.questions.asked(), host.store::<Store>()) {
             let result = CachedResult { text: returned.to_string().into(), labels };

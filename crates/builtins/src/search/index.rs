@@ -191,8 +191,9 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         let unready = servers.iter().filter_map(|server| {
             let backend = snapshot.backend(server)?;
             let state = match backend.status {
-                Status::Ready => return None,
-                Status::Cached if !backend.error.is_empty() => "failed",
+                Status::Cached | Status::Resting if !backend.error.is_empty() => "failed",
+                // A call wakes a server that rests.
+                Status::Ready | Status::Resting => return None,
                 Status::Starting | Status::Cached => "starting",
                 Status::Failed => "failed",
                 Status::Login | Status::PerPerson => "log-in",

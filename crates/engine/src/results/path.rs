@@ -325,7 +325,7 @@ mod tests {
     fn the_path_to_an_array_is_written_as_it_is_read() {
         let value = proxy_json::valid(VALUE.to_owned()).unwrap();
         for path in ["items", "items[0].tags"] {
-            let found = value.range_of(&find_in(&value, path)).unwrap();
+            let found = value.range_of(find_in(&value, path)).unwrap();
             assert_eq!(path_to(&value, found.start).as_deref(), Some(path));
         }
         let odd = proxy_json::valid(r#"{"a \"key\"":[[1,2]]}"#.to_owned()).unwrap();

@@ -22,9 +22,12 @@ pub struct Narrowing<'a> {
     pub is_paged: &'a dyn Fn(&str) -> bool,
 }
 
-/// The lists that were asked for, the newest last. `None` for one that has no output schema to remove.
+/// The lists that were asked for, the newest last.
 #[derive(Debug, Default)]
-pub(super) struct NarrowedListings(Mutex<Vec<(Revision, u64, Option<Arc<Listing>>)>>);
+pub(super) struct NarrowedListings(Mutex<Vec<Narrowed>>);
+
+/// A list for a revision and the [`Narrowing`] of this number. `None` if it has no output schema to remove.
+type Narrowed = (Revision, u64, Option<Arc<Listing>>);
 
 impl NarrowedListings {
     /// A page of the list that is made from `whole`. `name` gives the name of a published tool by its index.
