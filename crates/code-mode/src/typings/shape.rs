@@ -237,7 +237,10 @@ impl SchemaReader<'_> {
         let rest = match others {
             None => Rest::Unsaid,
             Some(Value::Bool(false)) => Rest::Closed,
-            Some(_) => Rest::Open,
+            Some(others) => {
+                self.is_partial |= self.read(others, depth + 1).names_something();
+                Rest::Open
+            }
         };
         Type::Object(fields, rest)
     }

@@ -62,25 +62,30 @@ impl SignatureParts {
     }
 }
 
-struct Parameters<'s> {
-    /// The names that the root of the schema requires, in its order.
-    names_required: IndexSet<&'s str>,
+struct Parameters {
+    /// The names that the schema requires, in its order.
+    names_required: IndexSet<String>,
     /// The names of all parameters that are written.
     names: HashSet<String>,
     required: Vec<String>,
     optional: Vec<String>,
 }
 
-impl<'s> Parameters<'s> {
-    fn of(schema: &'s Value) -> Self {
-        let names_required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+impl Parameters {
+    fn of(schema: &Value) -> Self {
+        let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let names_required = names.map(str::to_owned).collect();
         Parameters { names_required, names: HashSet::new(), required: Vec::new(), optional: Vec::new() }
     }
 
     fn read<'a>(&mut self, kind: &'a Type, shape: &'a SchemaShape, writer: &mut StarlarkWriter<'a>) {
         match kind {
             Type::Object(fields, _) => self.add_fields(fields, writer),
-            Type::Map(_) | Type::Anything => self.optional.push("**arguments".to_owned()),
+            Type::Map(value) => {
+                writer.has_omitted |= value.names_something();
+                self.optional.push("**arguments".to_owned());
+            }
+            Type::Anything => self.optional.push("**arguments".to_owned()),
             Type::Part(pointer) => match shape.parts.get(pointer) {
                 // A part that is only a reference to another one could be a reference to itself.
                 Some(part) if !matches!(part, Type::Part(_)) => self.read(part, shape, writer),
@@ -89,6 +94,12 @@ impl<'s> Parameters<'s> {
             Type::Both(kinds) => {
                 let (objects, others): (Vec<&Type>, Vec<&Type>) =
                     kinds.iter().partition(|kind| matches!(kind, Type::Object(..)));
+                for object in &objects {
+                    if let Type::Object(fields, _) = object {
+                        let required = fields.iter().filter(|field| field.required);
+                        self.names_required.extend(required.map(|field| field.name.clone()));
+                    }
+                }
                 for object in objects {
                     self.read(object, shape, writer);
                 }
@@ -118,7 +129,7 @@ impl<'s> Parameters<'s> {
     /// Adds the required parameters that the schema does not describe.
     fn add_undescribed(&mut self) {
         for name in &self.names_required {
-            if !self.names.contains(*name) {
+            if !self.names.contains(name) {
                 self.required.push(format!("{name}: any"));
             }
         }
@@ -161,6 +172,9 @@ mod tests {
         let combined = json!({"type": "object", "required": ["b"], "properties": {"a": {"type": "string"}},
             "allOf": [{"type": "object", "properties": {"b": {"type": "integer"}}}]});
         assert_signature(combined, "(b: int, a?: str)", false);
+        let twice = json!({"allOf": [{"properties": {"a": {"type": "string"}}},
+            {"properties": {"a": {}, "b": {}}, "required": ["a"]}]});
+        assert_signature(twice, "(a: str, b?: any)", false);
         let choice =
             |name: &str| json!({"type": "object", "required": [name], "properties": {name: {"type": "string"}}});
         let union = json!({"anyOf": [choice("id"), choice("url")]});
