@@ -152,6 +152,23 @@ async fn a_task_keeps_the_server_until_its_client_has_seen_the_end() {
 }
 
 #[tokio::test]
+async fn a_task_of_a_stateless_client_keeps_the_server_as_well() {
+    const TASKS: &str = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    let server = Server::new(&["--era", "modern", "--tasks", "--only", "echo"]);
+    let clock = clock();
+    let proxy = beside_a_clock(&server, &clock).await;
+    let mut client = proxy.client();
+    let job = json!({"name": "job", "arguments": {"hold": true}}).to_string();
+    let started = client.modern_with("tools/call", &job, TASKS).await.value();
+    let held = json!({"taskId": started["result"]["taskId"]}).to_string();
+    let mut other = session(&proxy).await;
+    assert!(!has_rested(&proxy, &mut other).await, "a task works: {started}");
+    client.modern_with("tasks/get", &held, TASKS).await.result();
+    client.modern_with("tasks/cancel", &held, TASKS).await.result();
+    rested(&proxy, "fake", 1).await;
+}
+
+#[tokio::test]
 async fn a_server_behind_a_url_is_left_and_met_again() {
     let (program, url) = crate::support::programs::fake_http_backend(&["--era", "legacy", "--only", "echo,seen"]).await;
     let config = crate::support::config::Config::new().remote_with("fake", &url, json!({"idleStop": SOON}));
