@@ -11,8 +11,7 @@ use crate::support::proxy::Proxy;
 use crate::support::temp_dir::TempDir;
 
 /// The note is secret; nothing may leave after it was read.
-const SECRETS: &str =
-    "flow:\n  labels: [{name: note, labels: [secret]}]\n  rules: [{when: [secret], then: egress, do: deny}]";
+const SECRETS: &str = "flow:\n  labels: [{name: note, labels: [secret]}, {name: seen, labels: []}]\n  rules: [{when: [secret], then: egress, do: deny}]";
 const MORE: &[&str] = &["--resources", "--prompts", "--completions", "3"];
 
 async fn after_a_secret(era: &str, modern: bool) -> Conversation {
@@ -149,4 +148,18 @@ async fn progress_and_log_lines_come_after_the_marks() {
     assert!(seen > 0, "progress comes through");
     let why = conversation.stopped("send_mail", text("x")).await;
     assert!(why.contains("`progress` (secret)"), "{why}");
+}
+
+#[tokio::test]
+async fn subscriptions_and_methods_of_vendors_carry_no_secret_out() {
+    let more: &[&str] = &["--resources", "--vendor"];
+    let mut conversation = Conversation::at(world("legacy", more, &[PASSTHROUGH, SECRETS]), false).await;
+    let before = request(&mut conversation, "vendor/send", json!({"text": "hello"})).await;
+    assert!(before["result"].is_object(), "{before}");
+    conversation.passes("note", text("s3cret")).await;
+    let sent = request(&mut conversation, "vendor/send", json!({"text": "s3cret-1"})).await;
+    assert!(error(&sent).contains("`vendor/send` was not sent: this conversation has read `note` (secret)"), "{sent}");
+    let followed = request(&mut conversation, "resources/subscribe", json!({"uri": "memo://notes/s3cret-2"})).await;
+    assert!(error(&followed).contains("`memo://notes/s3cret-2` was not followed"), "{followed}");
+    assert_eq!((conversation.reached("s3cret-1").await, conversation.reached("s3cret-2").await), (0, 0));
 }

@@ -49,11 +49,10 @@ pub(crate) fn register_marks(builder: &mut GlobalsBuilder) {
     /// the section `flow` in the config. Only while a call is handled.
     ///
     /// ```python
-    /// def issue(args):
-    ///     result = read_issue(args)
-    ///     if unwrap(result)["author_association"] not in ["OWNER", "MEMBER"]:
+    /// def comment(args):
+    ///     if args.get("author") != "me":
     ///         mark("untrusted")
-    ///     return result
+    ///     return args.get("text", "")
     /// ```
     fn mark<'v>(
         #[starlark(require = pos)] label: &str,

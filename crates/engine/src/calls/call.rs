@@ -61,7 +61,11 @@ pub struct Calls {
 impl Calls {
     /// Calls a tool, reads a resource or gets a prompt.
     pub async fn item(&self, request: &RequestContext, call: ItemCall) -> Result<Raw, CallError> {
-        let outcome = self.checked_item(request, call).await;
+        let kind = call.kind;
+        let outcome = match self.checked_item(request, call).await {
+            Err(CallError::Stopped(message)) => failed(kind, message, None),
+            outcome => outcome,
+        };
         if let Some(recording) = &request.recording {
             // An error result is how most scripts refuse a call after a limit was exceeded or nobody approved.
             if let Ok(result) = &outcome
