@@ -95,9 +95,9 @@ mod tests {
              c: {command: x, scope: session, idleStop: 1m}\n",
         );
         let problem = "conflicts with `required: true`: the proxy does not run without this server";
-        assert_eq!(found[0], format!("2:45 `mcpServers.a.start`: {problem}"));
-        assert_eq!(found[1], format!("3:48 `mcpServers.b.idleStop`: {problem}"));
-        assert!(found[2].starts_with("4:47 `mcpServers.c.idleStop`: conflicts with `scope: session`"), "{found:?}");
+        assert_eq!(found[0], format!("2:35 `mcpServers.a.start`: {problem}"));
+        assert_eq!(found[1], format!("3:35 `mcpServers.b.idleStop`: {problem}"));
+        assert!(found[2].starts_with("4:35 `mcpServers.c.idleStop`: conflicts with `scope: session`"), "{found:?}");
         // `eager` and `off` contradict nothing.
         loaded("mcpServers: {a: {command: x, required: true, start: eager, idleStop: off}}");
     }
