@@ -22,18 +22,19 @@ pub enum Mode {
     None,
     Full,
     Compact,
-    Scripts,
+    /// Code mode: scripts call the tools.
+    Script,
 }
 
 impl Mode {
-    pub const ALL: [Mode; 4] = [Mode::None, Mode::Full, Mode::Compact, Mode::Scripts];
+    pub const ALL: [Mode; 4] = [Mode::None, Mode::Full, Mode::Compact, Mode::Script];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Mode::None => "all tools listed",
             Mode::Full => "tool search, `answer: full`",
             Mode::Compact => "tool search, `answer: compact`",
-            Mode::Scripts => "code mode",
+            Mode::Script => "code mode",
         }
     }
 
@@ -41,7 +42,7 @@ impl Mode {
         match self {
             Mode::None => "default",
             Mode::Full | Mode::Compact => "optimizer",
-            Mode::Scripts => "code-mode",
+            Mode::Script => "code-mode",
         }
     }
 }
@@ -107,7 +108,7 @@ impl Model {
                 }
             }
             Mode::Full | Mode::Compact => self.search_and_call(task, &mut conversation)?,
-            Mode::Scripts => self.run_scripts(task, &mut conversation)?,
+            Mode::Script => self.run_scripts(task, &mut conversation)?,
         }
         conversation.turn(task.answer.clone());
         Ok(conversation)

@@ -28,7 +28,7 @@ pub fn compare(program: &Path, snapshot: &Snapshot, measured: &[Measured]) -> Re
     for (name, mode) in [
         ("conversations, all tools listed", Mode::None),
         ("conversations, tool search", Mode::Compact),
-        ("conversations, code mode", Mode::Scripts),
+        ("conversations, code mode", Mode::Script),
     ] {
         let of_mode = measured.iter().filter(|measured| measured.mode == mode);
         let texts = of_mode.flat_map(|measured| &measured.conversations).map(|talk| talk.texts.join("\n"));
