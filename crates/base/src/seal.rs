@@ -21,6 +21,8 @@ pub enum Purpose {
     Note,
     /// The session of a client at a server, with which another process goes on.
     ServerSession,
+    /// Who uses the pages on which people log in, and what they are about to do there.
+    Connect,
 }
 
 impl Purpose {
@@ -34,6 +36,7 @@ impl Purpose {
             Purpose::Credential => "credential",
             Purpose::Note => "note",
             Purpose::ServerSession => "server session",
+            Purpose::Connect => "connect",
         }
     }
 }

@@ -213,7 +213,7 @@ fn describe(backend: &BackendView) -> String {
         Status::Starting => "never seen: `proxy check --live` starts it".to_owned(),
         Status::Failed => format!("failed: {}", error_line(&backend.error)),
         Status::Login => format!("login: {}", error_line(&backend.error)),
-        Status::PerPerson => "lists its tools for each caller (`tokenExchange`)".to_owned(),
+        Status::PerPerson => "lists its tools for each caller".to_owned(),
         Status::Ready => tools,
     }
 }

@@ -71,12 +71,12 @@ pub(crate) fn read_inherited(reader: &ValueReader) -> Option<Vec<glob::Pattern>>
     })
 }
 
-/// `required` has no effect with `tokenExchange`, because there is no connection before the first call.
+/// `required` has no effect if each caller has their own connection: there is none before the first call.
 fn read_required(fields: &mut Fields, server: &mut ServerConfig) {
     let Some(reader) = fields.get("required") else { return };
     server.required = reader.boolean().unwrap_or_default();
     if server.required && server.is_per_person() {
-        let problem = "has no effect with `tokenExchange`: each caller has their own connection";
+        let problem = "has no effect here: each caller has their own connection";
         reader.report(reader.problem(problem).at(reader.place()));
     }
 }

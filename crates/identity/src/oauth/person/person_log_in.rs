@@ -14,7 +14,6 @@ use super::renewal::Renewal;
 use crate::oauth::LogInError;
 use crate::oauth::failures::TokenFailures;
 use crate::oauth::storage::{CredentialStorage, LogInRecord, RecordKey, RecordLock};
-use crate::oauth::subject::Subject;
 use proxy_wire::http::Fetcher;
 
 /// One for each record and process.
@@ -44,10 +43,15 @@ impl fmt::Debug for PersonLogIn {
 }
 
 impl PersonLogIn {
-    pub(crate) fn new(subject: &Subject, storage: CredentialStorage, fetcher: Arc<Fetcher>) -> Self {
+    pub(crate) fn new(
+        key: RecordKey,
+        issuer: Option<String>,
+        storage: CredentialStorage,
+        fetcher: Arc<Fetcher>,
+    ) -> Self {
         PersonLogIn {
-            key: subject.key.clone(),
-            issuer: subject.config.issuer.clone(),
+            key,
+            issuer,
             storage,
             fetcher,
             known: ArcSwap::default(),
