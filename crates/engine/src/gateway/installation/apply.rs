@@ -15,7 +15,7 @@ use crate::gateway::options::GatewayOptions;
 use crate::gateway::rebuild::Edition;
 use crate::surface::ScriptSource;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_config::{AuthConfig, Authentication, Config, StoreAddress};
+use proxy_config::{AuthConfig, Authentication, Config, ServerConfig, StoreAddress};
 use proxy_host_io::HostIo;
 use proxy_identity::cedar::CurrentPolicies;
 use proxy_identity::oauth::SubjectTokens;
@@ -121,6 +121,11 @@ impl Installation {
     /// A running server that everybody has a connection of their own to.
     pub(crate) fn per_person(&self, name: &str) -> Option<Arc<PerPersonServer>> {
         self.lock().servers.per_person(name)
+    }
+
+    /// The running servers at which everybody has an account of their own.
+    pub(crate) fn personal_servers(&self) -> Vec<(String, ServerConfig)> {
+        self.lock().servers.personal()
     }
 
     pub(crate) fn processes(&self, server: &str) -> Vec<RunningProcess> {

@@ -322,7 +322,7 @@ fn authorization_url(
     let client = BasicClient::new(ClientId::new(client.client_id.clone()))
         .set_auth_uri(AuthUrl::new(endpoint)?)
         .set_redirect_uri(redirect_uri);
-    let mut request = client.authorize_url(CsrfToken::new_random).set_pkce_challenge(challenge);
+    let mut request = client.authorize_url(|| CsrfToken::new_random_len(32)).set_pkce_challenge(challenge);
     request = request.add_scopes(scopes.iter().cloned().map(Scope::new));
     if let Some(resource) = &record.resource {
         request = request.add_extra_param("resource", resource);
