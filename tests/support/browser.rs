@@ -98,8 +98,7 @@ impl Browser {
     /// Sends a form.
     pub async fn post(&self, url: &str, fields: &[(String, String)], origin: Option<&str>) -> BrowserPage {
         let form: String = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-        let mut request =
-            self.client.post(url).header("content-type", "application/x-www-form-urlencoded").body(form);
+        let mut request = self.client.post(url).header("content-type", "application/x-www-form-urlencoded").body(form);
         if let Some(origin) = origin {
             request = request.header("origin", origin);
         }

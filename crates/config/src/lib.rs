@@ -39,8 +39,8 @@ pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use sections::serve::{Serve, serving_threads};
 pub use sections::server::{
     AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, LogInAdvice,
-    OAuthConfig, PROTOCOL_VERSIONS, PersonalAccounts, ProtocolChoice, RegisteredClient, ResourceChoice, ServerConfig, SignedConfig, SigningAlgorithm,
-    SubjectTokenType, TokenExchangeConfig, TransportConfig,
+    OAuthConfig, PROTOCOL_VERSIONS, PersonalAccounts, ProtocolChoice, RegisteredClient, ResourceChoice, ServerConfig,
+    SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig, TransportConfig,
 };
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::{RedisAddress, StoreAddress};

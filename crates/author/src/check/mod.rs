@@ -4,6 +4,7 @@
 mod fixes;
 mod missing_programs;
 mod one_account;
+mod redirect_uris;
 mod policies;
 pub mod scripts;
 mod unmatched;
@@ -114,9 +115,11 @@ impl CheckReport {
         self.add(enabled.flat_map(|server| server.unset_variables.iter().cloned()));
     }
 
-    /// Adds a warning for each server at which all callers act as one account.
+    /// Adds a warning for each server at which all callers act as one account, and what clients of servers need at which
+    /// people have their own.
     pub fn add_accounts(&mut self, config: &Config) {
         self.add(one_account::warnings(config));
+        self.add(redirect_uris::remarks(config));
     }
 
     /// Adds a warning for each server whose program is not in `PATH`.

@@ -15,8 +15,9 @@ pub(super) fn warnings(config: &Config) -> Vec<Diagnostic> {
         servers.filter(|(_, server)| matches!(&server.auth, Some(AuthConfig::OAuth(log_in)) if !log_in.shared && log_in.personal.is_none()));
     let warning = |(name, place)| {
         let message = format!("`mcpServers.{name}.auth`: all callers act as this account ({whom})");
-        let warning = Diagnostic::warning(message)
-            .hint("if this is intended, set `shared: true` in this `auth`; for an account of each person, set `per: person`");
+        let warning = Diagnostic::warning(message).hint(
+            "if this is intended, set `shared: true` in this `auth`; for an account of each person, set `per: person`",
+        );
         match place {
             Some(place) => warning.at(place),
             None => warning,

@@ -112,12 +112,14 @@ impl Gateway {
             processes.map(|process| ServerProcess { pid: process.id, uptime_seconds: process.uptime.as_secs() });
         let (all, minute) = (stats.all(), stats.last_minute());
         let durations = DurationSummary::of(stats.by_method().map(|(_, stats)| stats));
+        let of_people = self.installed.per_person(&backend.name);
         ServerStatus {
             running: Some(load.running),
             waiting: Some(load.waiting),
             breaker_open: Some(load.breaker_open),
             restarts: Some(self.installed.restarts(&backend.name)),
-            people: self.installed.per_person(&backend.name).map(|everybodys| everybodys.people()),
+            people: of_people.as_ref().map(|everybodys| everybodys.people()),
+            people_to_log_in: of_people.as_ref().and_then(|everybodys| everybodys.people_to_log_in()),
             processes: Some(processes.collect()),
             calls: Some(all.calls),
             failed_calls: Some(all.failures),

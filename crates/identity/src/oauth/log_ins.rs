@@ -11,7 +11,10 @@ use super::person::{CallerAccounts, LogInTable, PersonCredentials, log_out};
 use super::report::describe;
 use super::subject::{Subject, url_of};
 use super::token_exchange::{CallerExchange, ServerExchange};
-use super::{CredentialStorage, LogInDescription, LogInError, LogInRequest, LogOutReport, ParkedLogIn, PendingLogIn, SubjectTokens};
+use super::{
+    CredentialStorage, LogInDescription, LogInError, LogInRequest, LogOutReport, ParkedLogIn, PendingLogIn,
+    SubjectTokens,
+};
 use crate::oauth::signed::{CallerIdentities, SignedIdentities};
 use crate::oauth::terms::Registration;
 use proxy_config::{AuthConfig, Config, ServerConfig};
@@ -140,11 +143,7 @@ impl LogIns {
     }
 
     /// Ends all log-ins of a person, also at servers that are no longer in the config. Returns the entry of each.
-    pub async fn log_out_of_all(
-        &self,
-        config: &Config,
-        who: &Who,
-    ) -> Result<Vec<(String, LogOutReport)>, LogInError> {
+    pub async fn log_out_of_all(&self, config: &Config, who: &Who) -> Result<Vec<(String, LogOutReport)>, LogInError> {
         let mut ended = Vec::new();
         for (key, record) in self.table.storage.all().await? {
             if !record.is_of(who) {

@@ -69,12 +69,7 @@ impl LogIns {
         let SignInRequest { issuer, resource, required_scopes, redirect_uri } = request;
         let client = client_of(issuer)?;
         let (fetcher, url) = (self.fetcher(), parsed(&issuer.issuer)?);
-        let discovery = Discovery {
-            fetcher,
-            reach: Reach::of(&url).await,
-            server: &url,
-            issuer: Some(&issuer.issuer),
-        };
+        let discovery = Discovery { fetcher, reach: Reach::of(&url).await, server: &url, issuer: Some(&issuer.issuer) };
         let server = discovery.authorization_server(&issuer.issuer).await?;
         let endpoint = server.authorization_endpoint.as_deref().ok_or_else(|| {
             LogInError::Metadata(format!(
@@ -132,8 +127,7 @@ impl LogIns {
         };
         let code = expected.code(callback)?;
         let url = parsed(&issuer.issuer)?;
-        let exchange =
-            OAuthExchange { fetcher: self.fetcher(), reach: Reach::of(&url).await, server: &parked.server };
+        let exchange = OAuthExchange { fetcher: self.fetcher(), reach: Reach::of(&url).await, server: &parked.server };
         let method = client.client_secret.as_ref().map_or(AuthMethod::None, |_| parked.server.secret_method());
         let mut fields = vec![
             ("grant_type", "authorization_code"),

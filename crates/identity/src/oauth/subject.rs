@@ -144,7 +144,8 @@ mod tests {
         assert!(error.to_string().contains("`crm` has one account for all"), "{error}");
         let personal = Some(PersonalAccounts::default());
         server.auth = Some(AuthConfig::OAuth(OAuthConfig { personal, ..OAuthConfig::default() }));
-        let key = |realm: Realm, sub: &str| Subject::of("crm", &server, Some(&Who { realm, sub: sub.into() })).unwrap().key;
+        let key =
+            |realm: Realm, sub: &str| Subject::of("crm", &server, Some(&Who { realm, sub: sub.into() })).unwrap().key;
         let keys = [
             key(Realm::Static, "ann"),
             key(Realm::Static, "bob"),

@@ -19,7 +19,10 @@ impl PersonalAccount {
     /// Whether this is a call of the tool.
     pub(super) fn is_log_in(&self, call: &BackendCall) -> bool {
         call.method == ItemKind::Tool.use_method()
-            && Object::of(&call.params).ok().and_then(|params| params.string("name")).is_some_and(|name| name == self.tool_name())
+            && Object::of(&call.params)
+                .ok()
+                .and_then(|params| params.string("name"))
+                .is_some_and(|name| name == self.tool_name())
     }
 
     /// The view of a server that waits for the person's log-in. What it listed last stays; before that it has the tool.

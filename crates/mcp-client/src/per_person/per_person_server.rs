@@ -22,7 +22,8 @@ use proxy_config::ServerConfig;
 use proxy_json::Raw;
 use proxy_model::lock::ViewLock;
 use proxy_model::{
-    BackendView, CallerCredentials, ClientProfile, ItemKind, NEEDS_PERSON, NEEDS_SIGN_IN, Owner, PersonKey, ServerAddress,
+    BackendView, CallerCredentials, ClientProfile, ItemKind, NEEDS_PERSON, NEEDS_SIGN_IN, Owner, PersonKey,
+    ServerAddress, Status,
 };
 
 /// The maximum number of keys with a connection.
@@ -124,6 +125,12 @@ impl PerPersonServer {
     /// How many people have a connection.
     pub fn people(&self) -> usize {
         self.people.lock().len()
+    }
+
+    /// How many of them have to log in to their own account first; `None` if there are no such accounts.
+    pub fn people_to_log_in(&self) -> Option<usize> {
+        self.config.personal()?;
+        Some(self.all().iter().filter(|server| server.handle().view().status == Status::Login).count())
     }
 
     /// How busy it is for all people together.

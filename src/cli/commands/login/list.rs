@@ -14,7 +14,8 @@ use proxy_identity::oauth::{LogInDescription, LogInError, LogInKind, LogInState,
 use proxy_mcp_client::{Cache, idle_view};
 use proxy_model::BackendView;
 
-const HEADER: [&str; 10] = ["SERVER", "PERSON", "STATUS", "TYPE", "ISSUER", "CLIENT ID", "SCOPES", "EXPIRES", "RENEWED", "TO DO"];
+const HEADER: [&str; 10] =
+    ["SERVER", "PERSON", "STATUS", "TYPE", "ISSUER", "CLIENT ID", "SCOPES", "EXPIRES", "RENEWED", "TO DO"];
 
 /// One server, or the account of one person there.
 struct ListedServer {

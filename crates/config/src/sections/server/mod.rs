@@ -21,7 +21,8 @@ use proxy_model::{MethodPattern, Secret, ServerAddress};
 
 pub use auth::{
     AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, LogInAdvice, OAuthConfig,
-    PersonalAccounts, RegisteredClient, ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
+    PersonalAccounts, RegisteredClient, ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType,
+    TokenExchangeConfig,
 };
 pub(crate) use auth::{resolve_personal_accounts, resolve_signed, resolve_subject_issuers};
 pub(crate) use defaults::read_defaults;

@@ -35,6 +35,13 @@ impl PersonCredentials {
         if let Err(error) = self.log_in.load().await {
             return Err(LoginNeeded(error.to_string()));
         }
+        // The person may have logged in just now, at another replica.
+        if self.subject.who.is_some()
+            && self.log_in.known().header.is_none()
+            && let Err(error) = self.log_in.take_up().await
+        {
+            return Err(LoginNeeded(error.to_string()));
+        }
         let known = Arc::clone(&self.log_in.known());
         if known.record.is_some() {
             self.follower.start();

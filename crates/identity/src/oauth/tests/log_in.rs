@@ -187,7 +187,8 @@ async fn a_refused_registration_says_why() {
         (asked.line == "POST /register").then_some((400, refused))
     })
     .await;
-    let error = StateFolder::new().log_ins().begin("a", &fake.server(None), None, request()).await.unwrap_err().to_string();
+    let error =
+        StateFolder::new().log_ins().begin("a", &fake.server(None), None, request()).await.unwrap_err().to_string();
     assert!(error.contains(r"`invalid_redirect_uri`: `no\u{1b}loopback`") && !error.contains("s3cret"), "{error}");
 }
 

@@ -50,8 +50,7 @@ impl HttpFront {
         let verifier = self.authenticator.borrow().verifier.clone();
         let Some(verifier) = verifier else { return Err("tokens of issuers are no longer accepted") };
         let verified = verifier.verify(token.reveal(), peer).await.map_err(AuthFailure::from);
-        let admitted =
-            verified.and_then(|verified| self.authenticator.borrow().admitted(&verifier, &verified));
+        let admitted = verified.and_then(|verified| self.authenticator.borrow().admitted(&verifier, &verified));
         match admitted {
             Ok(caller) => Ok(caller.principal),
             Err(AuthFailure::Invalid(why) | AuthFailure::Malformed(why)) => Err(why),

@@ -58,7 +58,7 @@ impl Visit<'_> {
 
     fn who(&self, principal: &Principal, address: &str) -> String {
         let not_me = self.form(address, "Sign out", &[("do", "sign-out")]);
-        format!("<p class=\"who\">You are <strong>{}</strong>. {not_me}</p>", escaped(&shown(principal)))
+        format!("<div class=\"who\">You are <strong>{}</strong>. {not_me}</div>", escaped(&shown(principal)))
     }
 
     /// `/connect`: all accounts of the person.

@@ -37,7 +37,10 @@ impl Visit<'_> {
         let token = self.log_ins().finish_sign_in(issuer, &parked, &callback).await?;
         let principal = self.front.verified_person(&token, self.peer).await.map_err(|why| {
             tracing::warn!(issuer = issuer.issuer, "somebody could not sign in: {why}");
-            PageError::new(StatusCode::BAD_GATEWAY, format!("{} gave a token that is not accepted here: {why}.", issuer.issuer))
+            PageError::new(
+                StatusCode::BAD_GATEWAY,
+                format!("{} gave a token that is not accepted here: {why}.", issuer.issuer),
+            )
         })?;
         // A new one: what was there before may have been planted.
         let cookie = new_value().map_err(|_| FlowError::Random)?;
@@ -75,7 +78,8 @@ impl Visit<'_> {
         })?;
         self.front.audit_account(AccountEvent::Connected, &principal, &account.name, None);
         tracing::info!(server = account.name, user = principal.sub(), "an account was connected");
-        let text = format!("Your account at {} is connected as {}. You can close this page.", account.name, shown(&principal));
+        let text =
+            format!("Your account at {} is connected as {}. You can close this page.", account.name, shown(&principal));
         let ends = if report.refreshable {
             String::new()
         } else {

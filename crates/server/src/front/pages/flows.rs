@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::cookies::{LIFETIME_SECONDS, digest};
 use crate::replicas::ForwardedPrincipal;

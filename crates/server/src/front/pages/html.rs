@@ -53,9 +53,7 @@ pub(super) fn page(title: &str, body: &str) -> String {
 pub(super) fn button(address: &str, label: &str, fields: &[(&str, &str)]) -> String {
     let hidden: String = fields
         .iter()
-        .map(|(name, value)| {
-            format!("<input type=\"hidden\" name=\"{}\" value=\"{}\">", escaped(name), escaped(value))
-        })
+        .map(|(name, value)| format!("<input type=\"hidden\" name=\"{}\" value=\"{}\">", escaped(name), escaped(value)))
         .collect();
     let (address, label) = (escaped(address), escaped(label));
     format!("<form method=\"post\" action=\"{address}\">{hidden}<button>{label}</button></form>")

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use ::http::header::{self, HeaderName, HeaderValue, LOCATION};
 use ::http::StatusCode;
+use ::http::header::{self, HeaderName, HeaderValue, LOCATION};
 
 use super::flows::FlowError;
 use super::html;
@@ -83,10 +83,8 @@ pub(super) fn see_other(address: &str) -> Result<HttpReply, PageError> {
 
 /// There is no `form-action`: browsers apply it to every redirect after a form, and these lead to authorization servers.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-    let policy = format!(
-        "default-src 'none'; style-src '{}'; base-uri 'none'; frame-ancestors 'none'",
-        html::style_digest()
-    );
+    let policy =
+        format!("default-src 'none'; style-src '{}'; base-uri 'none'; frame-ancestors 'none'", html::style_digest());
     HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 });
 

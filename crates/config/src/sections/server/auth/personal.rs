@@ -43,7 +43,8 @@ impl PersonalAccounts {
 
     /// How this person logs in to a server.
     pub fn advice(&self, server: &str, who: &Who) -> LogInAdvice {
-        let signs_in = matches!(&who.realm, Realm::Issuer(issuer) if self.signing_in.iter().any(|one| **one == **issuer));
+        let signs_in =
+            matches!(&who.realm, Realm::Issuer(issuer) if self.signing_in.iter().any(|one| **one == **issuer));
         let command = format!("proxy login {}", shell_word(server));
         match self.page(server).filter(|_| signs_in) {
             Some(url) => {
@@ -113,7 +114,8 @@ mod tests {
     use super::*;
     use crate::testing::{errors, loaded};
 
-    const SERVER: &str = "mcpServers:\n  crm: {url: 'https://crm/mcp', auth: {type: oauth, per: person, about: invoices}}\n";
+    const SERVER: &str =
+        "mcpServers:\n  crm: {url: 'https://crm/mcp', auth: {type: oauth, per: person, about: invoices}}\n";
     const ISSUER: &str = "auth: {issuers: [{issuer: 'https://id', signIn: {clientId: pages}}]}\n";
 
     #[test]
@@ -152,18 +154,22 @@ mod tests {
     fn what_people_lack_to_log_in_is_told() {
         let found = errors(&format!("{SERVER}{ISSUER}"));
         assert!(found[0].starts_with("2:") && found[0].contains("requires `serve.publicUrl`"), "{found:?}");
-        let found = errors(&format!("{SERVER}auth: {{issuers: ['https://id']}}\nserve: {{publicUrl: 'https://edge/mcp'}}\n"));
+        let found =
+            errors(&format!("{SERVER}auth: {{issuers: ['https://id']}}\nserve: {{publicUrl: 'https://edge/mcp'}}\n"));
         assert!(found[0].contains("requires an issuer with `signIn`"), "{found:?}");
     }
 
     #[test]
     fn accounts_of_people_are_of_one_type_and_shared_by_nobody() {
-        let found = |auth: &str| errors(&format!("mcpServers:\n  a: {{url: 'https://a/mcp', auth: {{{auth}}}}}\n")).join("\n");
+        let found =
+            |auth: &str| errors(&format!("mcpServers:\n  a: {{url: 'https://a/mcp', auth: {{{auth}}}}}\n")).join("\n");
         assert!(found("type: oauth, per: person, shared: true").contains("`shared` conflicts with `per: person`"));
         assert!(found("type: oauth, about: x").contains("`mcpServers.a.auth.about`: requires `per: person`"));
         assert!(found("type: signed, per: person").contains("requires `type: oauth`"));
         assert!(found("type: oauth, per: team").contains("`everyone`, `person`"));
-        assert!(errors("mcpServers: {a: {command: x, auth: {type: oauth, per: person}}}")[0].contains("requires `url`"));
+        assert!(
+            errors("mcpServers: {a: {command: x, auth: {type: oauth, per: person}}}")[0].contains("requires `url`")
+        );
         let required = "mcpServers: {a: {url: 'https://a/mcp', required: true, auth: {type: oauth, per: person}}}";
         assert!(errors(required)[0].contains("`mcpServers.a.required`: has no effect"));
     }
