@@ -40,7 +40,10 @@ mod tests {
         };
         let told = found(text);
         assert_eq!(told.len(), 1);
-        assert!(told[0].contains("`https://edge/mcp/connect/crm/callback` and `http://127.0.0.1/callback`"), "{told:?}");
+        assert!(
+            told[0].contains("`https://edge/mcp/connect/crm/callback` and `http://127.0.0.1/callback`"),
+            "{told:?}"
+        );
         assert!(found(&text.replace("per: person, ", "")).is_empty());
     }
 }

@@ -126,7 +126,8 @@ impl Calls {
     pub fn may_log_in(&self, principal: &Principal, server: &str, tool: &str) -> bool {
         let item = AccessItem { action: PolicyAction::CallTool, id: tool, server, original: tool, definition: None };
         let policies = self.dispatcher.policies();
-        let (scope_rules, client) = (&ScopeRules::default(), &ClientInfo::default());
+        let scope_rules = &ScopeRules::default();
+        let client = &ClientInfo::default();
         AccessCheck { scope_rules, policies, principal, client, recording: None }.ask_listed(item).is_ok()
     }
 

@@ -188,7 +188,10 @@ impl LogIns {
         let mut people = Vec::new();
         for (key, record) in self.table.storage.all().await? {
             let is_of_entry = record.entry == entry.name && record.server_url == entry.url && !record.person.is_empty();
-            let Some(who) = record.who().filter(|_| is_of_entry) else { continue };
+            if !is_of_entry {
+                continue;
+            }
+            let Some(who) = record.who() else { continue };
             let subject = Subject::of(server, config, Some(&who))?;
             // With another issuer in the config, it is another account.
             if subject.key == key {

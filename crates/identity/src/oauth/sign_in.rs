@@ -68,7 +68,8 @@ impl LogIns {
     pub async fn begin_sign_in(&self, request: SignInRequest<'_>) -> Result<(String, ParkedSignIn), LogInError> {
         let SignInRequest { issuer, resource, required_scopes, redirect_uri } = request;
         let client = client_of(issuer)?;
-        let (fetcher, url) = (self.fetcher(), parsed(&issuer.issuer)?);
+        let fetcher = self.fetcher();
+        let url = parsed(&issuer.issuer)?;
         let discovery = Discovery { fetcher, reach: Reach::of(&url).await, server: &url, issuer: Some(&issuer.issuer) };
         let server = discovery.authorization_server(&issuer.issuer).await?;
         let endpoint = server.authorization_endpoint.as_deref().ok_or_else(|| {

@@ -48,8 +48,9 @@ impl Subject {
             )));
         }
         let key = RecordKey::new(name, url, config.issuer.as_deref(), who);
-        let (name, url, who) = (name.to_owned(), url.to_owned(), who.cloned());
-        Ok(Subject { name, url, parsed, config, declared, who, key })
+        let name = name.to_owned();
+        let url = url.to_owned();
+        Ok(Subject { name, url, parsed, config, declared, who: who.cloned(), key })
     }
 
     /// The same entry without a person: the client with which everybody logs in belongs to it.

@@ -72,7 +72,8 @@ impl PersonalAccount {
         if !is_refused && self.is_connected().await {
             return Ok(());
         }
-        let (Some(url), Some(peer)) = (&self.advice.url, &call.peer) else { return Err(self.log_in_first()) };
+        let Some(url) = &self.advice.url else { return Err(self.log_in_first()) };
+        let Some(peer) = &call.peer else { return Err(self.log_in_first()) };
         let is_stateless = peer.era() == Era::Stateless;
         let total = if is_stateless { STATELESS_TOTAL } else { self.input_timeout };
         let id = question_id();

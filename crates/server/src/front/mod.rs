@@ -6,7 +6,6 @@ pub(crate) mod connected_clients;
 pub(crate) mod disconnect;
 pub(crate) mod http;
 pub(crate) mod operated_sessions;
-mod pages;
 mod refusal;
 pub(crate) mod session;
 pub(crate) mod sessions;

@@ -203,7 +203,8 @@ impl<S: HttpService> Endpoint<S> {
         let (parts, body) = request.into_parts();
         // No other page reads what people see.
         let is_page = || !self.is_endpoint(&parts) && self.service.has_page(parts.uri.path());
-        let origin = self.guard.allowed_origin(&parts.headers).filter(|_| !is_page()).cloned();
+        let allowed = self.guard.allowed_origin(&parts.headers);
+        let origin = if allowed.is_some() && is_page() { None } else { allowed.cloned() };
         let reply = self.reply(parts, body, &connection).await;
         into_response(reply, origin, connection)
     }
@@ -278,7 +279,8 @@ impl<S: HttpService> Endpoint<S> {
             Err(BodyError::TooLarge) => return HttpReply::empty(StatusCode::PAYLOAD_TOO_LARGE),
             Err(BodyError::Broken) => return HttpReply::empty(StatusCode::BAD_REQUEST),
         };
-        let (path, query) = (parts.uri.path().to_owned(), parts.uri.query().unwrap_or_default().to_owned());
+        let path = parts.uri.path().to_owned();
+        let query = parts.uri.query().unwrap_or_default().to_owned();
         let Parts { method, headers, .. } = parts;
         let request = PageRequest { method, path, query, headers, body, peer: connection.peer() };
         Arc::clone(&self.service).page(request).await

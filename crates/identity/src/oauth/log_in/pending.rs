@@ -138,7 +138,9 @@ impl PendingLogIn {
         };
         let chosen = choice.choose(&log_in.fetcher, reach).await?;
         let record = new_record(&subject, discovered, of_issuer);
-        if let Some(entry) = entry.filter(|_| chosen.new) {
+        if chosen.new
+            && let Some(entry) = entry
+        {
             let registration = Some(chosen.registration.clone());
             entry.save(LogInRecord { registration, step_ups: 0, ..record.clone() }.of_person(None)).await?;
         } else if chosen.new && last.as_ref().is_none_or(|last| last.tokens.is_none()) {
@@ -156,10 +158,11 @@ impl PendingLogIn {
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let (authorization_url, state) = authorization_url(&record, &registration, challenge, &requested)
             .map_err(|error| LogInError::Metadata(format!("the authorization server cannot be used: {error}")))?;
-        let (state, verifier) = (Secret::new(state.into_secret()), Secret::new(verifier.into_secret()));
+        let state = Secret::new(state.into_secret());
+        let verifier = Secret::new(verifier.into_secret());
         let parked = ParkedLogIn { state, verifier, registration, requested, record };
-        let (authorization_url, created) = (authorization_url.into(), Instant::now());
-        Ok(PendingLogIn { log_in, subject, reach, authorization_url, parked, created, used: false })
+        let authorization_url = authorization_url.into();
+        Ok(PendingLogIn { log_in, subject, reach, authorization_url, parked, created: Instant::now(), used: false })
     }
 
     /// The log-in that was parked. Whoever kept it has seen to it that it is used once, and not for too long.
@@ -180,8 +183,8 @@ impl PendingLogIn {
             )));
         }
         let reach = subject::reach(&subject.parsed, subject.config.issuer.as_deref()).await;
-        let (authorization_url, created) = (String::new(), Instant::now());
-        Ok(PendingLogIn { log_in, subject, reach, authorization_url, parked, created, used: false })
+        let authorization_url = String::new();
+        Ok(PendingLogIn { log_in, subject, reach, authorization_url, parked, created: Instant::now(), used: false })
     }
 
     /// What has to be remembered of it, to be resumed in this process or another one.

@@ -9,8 +9,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::log_in_table::PersonLogIns;
-use super::person_log_in::PersonLogIn;
+use super::person_log_in::{PersonLogIn, PersonLogIns};
 use crate::oauth::storage::CredentialStorage;
 use proxy_base::watch::{WatchedPaths, Watcher};
 

@@ -1,20 +1,15 @@
 //! The log-ins that this process knows: one for each record.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::follower::Follower;
-use super::person_log_in::PersonLogIn;
+use super::person_log_in::{PersonLogIn, PersonLogIns};
 use crate::oauth::storage::{CredentialStorage, RecordKey};
 use crate::oauth::subject::Subject;
 use proxy_wire::http::Fetcher;
 
 /// From this many log-ins on, those that nobody uses are forgotten. They are read again when they are needed.
 const MAX_UNUSED: usize = 256;
-
-pub(crate) type PersonLogIns = Arc<Mutex<HashMap<RecordKey, Arc<PersonLogIn>>>>;
 
 /// All log-ins of this process, with where they are kept. Clones share them.
 #[derive(Clone, Debug)]
@@ -51,8 +46,9 @@ impl LogInTable {
         if persons.len() >= MAX_UNUSED {
             persons.retain(|_, known| Arc::strong_count(known) > 1);
         }
-        let (storage, fetcher) = (self.storage.clone(), Arc::clone(&self.fetcher));
-        let new = Arc::new(PersonLogIn::new(key.clone(), issuer.map(str::to_owned), storage, fetcher));
+        let issuer = issuer.map(str::to_owned);
+        let new = PersonLogIn::new(key.clone(), issuer, self.storage.clone(), Arc::clone(&self.fetcher));
+        let new = Arc::new(new);
         persons.insert(key.clone(), Arc::clone(&new));
         new
     }

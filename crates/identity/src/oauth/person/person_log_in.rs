@@ -1,5 +1,6 @@
 //! The log-in of a person at one server, as this process knows it.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,9 @@ use crate::oauth::LogInError;
 use crate::oauth::failures::TokenFailures;
 use crate::oauth::storage::{CredentialStorage, LogInRecord, RecordKey, RecordLock};
 use proxy_wire::http::Fetcher;
+
+/// The log-ins that this process knows, by their records.
+pub(crate) type PersonLogIns = Arc<Mutex<HashMap<RecordKey, Arc<PersonLogIn>>>>;
 
 /// One for each record and process.
 pub(crate) struct PersonLogIn {

@@ -68,7 +68,7 @@ impl ClientChoice<'_> {
         }
         let registration = self.last?.registration.as_ref()?;
         let usable = registration.kind == ClientKind::Registered && !registration.is_expired();
-        registration.coming_back_to(self.redirect_uri).filter(|_| usable)
+        if usable { registration.coming_back_to(self.redirect_uri) } else { None }
     }
 
     async fn register(&self, fetcher: &Fetcher, reach: Reach, endpoint: &str) -> Result<Registration, LogInError> {

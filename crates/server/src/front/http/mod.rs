@@ -7,6 +7,7 @@ mod delete;
 mod refused_tokens;
 mod get;
 mod negotiate;
+mod pages;
 mod post;
 mod post_session;
 mod post_stateless;
@@ -26,11 +27,11 @@ use futures::future::join_all;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+use pages::Pages;
 use refused_tokens::RefusedTokens;
 use request_headers::RequestHeaders;
 
 use super::authenticator::{Authenticator, Caller};
-use super::pages::{self, Pages};
 use super::session::Session;
 use super::sessions::Sessions;
 use crate::Server;

@@ -13,11 +13,11 @@ use proxy_model::{Principal, Secret, Who};
 use proxy_telemetry::audit::{AccountEvent, AuditEntry};
 
 impl HttpFront {
-    pub(in crate::front) fn gateway(&self) -> &Arc<Gateway> {
+    pub(super) fn gateway(&self) -> &Arc<Gateway> {
         &self.server.gateway
     }
 
-    pub(in crate::front) fn sealer(&self) -> &Sealer {
+    pub(super) fn sealer(&self) -> &Sealer {
         &self.server.sealer
     }
 
@@ -27,22 +27,22 @@ impl HttpFront {
     }
 
     /// The issuers whose people can sign in to the pages.
-    pub(in crate::front) fn sign_in_issuers(&self) -> Vec<IssuerConfig> {
+    pub(super) fn sign_in_issuers(&self) -> Vec<IssuerConfig> {
         let authenticator = self.authenticator.borrow();
         authenticator.authentication.issuers.iter().filter(|issuer| issuer.sign_in.is_some()).cloned().collect()
     }
 
-    pub(in crate::front) fn required_scopes(&self) -> Vec<String> {
+    pub(super) fn required_scopes(&self) -> Vec<String> {
         self.authenticator.borrow().authentication.required_scopes.clone()
     }
 
     /// Whether requests of this user are accepted.
-    pub(in crate::front) fn accepts(&self, who: &Who) -> bool {
+    pub(super) fn accepts(&self, who: &Who) -> bool {
         self.authenticator.borrow().accepts(who)
     }
 
     /// Whose token this is, by the same rules as for clients. The error says why it is not accepted.
-    pub(in crate::front) async fn verified_person(
+    pub(super) async fn verified_person(
         &self,
         token: &Secret,
         peer: Option<IpAddr>,
@@ -61,13 +61,7 @@ impl HttpFront {
     }
 
     /// Notes in the audit log what happened to a person's account.
-    pub(in crate::front) fn audit_account(
-        &self,
-        event: AccountEvent,
-        principal: &Principal,
-        server: &str,
-        reason: Option<&str>,
-    ) {
+    pub(super) fn audit_account(&self, event: AccountEvent, principal: &Principal, server: &str, reason: Option<&str>) {
         if let Some(audit) = self.server.telemetry.audit() {
             audit.add(AuditEntry::Account {
                 at: SystemTime::now(),

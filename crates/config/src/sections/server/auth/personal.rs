@@ -46,7 +46,8 @@ impl PersonalAccounts {
         let signs_in =
             matches!(&who.realm, Realm::Issuer(issuer) if self.signing_in.iter().any(|one| **one == **issuer));
         let command = format!("proxy login {}", shell_word(server));
-        match self.page(server).filter(|_| signs_in) {
+        let page = if signs_in { self.page(server) } else { None };
+        match page {
             Some(url) => {
                 let text = format!("open {url} in a browser, sign in as {}", who.sub);
                 LogInAdvice { text, url: Some(url) }

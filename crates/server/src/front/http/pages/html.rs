@@ -55,7 +55,8 @@ pub(super) fn button(address: &str, label: &str, fields: &[(&str, &str)]) -> Str
         .iter()
         .map(|(name, value)| format!("<input type=\"hidden\" name=\"{}\" value=\"{}\">", escaped(name), escaped(value)))
         .collect();
-    let (address, label) = (escaped(address), escaped(label));
+    let address = escaped(address);
+    let label = escaped(label);
     format!("<form method=\"post\" action=\"{address}\">{hidden}<button>{label}</button></form>")
 }
 

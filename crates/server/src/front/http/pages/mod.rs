@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use ::http::{Method, StatusCode};
 
-use super::http::HttpFront;
+use super::HttpFront;
 use proxy_config::Serve;
 use proxy_wire::http::{HttpReply, PageRequest};
 use reply::{PageError, with_headers};
@@ -23,7 +23,7 @@ use visit::Visit;
 
 /// Where the pages are.
 #[derive(Clone, Debug)]
-pub(crate) struct Pages {
+pub(super) struct Pages {
     /// `serve.publicUrl`. Every address is made from it, and never from what a request says.
     base: String,
     /// Its scheme, host and port.
@@ -45,7 +45,7 @@ enum PageRoute<'a> {
 
 impl Pages {
     /// `None` without a public URL: then nobody can sign in.
-    pub(crate) fn new(serve: &Serve) -> Option<Self> {
+    pub(super) fn new(serve: &Serve) -> Option<Self> {
         let base = serve.public_url.clone()?;
         let origin = url::Url::parse(&base).ok()?.origin().ascii_serialization();
         let path = serve.path.trim_end_matches('/').to_owned();
@@ -66,7 +66,7 @@ impl Pages {
         }
     }
 
-    pub(crate) fn has(&self, path: &str) -> bool {
+    pub(super) fn has(&self, path: &str) -> bool {
         self.route(path).is_some()
     }
 
@@ -86,7 +86,7 @@ impl Pages {
 }
 
 /// Answers a request for a page.
-pub(crate) async fn answer(front: &Arc<HttpFront>, pages: &Pages, request: PageRequest) -> HttpReply {
+pub(super) async fn answer(front: &Arc<HttpFront>, pages: &Pages, request: PageRequest) -> HttpReply {
     let Some(route) = pages.route(&request.path) else { return with_headers(PageError::NOT_FOUND.reply()) };
     let answered = async {
         let visit = Visit::begin(front, pages, &request).await?;

@@ -18,9 +18,10 @@ impl Visit<'_> {
     /// The visit that ends now: it began in this browser, and ends once.
     async fn returned(&self, query: &str) -> Result<Flow, PageError> {
         let mut states = url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "state");
-        let (Some((_, state)), None) = (states.next(), states.next()) else {
+        let (_, state) = states.next().ok_or_else(PageError::another_browser)?;
+        if states.next().is_some() {
             return Err(PageError::another_browser());
-        };
+        }
         let flow = self.store().take(&state).await?.ok_or_else(PageError::another_browser)?;
         if self.is_in(&flow.browser) { Ok(flow) } else { Err(PageError::another_browser()) }
     }

@@ -112,7 +112,10 @@ impl<'a> Visit<'a> {
 
     /// The answer, with the cookie of a browser that had none.
     pub(super) fn marked(&self, reply: HttpReply) -> HttpReply {
-        match Cookie::Flow.set(&self.browser, self.pages.is_secure).filter(|_| self.is_new_browser) {
+        if !self.is_new_browser {
+            return reply;
+        }
+        match Cookie::Flow.set(&self.browser, self.pages.is_secure) {
             Some(cookie) => reply.with_header(SET_COOKIE, cookie),
             None => reply,
         }

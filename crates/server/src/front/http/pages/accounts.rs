@@ -68,7 +68,8 @@ impl Visit<'_> {
         let mut items = String::new();
         for account in self.accounts(principal) {
             let is_connected = self.log_ins().is_connected(&account.name, &account.config, &principal.who).await?;
-            let (name, link) = (escaped(&account.name), self.pages.account(&account.segment));
+            let name = escaped(&account.name);
+            let link = self.pages.account(&account.segment);
             let state = if is_connected { "connected" } else { "not connected" };
             items.push_str(&format!("<li><a href=\"{}\">{name}</a>: {state}</li>", escaped(&link)));
         }
