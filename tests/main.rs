@@ -51,6 +51,7 @@ mod other_clients;
 mod other_methods;
 mod other_requests;
 mod pagination;
+mod people;
 mod policy;
 mod presets;
 mod probing;

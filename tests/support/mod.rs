@@ -69,6 +69,7 @@ pub mod authorization_server;
 pub mod issuer;
 pub mod token_endpoint;
 pub mod log_ins;
+pub mod browser;
 
 // Other services around the proxy.
 pub mod balancer;

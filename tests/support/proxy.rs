@@ -100,6 +100,13 @@ impl Proxy {
         StdioProxy { client, world: self }
     }
 
+    /// Serves on this port.
+    pub async fn http_at(self, port: u16) -> HttpProxy {
+        let command = self.command(["serve", "--http", &format!("127.0.0.1:{port}"), "--config", "proxy.yaml"]);
+        let (program, url) = Program::start_server(command).await;
+        HttpProxy { program, url, world: self }
+    }
+
     /// Serves on a free port.
     pub async fn http(self) -> HttpProxy {
         let (program, url) = Program::start_server(self.serve_http_command()).await;

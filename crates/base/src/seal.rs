@@ -23,6 +23,8 @@ pub enum Purpose {
     ServerSession,
     /// A large result of which the client reads one page after the other.
     Result,
+    /// Who uses the pages on which people log in, and what they are about to do there.
+    Connect,
 }
 
 impl Purpose {
@@ -37,6 +39,7 @@ impl Purpose {
             Purpose::Note => "note",
             Purpose::ServerSession => "server session",
             Purpose::Result => "result",
+            Purpose::Connect => "connect",
         }
     }
 }

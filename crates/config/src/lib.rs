@@ -28,7 +28,7 @@ pub use sections::aggregation::{
     Aggregation, ConflictResolution, ItemPattern, NamedWorkload, PatternKind, Visibility, WorkloadItems,
 };
 pub use sections::audit::{Audit, AuditDetail};
-pub use sections::auth::{Algorithm, Authentication, Introspection, IssuerConfig, Token};
+pub use sections::auth::{Algorithm, Authentication, Introspection, IssuerConfig, SignIn, Token};
 pub use sections::cedar::{Cedar, PolicyPath};
 pub use sections::code_mode::CodeMode;
 pub use sections::embedding::{Embedding, EmbeddingProvider, EmbeddingServer};
@@ -40,9 +40,9 @@ pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use sections::results::{ResultLimit, Results, ToolResultLimit};
 pub use sections::serve::{Serve, serving_threads};
 pub use sections::server::{
-    AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig,
-    PROTOCOL_VERSIONS, ProtocolChoice, RegisteredClient, ResourceChoice, RestSettings, ServerConfig, SignedConfig,
-    SigningAlgorithm, SubjectTokenType, TokenExchangeConfig, TransportConfig,
+    AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, LogInAdvice,
+    OAuthConfig, PROTOCOL_VERSIONS, PersonalAccounts, ProtocolChoice, RegisteredClient, ResourceChoice, RestSettings,
+    ServerConfig, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig, TransportConfig,
 };
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::{RedisAddress, StoreAddress};

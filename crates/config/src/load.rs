@@ -22,8 +22,8 @@ use super::sections::rate_limiting::read_rate_limiting;
 use super::sections::results::read_results;
 use super::sections::serve::read_serve;
 use super::sections::server::{
-    AuthConfig, ServerConfig, env_files, read_defaults, read_inherited, read_servers, resolve_signed,
-    resolve_subject_issuers,
+    AuthConfig, ServerConfig, env_files, read_defaults, read_inherited, read_servers, resolve_personal_accounts,
+    resolve_signed, resolve_subject_issuers,
 };
 use super::sections::session_script::read_session_init;
 use super::sections::store::{StoreAddress, read_store};
@@ -154,6 +154,8 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
     fields.set(&mut config.auth, "auth", read_auth);
     missing_public_url(&config.auth, &config.serve).into_iter().for_each(|problem| root.report(problem));
     let unresolved = resolve_subject_issuers(&mut config.servers, &config.auth.issuers);
+    unresolved.into_iter().for_each(|problem| root.report(problem));
+    let unresolved = resolve_personal_accounts(&mut config.servers, &config.auth, &config.serve);
     unresolved.into_iter().for_each(|problem| root.report(problem));
     resolve_signed(&mut config.servers, &config.serve).into_iter().for_each(|problem| root.report(problem));
     fields.set(&mut config.telemetry, "telemetry", read_telemetry);

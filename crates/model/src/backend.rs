@@ -28,6 +28,9 @@ impl BackendKind {
 /// Why a server with a connection per caller (`tokenExchange`) is not available to a caller.
 pub const NEEDS_PERSON: &str = "it requires a token from its `subjectIssuer` to identify the caller";
 
+/// Why a server with an account for each caller (`per: person`) is not available to a caller.
+pub const NEEDS_SIGN_IN: &str = "everybody has an account of their own there, and this caller is unknown";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Connected and listed.

@@ -28,7 +28,8 @@ mod withheld;
 
 pub use app::{interface_fault, interface_of, link_interface};
 pub use backend::{
-    BackendKind, BackendView, ItemRef, LastKnown, NEEDS_PERSON, StartFailure, Status, ViewVariant, error_line, problem,
+    BackendKind, BackendView, ItemRef, LastKnown, NEEDS_PERSON, NEEDS_SIGN_IN, StartFailure, Status, ViewVariant,
+    error_line, problem,
 };
 pub use call_record::{
     AnsweredQuestion, CallOutcome, CallPeer, CallReader, CallRecord, CallRefusal, CallSource, HandledCall,

@@ -37,6 +37,12 @@ pub(super) trait StoreDriver: Send + Sync {
 
     fn delete_record<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Outcome<()>>;
 
+    fn add_name<'a>(&'a self, list: &'a str, name: &'a str) -> BoxFuture<'a, Outcome<()>>;
+
+    fn remove_name<'a>(&'a self, list: &'a str, name: &'a str) -> BoxFuture<'a, Outcome<()>>;
+
+    fn names<'a>(&'a self, list: &'a str) -> BoxFuture<'a, Outcome<Vec<String>>>;
+
     /// Locks a name; false if another holder has it.
     fn lock<'a>(&'a self, name: &'a str, holder: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>>;
 

@@ -161,6 +161,20 @@ impl Store {
         self.driver.delete_record(name).await
     }
 
+    /// Adds a name to a list of names of records. A name that is there already stays once.
+    pub async fn add_name(&self, list: &str, name: &str) -> Outcome<()> {
+        self.driver.add_name(list, name).await
+    }
+
+    pub async fn remove_name(&self, list: &str, name: &str) -> Outcome<()> {
+        self.driver.remove_name(list, name).await
+    }
+
+    /// All names in a list, in no order.
+    pub async fn names(&self, list: &str) -> Outcome<Vec<String>> {
+        self.driver.names(list).await
+    }
+
     /// Locks a name for a holder, at most for this time; false if another holds it.
     pub async fn lock(&self, name: &str, holder: &str, ttl: Duration) -> Outcome<bool> {
         self.driver.lock(name, holder, ttl).await

@@ -62,6 +62,8 @@ fn values(config: &Config) -> Vec<String> {
     }
     let introspection = config.auth.issuers.iter().filter_map(|issuer| issuer.introspection.as_ref());
     texts.extend(introspection.map(|introspection| introspection.client_secret.reveal()));
+    let sign_in = config.auth.issuers.iter().filter_map(|issuer| issuer.sign_in.as_ref()?.client_secret.as_ref());
+    texts.extend(sign_in.map(Secret::reveal));
     texts.extend(config.auth.tokens.iter().map(|token| token.token.reveal()));
     texts.extend(config.serve.identity_key.iter().map(Secret::reveal));
     texts.extend(config.serve.state_keys.iter().map(Secret::reveal));

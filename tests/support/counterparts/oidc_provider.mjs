@@ -1,5 +1,6 @@
 // The authorization server `oidc-provider`, whose users agree to everything: node oidc_provider.mjs PORT PACKAGE FORMAT.
-// It knows one client, which may introspect; all others register. FORMAT is that of access tokens: opaque or jwt.
+// It knows one client, which may introspect, and one for sign-in if SIGN_IN_CALLBACK says where that comes back to; all
+// others register. FORMAT is that of access tokens: opaque or jwt.
 
 import http from 'node:http';
 
@@ -16,7 +17,14 @@ const provider = new Provider(issuer, {
     redirect_uris: [],
     response_types: [],
     grant_types: [],
-  }],
+  }, ...(process.env.SIGN_IN_CALLBACK ? [{
+    client_id: 'pages',
+    client_secret: 'secret-of-the-pages',
+    application_type: 'native',
+    redirect_uris: [process.env.SIGN_IN_CALLBACK],
+    response_types: ['code'],
+    grant_types: ['authorization_code'],
+  }] : [])],
   scopes: ['openid', 'offline_access', scope],
   features: {
     devInteractions: { enabled: false },

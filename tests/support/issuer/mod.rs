@@ -1,6 +1,7 @@
 //! An issuer of tokens in the test's own process: it rotates its keys, answers about opaque tokens, and misbehaves by order
 //! of the test.
 
+mod sign_in;
 mod signing_key;
 
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::listener;
 
+pub use self::sign_in::{SIGN_IN_CODE, SIGNED_IN};
 pub use self::signing_key::{SigningKey, unsigned};
 
 /// The audience of its tokens.
@@ -45,6 +47,8 @@ struct IssuerState {
     opaque: Mutex<HashMap<String, Value>>,
     questions: AtomicUsize,
     hesitates: AtomicBool,
+    /// The codes, each with its person until it is redeemed.
+    signed_in: Mutex<Vec<(String, Option<sign_in::SignedIn>)>>,
 }
 
 impl Issuer {
@@ -123,8 +127,17 @@ impl Issuer {
                 if fault == Some(IssuerFault::Down) {
                     return Some(listener::text(503, "down"));
                 }
-                Some(listener::json(200, &json!({"issuer": self.url, "jwks_uri": format!("{}/keys", self.url)})))
+                let document = json!({
+                    "issuer": self.url,
+                    "jwks_uri": format!("{}/keys", self.url),
+                    "authorization_endpoint": format!("{}/authorize", self.url),
+                    "token_endpoint": format!("{}/token", self.url),
+                    "authorization_response_iss_parameter_supported": true,
+                });
+                Some(listener::json(200, &document))
             }
+            "/authorize" => Some(self.authorize(request)),
+            "/token" => Some(self.token_for_code(request)),
             "/keys" => {
                 self.state.key_fetches.fetch_add(1, Ordering::SeqCst);
                 match fault {

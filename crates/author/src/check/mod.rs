@@ -5,6 +5,7 @@ mod fixes;
 mod flow;
 mod missing_programs;
 mod one_account;
+mod redirect_uris;
 mod policies;
 pub mod scripts;
 mod unmatched;
@@ -115,9 +116,11 @@ impl CheckReport {
         self.add(enabled.flat_map(|server| server.unset_variables.iter().cloned()));
     }
 
-    /// Adds a warning for each server at which all callers act as one account.
+    /// Adds a warning for each server at which all callers act as one account, and what clients of servers need at which
+    /// people have their own.
     pub fn add_accounts(&mut self, config: &Config) {
         self.add(one_account::warnings(config));
+        self.add(redirect_uris::remarks(config));
     }
 
     /// Adds a warning for each server whose program is not in `PATH`.
@@ -219,7 +222,7 @@ fn describe(backend: &BackendView) -> String {
         Status::Starting => "never seen: `proxy check --live` starts it".to_owned(),
         Status::Failed => format!("failed: {}", error_line(&backend.error)),
         Status::Login => format!("login: {}", error_line(&backend.error)),
-        Status::PerPerson => "lists its tools for each caller (`tokenExchange`)".to_owned(),
+        Status::PerPerson => "lists its tools for each caller".to_owned(),
         Status::Ready => tools,
     }
 }

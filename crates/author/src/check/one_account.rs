@@ -12,11 +12,12 @@ pub(super) fn warnings(config: &Config) -> Vec<Diagnostic> {
     };
     let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
     let shared =
-        servers.filter(|(_, server)| matches!(&server.auth, Some(AuthConfig::OAuth(log_in)) if !log_in.shared));
+        servers.filter(|(_, server)| matches!(&server.auth, Some(AuthConfig::OAuth(log_in)) if !log_in.shared && log_in.personal.is_none()));
     let warning = |(name, place)| {
         let message = format!("`mcpServers.{name}.auth`: all callers act as this account ({whom})");
-        let warning = Diagnostic::warning(message)
-            .hint("if this is intended, set `shared: true` in this `auth`; otherwise run one proxy per person");
+        let warning = Diagnostic::warning(message).hint(
+            "if this is intended, set `shared: true` in this `auth`; for an account of each person, set `per: person`",
+        );
         match place {
             Some(place) => warning.at(place),
             None => warning,
@@ -50,6 +51,7 @@ mod tests {
         assert!(warned[0].contains("proxy.yaml:4"), "{warned:?}");
         assert!(found("{type: oauth}", 1).is_empty(), "one person");
         assert!(found("{type: oauth, shared: true}", 2).is_empty());
+        assert!(found("{type: oauth, per: person}", 2).is_empty(), "everybody their own");
         assert!(found("{type: clientCredentials, clientId: x, clientSecret: y}", 2).is_empty(), "the proxy itself");
     }
 }

@@ -160,6 +160,15 @@ impl Calls {
         }
     }
 
+    /// Whether a person may know of a server's tool before it is published: of the one with which people log in.
+    pub fn may_log_in(&self, principal: &Principal, server: &str, tool: &str) -> bool {
+        let item = AccessItem { action: PolicyAction::CallTool, id: tool, server, original: tool, definition: None };
+        let policies = self.dispatcher.policies();
+        let scope_rules = &ScopeRules::default();
+        let client = &ClientInfo::default();
+        AccessCheck { scope_rules, policies, principal, client, recording: None }.ask_listed(item).is_ok()
+    }
+
     /// Asks about a task of a tool that is no longer published. Without policies it can still be used.
     pub fn orphan_permit(&self) -> Result<Permit, CallError> {
         if self.dispatcher.policies().get().is_none() {

@@ -20,7 +20,7 @@ use super::surfaces::{People, Surfaces};
 use crate::calls::{Calls, Dispatcher, WaitingMemory};
 use crate::results::PagedResults;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_config::{Authentication, Config};
+use proxy_config::{Authentication, Config, ServerConfig};
 use proxy_fiber::Pool;
 use proxy_mcp_client::{
     Answer, Attribution, Audience, Backend, BackendCall, Cache, CallError, ConnectionHolders, CredentialsSource,
@@ -221,6 +221,16 @@ impl Gateway {
     /// Who may use the proxy over HTTP, with every later change.
     pub fn authentication(&self) -> watch::Receiver<Authentication> {
         self.installed.authentication.subscribe()
+    }
+
+    /// The log-ins at servers.
+    pub fn log_ins(&self) -> &Arc<LogIns> {
+        &self.log_ins
+    }
+
+    /// The running servers at which everybody has an account of their own.
+    pub fn personal_servers(&self) -> Vec<(String, ServerConfig)> {
+        self.installed.personal_servers()
     }
 
     /// The caller tokens that are exchanged for server tokens.

@@ -120,6 +120,7 @@ impl Gateway {
         let status = if is_waking { Status::Starting.as_str().to_owned() } else { view.status };
         let (all, minute) = (stats.all(), stats.last_minute());
         let durations = DurationSummary::of(stats.by_method().map(|(_, stats)| stats));
+        let of_people = self.installed.per_person(&backend.name);
         ServerStatus {
             status,
             rest,
@@ -127,7 +128,8 @@ impl Gateway {
             waiting: Some(load.waiting),
             breaker_open: Some(load.breaker_open),
             restarts: Some(self.installed.restarts(&backend.name)),
-            people: self.installed.per_person(&backend.name).map(|everybodys| everybodys.people()),
+            people: of_people.as_ref().map(|everybodys| everybodys.people()),
+            people_to_log_in: of_people.as_ref().and_then(|everybodys| everybodys.people_to_log_in()),
             processes: Some(processes.collect()),
             calls: Some(all.calls),
             failed_calls: Some(all.failures),

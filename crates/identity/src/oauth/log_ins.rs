@@ -5,38 +5,37 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
-use super::discovery::Probe;
+use super::discovery::{Challenge, Probe, first_challenge};
 use super::machine::MachineCredentials;
-use super::person::{Follower, PersonCredentials, PersonLogIn, PersonLogIns, log_out};
+use super::person::{CallerAccounts, LogInTable, PersonCredentials, log_out};
 use super::report::describe;
 use super::subject::{Subject, url_of};
 use super::token_exchange::{CallerExchange, ServerExchange};
-use super::{CredentialStorage, LogInDescription, LogInError, LogInRequest, LogOutReport, PendingLogIn, SubjectTokens};
+use super::{
+    CredentialStorage, LogInDescription, LogInError, LogInRequest, LogOutReport, ParkedLogIn, PendingLogIn,
+    SubjectTokens,
+};
 use crate::oauth::signed::{CallerIdentities, SignedIdentities};
 use crate::oauth::terms::Registration;
-use proxy_config::{AuthConfig, ServerConfig};
-use proxy_model::{CallerCredentials, Credentials};
-use proxy_wire::http::Fetcher;
+use proxy_config::{AuthConfig, Config, ServerConfig};
+use proxy_model::{CallerCredentials, Credentials, Who};
 
 /// How long the end of a process waits for renewals.
 const DRAIN: Duration = Duration::from_secs(5);
+/// How redirect URIs of `proxy login` begin.
+const LOCAL_REDIRECT: &str = "http://127.0.0.1";
 
 /// All log-ins of one process: where records are kept, the HTTP client for authorization servers, and one renewal at a
 /// time for each of them.
 #[derive(Debug)]
 pub struct LogIns {
-    storage: CredentialStorage,
-    fetcher: Arc<Fetcher>,
-    persons: PersonLogIns,
-    follower: Arc<Follower>,
+    pub(super) table: LogInTable,
     subject_tokens: Arc<SubjectTokens>,
 }
 
 impl LogIns {
     pub fn new(storage: CredentialStorage) -> Arc<Self> {
-        let persons = PersonLogIns::default();
-        let follower = Follower::new(&storage, &persons);
-        Arc::new(LogIns { storage, fetcher: Arc::default(), persons, follower, subject_tokens: Arc::default() })
+        Arc::new(LogIns { table: LogInTable::new(storage), subject_tokens: Arc::default() })
     }
 
     /// What the transport of a server shows. `None` for servers with `command`, and with a header `Authorization`.
@@ -44,17 +43,18 @@ impl LogIns {
         let url = url_of(config)?;
         match &config.auth {
             Some(AuthConfig::ClientCredentials(auth)) => {
-                Some(Arc::new(MachineCredentials::of_client(server, url, auth, &self.fetcher)?))
+                Some(Arc::new(MachineCredentials::of_client(server, url, auth, &self.table.fetcher)?))
             }
             Some(AuthConfig::Enterprise(auth)) => {
-                Some(Arc::new(MachineCredentials::of_enterprise(server, url, auth, &self.fetcher)?))
+                Some(Arc::new(MachineCredentials::of_enterprise(server, url, auth, &self.table.fetcher)?))
             }
             // Everybody has a connection of their own: see `of_people`.
             Some(AuthConfig::TokenExchange(_) | AuthConfig::Signed(_)) => None,
+            Some(AuthConfig::OAuth(oauth)) if oauth.personal.is_some() => None,
             Some(AuthConfig::OAuth(_)) | None => {
-                let subject = Subject::of(server, config).ok()?;
-                let log_in = self.person(&subject);
-                Some(Arc::new(PersonCredentials::new(subject, log_in, Arc::clone(&self.follower))))
+                let subject = Subject::of(server, config, None).ok()?;
+                let log_in = self.table.of(&subject);
+                Some(Arc::new(PersonCredentials::new(subject, log_in, Arc::clone(&self.table.follower))))
             }
         }
     }
@@ -64,10 +64,13 @@ impl LogIns {
         let url = url_of(config)?;
         match &config.auth {
             Some(AuthConfig::TokenExchange(exchange)) => {
-                let exchange = ServerExchange::new(server, url, exchange, &self.subject_tokens, &self.fetcher);
+                let exchange = ServerExchange::new(server, url, exchange, &self.subject_tokens, &self.table.fetcher);
                 Some(Arc::new(CallerExchange(exchange)))
             }
             Some(AuthConfig::Signed(signed)) => Some(Arc::new(CallerIdentities(SignedIdentities::new(url, signed)?))),
+            Some(AuthConfig::OAuth(oauth)) if oauth.personal.is_some() => {
+                Some(Arc::new(CallerAccounts::new(server, config, &self.table)))
+            }
             _ => None,
         }
     }
@@ -82,24 +85,49 @@ impl LogIns {
         url_of(config).map(|_| Arc::default())
     }
 
-    /// The port of the redirect URI that is registered, to be bound again if possible.
-    pub async fn registered_port(&self, server: &str, config: &ServerConfig) -> Result<Option<u16>, LogInError> {
-        let subject = Subject::of(server, config)?;
-        let record = self.person(&subject).stored().await?;
+    /// The port on this machine of a redirect URI that is registered, to be bound again if possible.
+    pub async fn registered_port(
+        &self,
+        server: &str,
+        config: &ServerConfig,
+        who: Option<&Who>,
+    ) -> Result<Option<u16>, LogInError> {
+        let subject = Subject::of(server, config, who)?;
+        let holder = self.table.entry_of(&subject).unwrap_or_else(|| self.table.of(&subject));
+        let record = holder.stored().await?;
         let client = record.and_then(|record| record.registration).filter(|client| !client.is_expired());
-        Ok(client.as_ref().and_then(port))
+        Ok(client.as_ref().and_then(local_port))
     }
 
     /// Discovers, registers, and makes the authorization URL. Nothing is saved before [`PendingLogIn::finish`] but a new
-    /// registration.
+    /// registration. `who` is whose account it will be; `None` for everybody's.
     pub async fn begin(
         &self,
         server: &str,
         config: &ServerConfig,
+        who: Option<&Who>,
         request: LogInRequest,
     ) -> Result<PendingLogIn, LogInError> {
-        let subject = Subject::of(server, config)?;
-        PendingLogIn::begin(self.person(&subject), subject, request).await
+        let subject = Subject::of(server, config, who)?;
+        PendingLogIn::begin(self.table.of(&subject), self.table.entry_of(&subject), subject, request).await
+    }
+
+    /// Goes on with a log-in that was begun by a process with the same config.
+    pub async fn resume(
+        &self,
+        server: &str,
+        config: &ServerConfig,
+        who: Option<&Who>,
+        parked: ParkedLogIn,
+    ) -> Result<PendingLogIn, LogInError> {
+        let subject = Subject::of(server, config, who)?;
+        PendingLogIn::resume(self.table.of(&subject), subject, parked).await
+    }
+
+    /// What a server asks of whoever has not logged in.
+    pub async fn challenge(&self, config: &ServerConfig) -> Option<Challenge> {
+        let url = url::Url::parse(url_of(config)?).ok()?;
+        first_challenge(&self.table.fetcher, &url).await
     }
 
     /// Revokes what can be revoked and deletes the log-in. The registration of the client is kept unless `forget_client`.
@@ -107,10 +135,29 @@ impl LogIns {
         &self,
         server: &str,
         config: &ServerConfig,
+        who: Option<&Who>,
         forget_client: bool,
     ) -> Result<LogOutReport, LogInError> {
-        let subject = Subject::of(server, config)?;
-        log_out(&self.person(&subject), forget_client).await
+        let subject = Subject::of(server, config, who)?;
+        log_out(&self.table.of(&subject), forget_client).await
+    }
+
+    /// Ends all log-ins of a person, also at servers that are no longer in the config. Returns the entry of each.
+    pub async fn log_out_of_all(&self, config: &Config, who: &Who) -> Result<Vec<(String, LogOutReport)>, LogInError> {
+        let mut ended = Vec::new();
+        for (key, record) in self.table.storage.all().await? {
+            if !record.is_of(who) {
+                continue;
+            }
+            let issuer = match config.servers.get(&record.entry).and_then(|server| server.auth.as_ref()) {
+                Some(AuthConfig::OAuth(oauth)) => oauth.issuer.clone(),
+                _ => None,
+            };
+            let report = log_out(&self.table.at(&key, issuer.as_deref()), false).await?;
+            ended.push((record.entry, report));
+        }
+        ended.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(ended)
     }
 
     /// For `proxy login --list`.
@@ -118,20 +165,51 @@ impl LogIns {
         match (&config.auth, url_of(config)) {
             (Some(auth), Some(_)) if !matches!(auth, AuthConfig::OAuth(_)) => Ok(describe::of_machine(auth)),
             _ => {
-                let subject = Subject::of(server, config)?;
-                Ok(describe::of_person(&subject, self.person(&subject).stored().await))
+                let subject = Subject::of(server, config, None)?;
+                Ok(describe::of_person(&subject, self.table.of(&subject).stored().await))
             }
         }
+    }
+
+    /// Whether a person has an account connected at a server.
+    pub async fn is_connected(&self, server: &str, config: &ServerConfig, who: &Who) -> Result<bool, LogInError> {
+        let subject = Subject::of(server, config, Some(who))?;
+        let record = self.table.of(&subject).stored().await?;
+        Ok(record.and_then(|record| record.tokens).is_some_and(|tokens| !tokens.refused))
+    }
+
+    /// The accounts of people at a server, by their names.
+    pub async fn describe_people(
+        &self,
+        server: &str,
+        config: &ServerConfig,
+    ) -> Result<Vec<(Who, LogInDescription)>, LogInError> {
+        let entry = Subject::of(server, config, None)?;
+        let mut people = Vec::new();
+        for (key, record) in self.table.storage.all().await? {
+            let is_of_entry = record.entry == entry.name && record.server_url == entry.url && !record.person.is_empty();
+            if !is_of_entry {
+                continue;
+            }
+            let Some(who) = record.who() else { continue };
+            let subject = Subject::of(server, config, Some(&who))?;
+            // With another issuer in the config, it is another account.
+            if subject.key == key {
+                people.push((who, describe::of_person(&subject, Ok(Some(record)))));
+            }
+        }
+        people.sort_by(|(one, _), (other, _)| one.sub.cmp(&other.sub));
+        Ok(people)
     }
 
     /// Waits for renewals and locks that are under way, at most five seconds: an answer must be saved before the process
     /// exits, and a lock given back.
     pub async fn drain(&self) {
         let renewing: Vec<_> =
-            self.persons.lock().values().filter_map(|person| person.renewing.lock().clone()).collect();
+            self.table.persons.lock().values().filter_map(|person| person.renewing.lock().clone()).collect();
         let finished = async {
             join_all(renewing).await;
-            self.storage.unlocked().await;
+            self.table.storage.unlocked().await;
         };
         let _ = tokio::time::timeout(DRAIN, finished).await;
     }
@@ -139,18 +217,12 @@ impl LogIns {
     /// Whether what other processes store is taken up.
     #[cfg(test)]
     pub(super) fn is_following(&self) -> bool {
-        self.follower.is_running()
-    }
-
-    /// The log-in of a person, one for each record.
-    fn person(&self, subject: &Subject) -> Arc<PersonLogIn> {
-        let mut persons = self.persons.lock();
-        let new = || Arc::new(PersonLogIn::new(subject, self.storage.clone(), Arc::clone(&self.fetcher)));
-        Arc::clone(persons.entry(subject.key.clone()).or_insert_with(new))
+        self.table.follower.is_running()
     }
 }
 
 /// The port of a redirect URI on this machine.
-fn port(client: &Registration) -> Option<u16> {
-    url::Url::parse(&client.redirect_uri).ok().and_then(|url| url.port())
+fn local_port(client: &Registration) -> Option<u16> {
+    let local = client.redirect_uris().find(|uri| uri.starts_with(LOCAL_REDIRECT));
+    local.and_then(|uri| url::Url::parse(uri).ok()).and_then(|url| url.port())
 }

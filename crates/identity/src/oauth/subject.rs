@@ -5,6 +5,7 @@ use url::Url;
 use super::LogInError;
 use super::storage::RecordKey;
 use proxy_config::{AuthConfig, OAuthConfig, ResourceChoice, ServerConfig, TransportConfig};
+use proxy_model::Who;
 use proxy_wire::http::Reach;
 
 /// A server at which a person logs in.
@@ -17,11 +18,14 @@ pub(crate) struct Subject {
     pub(super) config: OAuthConfig,
     /// Whether the config says that somebody has to log in.
     pub(super) declared: bool,
+    /// Whose account it is; `None` if it is everybody's.
+    pub(super) who: Option<Who>,
     pub(super) key: RecordKey,
 }
 
 impl Subject {
-    pub(super) fn of(name: &str, server: &ServerConfig) -> Result<Self, LogInError> {
+    /// `who` is the person, if everybody has an account of their own at this server.
+    pub(super) fn of(name: &str, server: &ServerConfig, who: Option<&Who>) -> Result<Self, LogInError> {
         let not = |why: &str| LogInError::NotApplicable(format!("server `{name}` needs no `proxy login`: {why}"));
         let Some(url) = url_of(server) else {
             return Err(not(match server.transport {
@@ -38,13 +42,28 @@ impl Subject {
             Some(AuthConfig::TokenExchange(_)) => return Err(not("its `auth.type` is `tokenExchange`")),
         };
         let parsed = Url::parse(url).map_err(|_| not("its `url` is invalid"))?;
-        let key = RecordKey::new(name, url, config.issuer.as_deref());
-        Ok(Subject { name: name.to_owned(), url: url.to_owned(), parsed, config, declared, key })
+        if who.is_some() && config.personal.is_none() {
+            return Err(LogInError::NotApplicable(format!(
+                "server `{name}` has one account for all: set `per: person` in its `auth` for an account of each person"
+            )));
+        }
+        let key = RecordKey::new(name, url, config.issuer.as_deref(), who);
+        let name = name.to_owned();
+        let url = url.to_owned();
+        Ok(Subject { name, url, parsed, config, declared, who: who.cloned(), key })
     }
 
-    /// The command that helps.
-    pub(super) fn command(&self) -> String {
-        command(&self.name)
+    /// The same entry without a person: the client with which everybody logs in belongs to it.
+    pub(super) fn entry_key(&self) -> RecordKey {
+        RecordKey::new(&self.name, &self.url, self.config.issuer.as_deref(), None)
+    }
+
+    /// What helps: such as ``run `proxy login crm` ``.
+    pub(super) fn advice(&self) -> String {
+        match (&self.config.personal, &self.who) {
+            (Some(personal), Some(who)) => personal.advice(&self.name, who).text,
+            _ => format!("run {}", command(&self.name)),
+        }
     }
 }
 
@@ -95,7 +114,8 @@ pub(super) async fn reach(server: &Url, issuer: Option<&str>) -> Reach {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proxy_model::Secret;
+    use proxy_config::PersonalAccounts;
+    use proxy_model::{Realm, Secret};
 
     fn http(headers: &[(&str, &str)]) -> ServerConfig {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(*value))).collect();
@@ -104,17 +124,40 @@ mod tests {
 
     #[test]
     fn somebody_logs_in_where_the_config_has_no_credentials() {
-        let subject = Subject::of("a", &http(&[("X-Other", "1")])).unwrap();
+        let subject = Subject::of("a", &http(&[("X-Other", "1")]), None).unwrap();
         assert!(!subject.declared && subject.url == "https://h/mcp");
-        let error = Subject::of("a", &http(&[("AUTHORIZATION", "s3cret")])).unwrap_err();
+        let error = Subject::of("a", &http(&[("AUTHORIZATION", "s3cret")]), None).unwrap_err();
         assert_eq!(error.to_string(), "server `a` needs no `proxy login`: the config sets its `Authorization` header");
     }
 
     #[test]
     fn two_entries_of_one_url_are_two_accounts() {
-        let key = |name: &str| Subject::of(name, &http(&[])).unwrap().key;
+        let key = |name: &str| Subject::of(name, &http(&[]), None).unwrap().key;
         assert_ne!(key("work"), key("home"));
         assert_eq!(key("work"), key("work"));
+    }
+
+    #[test]
+    fn each_person_has_a_record_and_the_entry_one_for_its_client() {
+        let mut server = http(&[]);
+        let ann = Who { realm: Realm::Static, sub: "ann".into() };
+        let error = Subject::of("crm", &server, Some(&ann)).unwrap_err();
+        assert!(error.to_string().contains("`crm` has one account for all"), "{error}");
+        let personal = Some(PersonalAccounts::default());
+        server.auth = Some(AuthConfig::OAuth(OAuthConfig { personal, ..OAuthConfig::default() }));
+        let key =
+            |realm: Realm, sub: &str| Subject::of("crm", &server, Some(&Who { realm, sub: sub.into() })).unwrap().key;
+        let keys = [
+            key(Realm::Static, "ann"),
+            key(Realm::Static, "bob"),
+            key(Realm::Local, "ann"),
+            key(Realm::Issuer("https://a".into()), "ann"),
+            key(Realm::Issuer("https://b".into()), "ann"),
+            Subject::of("crm", &server, None).unwrap().key,
+        ];
+        let different: std::collections::HashSet<_> = keys.iter().collect();
+        assert_eq!(different.len(), keys.len());
+        assert_eq!(Subject::of("crm", &server, Some(&ann)).unwrap().entry_key(), keys[5]);
     }
 
     #[test]

@@ -47,6 +47,21 @@ impl BackendCall {
             host: None,
         }
     }
+
+    /// The same call once more.
+    pub(crate) fn again(&self) -> Self {
+        BackendCall {
+            method: self.method.clone(),
+            params: Raw::clone(&self.params),
+            timeout: self.timeout,
+            cancel: self.cancel.clone(),
+            peer: self.peer.clone(),
+            forwards_input_requests: self.forwards_input_requests,
+            accepts_tasks: self.accepts_tasks,
+            declares_tasks: self.declares_tasks,
+            host: self.host.clone(),
+        }
+    }
 }
 
 /// The final result of a call, as the backend sent it.

@@ -54,6 +54,9 @@ pub enum CallError {
     /// The server is not connected before somebody logs in. The reason says what to run.
     #[error("server `{backend}` is not available: {reason}")]
     LoginNeeded { backend: Arc<str>, reason: String },
+    /// The caller has to log in to an account of their own first. `url` is the page for that, if there is one.
+    #[error("log in at `{backend}` first: {advice}, then call again")]
+    LogInFirst { backend: Arc<str>, advice: String, url: Option<String> },
     /// The server works, and the account that the proxy is logged in with may not do this.
     #[error("server `{backend}` did not allow this: {reason}")]
     Forbidden { backend: Arc<str>, reason: String },

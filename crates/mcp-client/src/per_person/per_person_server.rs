@@ -1,5 +1,6 @@
 //! A server with a separate connection for each person.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +8,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
+use super::account::PersonalAccount;
+use super::account_call;
 use super::person_server::PersonServer;
 use crate::call::{
     Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, LocalBackend, MissingLists, Peer,
@@ -19,7 +22,8 @@ use proxy_config::ServerConfig;
 use proxy_json::Raw;
 use proxy_model::lock::ViewLock;
 use proxy_model::{
-    BackendView, CallerCredentials, ClientProfile, ItemKind, NEEDS_PERSON, Owner, PersonKey, ServerAddress,
+    BackendView, CallerCredentials, ClientProfile, ItemKind, NEEDS_PERSON, NEEDS_SIGN_IN, Owner, PersonKey,
+    ServerAddress, Status,
 };
 
 /// The maximum number of keys with a connection.
@@ -67,14 +71,28 @@ impl PerPersonServer {
         server
     }
 
+    /// The key of a person's connections: an account belongs to the person, whatever the token of the moment says else.
+    fn key_of<'a>(&self, person: &'a PersonKey) -> Cow<'a, PersonKey> {
+        match self.config.personal() {
+            Some(_) => Cow::Owned(person.person_alone()),
+            None => Cow::Borrowed(person),
+        }
+    }
+
+    /// Why a caller has no connections.
+    fn needs(&self) -> &'static str {
+        if self.config.personal().is_some() { NEEDS_SIGN_IN } else { NEEDS_PERSON }
+    }
+
     /// The connections of a person, opened if there are none.
     fn of(&self, person: &PersonKey) -> Result<Arc<PersonServer>, &'static str> {
+        let person = &*self.key_of(person);
         let mut people = self.people.lock();
         if let Some(known) = people.get(person) {
             known.touch();
             return Ok(Arc::clone(known));
         }
-        let credentials = self.credentials.as_ref().and_then(|all| all.of(person)).ok_or(NEEDS_PERSON)?;
+        let credentials = self.credentials.as_ref().and_then(|all| all.of(person)).ok_or(self.needs())?;
         let own = people.keys().filter(|key| key.who() == person.who()).count();
         if own >= MAX_KEYS_OF_PERSON {
             let of_person = |key: &PersonKey| key.who() == person.who();
@@ -82,14 +100,16 @@ impl PerPersonServer {
         } else if people.len() >= MAX_PEOPLE {
             close_spare(&mut people, |_| true).ok_or("too many people are using it at once")?;
         }
-        let server = Arc::new(PersonServer::start(&self.name, &self.config, &self.environment, credentials));
+        let account = PersonalAccount::of(&self.name, &self.config, person, &credentials);
+        let server = PersonServer::start(&self.name, &self.config, &self.environment, credentials, account);
+        let server = Arc::new(server);
         people.insert(person.clone(), Arc::clone(&server));
         Ok(server)
     }
 
     /// The connections of the person who makes a request.
     fn caller(&self, person: Option<PersonKey>) -> Result<Arc<PersonServer>, CallError> {
-        let opened = person.ok_or(NEEDS_PERSON).and_then(|person| self.of(&person));
+        let opened = person.ok_or(self.needs()).and_then(|person| self.of(&person));
         let refused = |reason: &str| CallError::Refused { backend: Arc::clone(&self.name), reason: reason.to_owned() };
         opened.map_err(refused)
     }
@@ -105,6 +125,12 @@ impl PerPersonServer {
     /// How many people have a connection.
     pub fn people(&self) -> usize {
         self.people.lock().len()
+    }
+
+    /// How many of them have to log in to their own account first; `None` if there are no such accounts.
+    pub fn people_to_log_in(&self) -> Option<usize> {
+        self.config.personal()?;
+        Some(self.all().iter().filter(|server| server.handle().view().status == Status::Login).count())
     }
 
     /// How busy it is for all people together.
@@ -161,11 +187,16 @@ impl Backend for PerPersonServer {
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {
         Box::pin(async move {
             let person = self.caller(call.peer.as_ref().and_then(|peer| peer.person_key()))?;
-            tokio::select! {
-                () = person.retry_refused() => {}
-                () = call.cancel.cancelled() => return Err(CallError::Cancelled),
-            }
-            let outcome = person.handle().call(call).await;
+            let outcome = match person.account() {
+                Some(account) => account_call::call(&person, account, call).await,
+                None => {
+                    tokio::select! {
+                        () = person.retry_refused() => {}
+                        () = call.cancel.cancelled() => return Err(CallError::Cancelled),
+                    }
+                    person.handle().call(call).await
+                }
+            };
             person.touch();
             outcome
         })
@@ -194,7 +225,7 @@ impl Backend for PerPersonServer {
 
 impl PerPersonBackend for PerPersonServer {
     fn known(&self, person: &PersonKey) -> Option<Arc<dyn PersonBackend>> {
-        self.people.lock().get(person).cloned().map(|server| server as Arc<dyn PersonBackend>)
+        self.people.lock().get(&*self.key_of(person)).cloned().map(|server| server as Arc<dyn PersonBackend>)
     }
 
     fn open(&self, person: &PersonKey) -> Option<Arc<dyn PersonBackend>> {
@@ -252,7 +283,7 @@ impl ConnectedBackend for PerPersonServer {
 
     /// Dropped: a notification does not say whose it is.
     fn notify(&self, method: String, _: Option<Raw>) -> BoxFuture<'_, ()> {
-        tracing::debug!(server = %self.name, method, "a notification was not delivered: {NEEDS_PERSON}");
+        tracing::debug!(server = %self.name, method, "a notification was not delivered: {}", self.needs());
         Box::pin(std::future::ready(()))
     }
 

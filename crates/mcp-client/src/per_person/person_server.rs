@@ -10,6 +10,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::account::PersonalAccount;
 use crate::call::{Backend, ConnectedBackend, PersonBackend};
 use crate::connection::{Audience, Cache, CredentialsSource, Environment, StartPolicy};
 use crate::handle::{Handle, StopOnDrop, start};
@@ -34,6 +35,10 @@ pub(super) struct PersonServer {
     prepared: Mutex<Vec<ClientProfile>>,
     /// When it was last tried to connect in spite of a refusal. Held meanwhile.
     tried: tokio::sync::Mutex<Instant>,
+    /// The person's own account; `None` if the proxy gets what it shows without the person.
+    account: Option<PersonalAccount>,
+    /// The last view that waited for the log-in, and what is shown of it.
+    waiting: Mutex<Option<(Arc<BackendView>, Arc<BackendView>)>>,
 }
 
 impl PersonServer {
@@ -42,6 +47,7 @@ impl PersonServer {
         config: &ServerConfig,
         environment: &Environment,
         credentials: Arc<dyn Credentials>,
+        account: Option<PersonalAccount>,
     ) -> Self {
         let changes = Arc::new(Notify::new());
         let own = Environment {
@@ -73,6 +79,34 @@ impl PersonServer {
             follower,
             prepared: Mutex::default(),
             tried: tokio::sync::Mutex::new(started),
+            account,
+            waiting: Mutex::default(),
+        }
+    }
+
+    pub(super) fn account(&self) -> Option<&PersonalAccount> {
+        self.account.as_ref()
+    }
+
+    /// What the person sees while the server waits for the log-in: the same as long as nothing changes.
+    fn waiting_view(&self, account: &PersonalAccount, view: Arc<BackendView>) -> Arc<BackendView> {
+        let mut waiting = self.waiting.lock();
+        if let Some((_, shown)) = waiting.as_ref().filter(|(of, _)| Arc::ptr_eq(of, &view)) {
+            return Arc::clone(shown);
+        }
+        let shown = Arc::new(account.waiting_view(&view));
+        *waiting = Some((view, Arc::clone(&shown)));
+        shown
+    }
+
+    /// Connects at once with a log-in that was made just now, if nobody else does.
+    pub(super) async fn reconnect_after_log_in(&self) {
+        if self.server.view().status != Status::Login {
+            return;
+        }
+        let _tried = self.tried.lock().await;
+        if self.server.view().status == Status::Login {
+            self.handle().restart().await;
         }
     }
 
@@ -91,7 +125,11 @@ impl PersonServer {
 
 impl PersonBackend for PersonServer {
     fn view(&self) -> Arc<BackendView> {
-        self.server.view()
+        let view = self.server.view();
+        match &self.account {
+            Some(account) if view.status == Status::Login => self.waiting_view(account, view),
+            _ => view,
+        }
     }
 
     fn is_settled(&self) -> bool {
@@ -128,7 +166,8 @@ impl PersonBackend for PersonServer {
     }
 
     fn retry_refused(&self) -> BoxFuture<'_, ()> {
-        if self.server.view().status != Status::Login {
+        // A log-in of the person's own is noticed when it is made.
+        if self.account.is_some() || self.server.view().status != Status::Login {
             return std::future::ready(()).boxed();
         }
         let retry = async move {

@@ -129,7 +129,7 @@ fn health(outcome: &Result<Answer, CallError>) -> Health {
             | CallError::Stopped(_),
         ) => Health::Unknown,
         // Nothing is wrong with the server, and a person has to act.
-        Err(CallError::LoginNeeded { .. }) => Health::Unknown,
+        Err(CallError::LoginNeeded { .. } | CallError::LogInFirst { .. }) => Health::Unknown,
         Err(CallError::Busy { .. } | CallError::CircuitOpen { .. } | CallError::Asks(_)) => Health::Unknown,
         // Decided by the proxy, without the server.
         Err(CallError::Unknown | CallError::Rejected(_) | CallError::Failed { .. }) => Health::Unknown,

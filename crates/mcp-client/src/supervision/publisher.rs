@@ -47,7 +47,7 @@ pub fn idle_view(
 /// no token, so for it the server has failed.
 pub(crate) fn per_person_view(name: &str, server: &ServerConfig, is_for_one: bool) -> BackendView {
     let view = cached_view(name, server, &CachedServer::default(), None);
-    match is_for_one {
+    match is_for_one && server.personal().is_none() {
         true => BackendView { status: Status::Failed, error: NEEDS_PERSON.to_owned(), ..view },
         false => BackendView { status: Status::PerPerson, ..view },
     }

@@ -282,7 +282,11 @@ impl Supervisor {
             state.settle(RestartOutcome::LoginNeeded);
         });
         if self.announced_login.as_ref() != Some(needed) {
-            tracing::warn!(server = %self.server.name, "{needed}");
+            // For an account of one person this is no fault: the person is asked.
+            match self.connector.server.personal() {
+                Some(_) => tracing::debug!(server = %self.server.name, "{needed}"),
+                None => tracing::warn!(server = %self.server.name, "{needed}"),
+            }
             self.announced_login = Some(needed.clone());
         }
         // Their requests would be refused as well.

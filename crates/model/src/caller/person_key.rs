@@ -4,18 +4,25 @@ use std::sync::Arc;
 
 use crate::{Principal, Realm, Who};
 
-/// A person whose token was verified, with everything that is known of the rights of the token. A token is shown for
-/// requests of the same key only, and a connection to a server, and what the server lists on it, belongs to one key.
+/// A person who is known, with everything that is known of the rights of the person's token. A token is shown for requests of
+/// the same key only, and a connection to a server, and what the server lists on it, belongs to one key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PersonKey(Arc<Principal>);
 
 impl PersonKey {
-    /// For a principal whose token was verified. `None` for callers who have shown no token: nobody has said who they are.
+    /// For the local user, or a principal whose token was verified. `None` for callers who have shown no token over the
+    /// network: nobody has said who they are.
     pub fn of(principal: &Principal) -> Option<Self> {
         match principal.who.realm {
-            Realm::Issuer(_) | Realm::Static => Some(PersonKey(Arc::new(principal.clone()))),
-            Realm::Anonymous | Realm::Local => None,
+            Realm::Issuer(_) | Realm::Static | Realm::Local => Some(PersonKey(Arc::new(principal.clone()))),
+            Realm::Anonymous => None,
         }
+    }
+
+    /// The same person whatever the token says beside who it is: an account elsewhere belongs to the person alone.
+    #[must_use]
+    pub fn person_alone(&self) -> Self {
+        PersonKey(Arc::new(Principal::of(self.0.who.realm.clone(), &self.0.who.sub)))
     }
 
     pub fn principal(&self) -> &Principal {
@@ -37,10 +44,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_token_makes_a_person() {
-        for nobody in [Principal::anonymous(), Principal::local("ann")] {
-            assert_eq!(PersonKey::of(&nobody), None);
-        }
+    fn who_says_nothing_is_nobody() {
+        assert_eq!(PersonKey::of(&Principal::anonymous()), None);
+        assert!(PersonKey::of(&Principal::local("ann")).is_some());
         assert_eq!(PersonKey::of(&Principal::named("ann")).map(|key| key.issuer().to_owned()).as_deref(), Some(""));
         let ann = Principal::of(Realm::Issuer("https://a".into()), "ann");
         assert_eq!(PersonKey::of(&ann).map(|key| key.issuer().to_owned()).as_deref(), Some("https://a"));
@@ -56,5 +62,9 @@ mod tests {
         assert_ne!(key(&ann), key(&ann.clone().with(|user| user.groups = Arc::new(["ops".to_owned()]))));
         assert_ne!(key(&ann), key(&ann.clone().with(|user| user.rights = "0a".into())));
         assert_eq!(key(&ann), key(&ann.clone()));
+        let other = ann.clone().with(|user| (user.client_id, user.rights) = ("cli".into(), "0a".into()));
+        assert_eq!(key(&ann).person_alone(), key(&other).person_alone());
+        let elsewhere = Principal::of(Realm::Issuer("https://b".into()), "ann");
+        assert_ne!(key(&ann).person_alone(), key(&elsewhere).person_alone());
     }
 }

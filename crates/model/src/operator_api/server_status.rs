@@ -42,6 +42,9 @@ pub struct ServerStatus {
     /// How many people have connections of their own; missing if all share one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub people: Option<usize>,
+    /// How many of them have to log in to their own account first; missing if there are no such accounts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub people_to_log_in: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<Vec<ServerProcess>>,
     /// Only while it rests.

@@ -148,13 +148,19 @@ impl Authenticator {
         token: &str,
         verified: &VerifiedToken,
     ) -> Result<Caller, AuthFailure> {
-        let has = |scope: &String| verified.principal.scopes.contains(scope);
-        if !self.authentication.required_scopes.iter().all(has) {
-            return Err(AuthFailure::LacksRequiredScope);
-        }
+        let caller = self.admitted(by, verified)?;
         // What was verified by rules that hold no longer is shown again.
         if self.verifier.as_ref().is_some_and(|now| Arc::ptr_eq(now, by)) {
             self.subject_tokens.show(&verified.principal, token, verified.ends);
+        }
+        Ok(caller)
+    }
+
+    /// The same for a token that is shown to nobody else.
+    pub(super) fn admitted(&self, by: &Arc<TokenVerifier>, verified: &VerifiedToken) -> Result<Caller, AuthFailure> {
+        let has = |scope: &String| verified.principal.scopes.contains(scope);
+        if !self.authentication.required_scopes.iter().all(has) {
+            return Err(AuthFailure::LacksRequiredScope);
         }
         let (principal, expires) = (verified.principal.clone(), verified.expires);
         Ok(Caller { principal, expires, verifier: Some(Arc::clone(by)) })

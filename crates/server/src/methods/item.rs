@@ -13,10 +13,13 @@ use crate::client::state::Client;
 use crate::era::{blocks, caching, encode_for, missing_capability};
 use crate::input_required::rounds;
 use proxy_engine::calls::{ItemCall, RequestContext};
-use proxy_json::{Object, Raw};
+use proxy_json::{Object, Raw, raw};
 use proxy_mcp_client::CallError;
 use proxy_model::{ItemKind, error_result};
 use proxy_wire::{ClientMeta, Request, Revision, RpcError, carried_meta, code, key, yield_if_large};
+
+/// The member of `_meta`, or of an error's data, that says where to log in.
+const LOG_IN: &str = "proxy/logIn";
 
 /// A call as the client sent it.
 pub(super) struct SentCall {
@@ -170,10 +173,30 @@ pub(super) fn encode(outcome: Result<Raw, CallError>, kind: ItemKind, key: &str,
             Err(RpcError::with_data(code::INTERNAL, &message, &data))
         }
         Err(CallError::Rpc(error)) => Err(encode_for::error(revision, kind, key, error)),
+        Err(error @ CallError::LogInFirst { .. }) => log_in_first(kind, revision, &error),
         // A failure of the proxy during a tool call is a tool result, which a model can read and act on.
         Err(error) if kind == ItemKind::Tool => encode_for::result(revision, error_result(&error.to_string())),
         Err(error) => Err(RpcError::internal(&error.to_string())),
     })
+}
+
+/// What a client gets that cannot be asked to open a page: the text for the model, and where for programs.
+fn log_in_first(kind: ItemKind, revision: Revision, error: &CallError) -> Result<Raw, RpcError> {
+    let CallError::LogInFirst { backend, url, .. } = error else { return Err(RpcError::internal(&error.to_string())) };
+    let place = match url {
+        Some(url) => json!({"server": backend, "url": url}),
+        None => json!({"server": backend}),
+    };
+    let data = json!({LOG_IN: place});
+    if kind != ItemKind::Tool {
+        return Err(RpcError::with_data(code::INTERNAL, &error.to_string(), &data));
+    }
+    let result = error_result(&error.to_string());
+    let result = match Object::of(&result) {
+        Ok(object) => object.edit().set(key::META, &raw(&data)).finish_raw(),
+        Err(_) => result,
+    };
+    encode_for::result(revision, result)
 }
 
 fn unknown(kind: ItemKind, key: &str, revision: Revision) -> RpcError {

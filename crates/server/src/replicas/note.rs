@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use proxy_json::Raw;
 use proxy_model::{Principal, PrincipalData, Realm, Who};
@@ -90,6 +91,19 @@ enum ForwardedRealm {
     Local,
     Static,
     Issuer(Arc<str>),
+}
+
+impl ForwardedPrincipal {
+    /// A digest of who it is, for names in the store, which have no names of people.
+    pub(crate) fn digest(&self) -> String {
+        let realm = match &self.realm {
+            ForwardedRealm::Anonymous => "anonymous",
+            ForwardedRealm::Local => "local",
+            ForwardedRealm::Static => "static",
+            ForwardedRealm::Issuer(issuer) => issuer,
+        };
+        proxy_json::hex(&Sha256::digest(format!("{realm}\0{}", self.sub)))
+    }
 }
 
 impl From<&Principal> for ForwardedPrincipal {

@@ -3,7 +3,7 @@
 mod marks;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ struct MemoryState {
     locks: ExpiringMap<String, String>,
     /// What the proxy keeps for itself: few, and made by nobody else.
     records: BTreeMap<String, Vec<u8>>,
+    /// Lists of names of records.
+    names: BTreeMap<String, BTreeSet<String>>,
     values: Values,
     marks: Marks,
 }
@@ -111,6 +113,26 @@ impl StoreDriver for MemoryStore {
             state.records.remove(name);
             Ok(())
         })
+    }
+
+    fn add_name<'a>(&'a self, list: &'a str, name: &'a str) -> BoxFuture<'a, Outcome<()>> {
+        self.run(|state, _| {
+            state.names.entry(list.to_owned()).or_default().insert(name.to_owned());
+            Ok(())
+        })
+    }
+
+    fn remove_name<'a>(&'a self, list: &'a str, name: &'a str) -> BoxFuture<'a, Outcome<()>> {
+        self.run(|state, _| {
+            if let Some(names) = state.names.get_mut(list) {
+                names.remove(name);
+            }
+            Ok(())
+        })
+    }
+
+    fn names<'a>(&'a self, list: &'a str) -> BoxFuture<'a, Outcome<Vec<String>>> {
+        self.run(|state, _| Ok(state.names.get(list).into_iter().flatten().cloned().collect()))
     }
 
     fn lock<'a>(&'a self, name: &'a str, holder: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>> {

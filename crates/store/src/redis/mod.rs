@@ -227,6 +227,33 @@ impl StoreDriver for RedisStore {
         .boxed()
     }
 
+    fn add_name<'a>(&'a self, list: &'a str, name: &'a str) -> BoxFuture<'a, Outcome<()>> {
+        async move {
+            let mut command = redis::cmd("SADD");
+            command.arg(self.keys.named("names", list)).arg(name);
+            self.command(&command, RetryPolicy::Always).await
+        }
+        .boxed()
+    }
+
+    fn remove_name<'a>(&'a self, list: &'a str, name: &'a str) -> BoxFuture<'a, Outcome<()>> {
+        async move {
+            let mut command = redis::cmd("SREM");
+            command.arg(self.keys.named("names", list)).arg(name);
+            self.command(&command, RetryPolicy::Always).await
+        }
+        .boxed()
+    }
+
+    fn names<'a>(&'a self, list: &'a str) -> BoxFuture<'a, Outcome<Vec<String>>> {
+        async move {
+            let mut command = redis::cmd("SMEMBERS");
+            command.arg(self.keys.named("names", list));
+            self.command(&command, RetryPolicy::Always).await
+        }
+        .boxed()
+    }
+
     fn lock<'a>(&'a self, name: &'a str, holder: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>> {
         async move {
             let mut command = redis::cmd("SET");

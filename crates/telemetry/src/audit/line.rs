@@ -21,6 +21,25 @@ const ENTRY_BYTES: usize = 1 << 10;
 /// Removes personal data and secrets from the text of a value.
 pub type Redact = fn(&str) -> String;
 
+/// What happened to a person's own account at a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountEvent {
+    Connected,
+    Disconnected,
+    /// The person came back from the authorization server without a log-in.
+    Refused,
+}
+
+impl AccountEvent {
+    fn line_type(self) -> &'static str {
+        match self {
+            AccountEvent::Connected => "account_connected",
+            AccountEvent::Disconnected => "account_disconnected",
+            AccountEvent::Refused => "account_refused",
+        }
+    }
+}
+
 /// An entry that becomes one line.
 pub enum AuditEntry {
     Call(Arc<CallRecord>),
@@ -36,6 +55,15 @@ pub enum AuditEntry {
     Event(Arc<CallRecord>, usize),
     /// What a version of the session script publishes.
     Surface(PublishedSurface),
+    /// A person's own account at a server.
+    Account {
+        at: SystemTime,
+        event: AccountEvent,
+        principal: Box<Principal>,
+        server: String,
+        /// Why it was refused.
+        reason: Option<String>,
+    },
     /// Requests without a valid token, since the last such entry.
     Unauthenticated {
         at: SystemTime,
@@ -61,6 +89,7 @@ impl AuditEntry {
                 AuditEntry::Script { message, fields, .. } => {
                     message.len() + Value::Object(fields.clone()).to_string().len()
                 }
+                AuditEntry::Account { reason, .. } => reason.as_ref().map_or(0, String::len),
                 AuditEntry::Event(..) | AuditEntry::Surface(_) | AuditEntry::Unauthenticated { .. } => 0,
             }
     }
@@ -176,6 +205,10 @@ pub(super) fn of<'a>(entry: &'a AuditEntry, options: &LineOptions) -> LineConten
             Some(event) => event_line(record, event, options),
             None => Value::Object(Map::new()),
         },
+        AuditEntry::Account { at, event, principal, server, reason } => json!({
+            "id": Uuid::now_v7().to_string(), "at": timestamp(*at), "type": event.line_type(),
+            "subject": AuditSubject::of(principal, None, None), "target": {"server": server}, "reason": reason,
+        }),
         AuditEntry::Surface(surface) => surface.line(),
         AuditEntry::Unauthenticated { at, requests, last_peer } => json!({
             "id": Uuid::now_v7().to_string(), "at": timestamp(*at), "type": "authentication", "outcome": "denied",

@@ -13,5 +13,5 @@ mod writer;
 
 pub use audit_log::AuditLog;
 pub use key::AuditKey;
-pub use line::{AuditEntry, PublishedSurface, Redact};
+pub use line::{AccountEvent, AuditEntry, PublishedSurface, Redact};
 pub use verify::{AuditFault, VerifiedLog, verify};

@@ -29,6 +29,9 @@ use proxy_fiber::ServingThreads;
 /// How long the body of a request may take to arrive.
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The maximum size of a form of a page.
+const MAX_FORM: usize = 16 << 10;
+
 #[derive(Debug)]
 pub struct HttpRequest {
     pub method: Method,
@@ -52,6 +55,8 @@ pub enum Body {
         content_type: &'static str,
         bytes: &'static [u8],
     },
+    /// A page for a person with a browser.
+    Page(String),
     Events(Frames),
 }
 
@@ -74,6 +79,10 @@ impl HttpReply {
     /// A JSON-RPC error without an id, for a request that was not read.
     pub fn refusal(status: StatusCode, error: &RpcError) -> Self {
         Self::json(status, encode::error(None, error))
+    }
+
+    pub fn page(status: StatusCode, html: String) -> Self {
+        HttpReply { status, headers: Vec::new(), body: Body::Page(html) }
     }
 
     pub fn events(frames: Frames) -> Self {
@@ -118,6 +127,26 @@ pub trait HttpService: Send + Sync + 'static {
 
     /// A document at another path, which everybody may read, from any page. `None` if there is none.
     fn document(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpReply>;
+
+    /// Whether there is a page at another path, for people with a browser.
+    fn has_page(&self, path: &str) -> bool;
+
+    /// Answers a request for a page, which checks its `Origin` itself.
+    fn page(self: Arc<Self>, request: PageRequest) -> impl Future<Output = HttpReply> + Send;
+}
+
+/// A request for a page.
+#[derive(Debug)]
+pub struct PageRequest {
+    pub method: Method,
+    pub path: String,
+    /// Without the question mark; empty if there is none.
+    pub query: String,
+    pub headers: HeaderMap,
+    /// A form.
+    pub body: Bytes,
+    /// The other end of the connection, if it is still known.
+    pub peer: Option<IpAddr>,
 }
 
 /// Whether a request is admitted.
@@ -172,7 +201,10 @@ impl<S: HttpService> Endpoint<S> {
         connection: Arc<OutboundConnection>,
     ) -> Response<ReplyBody> {
         let (parts, body) = request.into_parts();
-        let origin = self.guard.allowed_origin(&parts.headers).cloned();
+        // No other page reads what people see.
+        let is_page = || !self.is_endpoint(&parts) && self.service.has_page(parts.uri.path());
+        let allowed = self.guard.allowed_origin(&parts.headers);
+        let origin = if allowed.is_some() && is_page() { None } else { allowed.cloned() };
         let reply = self.reply(parts, body, &connection).await;
         into_response(reply, origin, connection)
     }
@@ -189,9 +221,12 @@ impl<S: HttpService> Endpoint<S> {
             // HTTP/2: from here on there is one place for it.
             parts.headers.insert(header::HOST, host);
         }
-        let is_endpoint = parts.uri.path().trim_end_matches('/') == self.path.trim_end_matches('/');
+        let is_endpoint = self.is_endpoint(&parts);
         if !is_endpoint && let Some(document) = self.service.document(&parts.method, parts.uri.path(), &parts.headers) {
             return document;
+        }
+        if !is_endpoint && self.service.has_page(parts.uri.path()) {
+            return self.page(parts, body, connection).await;
         }
         if let Err(error) = self.guard.check_origin(&parts.headers) {
             return refuse(&error);
@@ -232,6 +267,26 @@ impl<S: HttpService> Endpoint<S> {
     }
 }
 
+impl<S: HttpService> Endpoint<S> {
+    fn is_endpoint(&self, parts: &Parts) -> bool {
+        parts.uri.path().trim_end_matches('/') == self.path.trim_end_matches('/')
+    }
+
+    async fn page(&self, parts: Parts, body: Incoming, connection: &Arc<OutboundConnection>) -> HttpReply {
+        let reading = tokio::time::timeout(BODY_TIMEOUT, body::read(body, MAX_FORM));
+        let body = match reading.await.unwrap_or(Err(BodyError::Broken)) {
+            Ok(body) => body,
+            Err(BodyError::TooLarge) => return HttpReply::empty(StatusCode::PAYLOAD_TOO_LARGE),
+            Err(BodyError::Broken) => return HttpReply::empty(StatusCode::BAD_REQUEST),
+        };
+        let path = parts.uri.path().to_owned();
+        let query = parts.uri.query().unwrap_or_default().to_owned();
+        let Parts { method, headers, .. } = parts;
+        let request = PageRequest { method, path, query, headers, body, peer: connection.peer() };
+        Arc::clone(&self.service).page(request).await
+    }
+}
+
 /// Shown in a browser that opens the wrong page.
 const ELSEWHERE: &str = "This is an MCP proxy. `proxy serve` printed the address for MCP clients when it started. There \
                          is nothing to see in a browser.\n";
@@ -267,6 +322,7 @@ pub(super) fn into_response(
         Body::File { content_type, bytes } => {
             with_type(ReplyBody::text(Bytes::from_static(bytes), connection), content_type)
         }
+        Body::Page(html) => with_type(ReplyBody::text(Bytes::from(html), connection), "text/html; charset=utf-8"),
         Body::Json(text) => with_type(ReplyBody::text(text.into_bytes(), connection), "application/json"),
         Body::Events(frames) => {
             let mut response = with_type(ReplyBody::events(frames, connection), "text/event-stream");

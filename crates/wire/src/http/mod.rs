@@ -17,7 +17,7 @@ mod woken_only;
 pub use client::{EventStream, HttpAnswer, HttpClient, HttpError, HttpPool, SentHeaders};
 pub use fetch::{FetchError, Fetcher, Reach, is_same_issuer, issuer_metadata_urls};
 pub use guard::{Guard, GuardError};
-pub use listener::{Admission, Body, Frames, HttpReply, HttpRequest, HttpService, Listener, is_browser};
+pub use listener::{Admission, Body, Frames, HttpReply, HttpRequest, HttpService, Listener, PageRequest, is_browser};
 pub use socket::{SocketClient, SocketRequest, SocketService, serve_socket};
 pub use text_port::{TextReply, TextService, serve_text};
 pub use web_port::{WebRequest, WebService, serve_web};

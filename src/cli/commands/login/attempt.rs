@@ -16,6 +16,7 @@ use proxy_base::control::instances;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{AuthConfig, ServerConfig, duration, is_scope};
 use proxy_identity::oauth::{Challenge, LogInError, LogInReport, LogInRequest, LogInState, LogIns, PendingLogIn};
+use proxy_model::Who;
 
 /// The maximum duration of a login.
 const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
@@ -24,6 +25,8 @@ const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
 struct Attempt<'a> {
     name: &'a str,
     server: &'a ServerConfig,
+    /// Whose account it will be; `None` for everybody's.
+    who: Option<Who>,
     log_ins: Arc<LogIns>,
     scopes: &'a [String],
     port: Option<u16>,
@@ -51,6 +54,7 @@ pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
     let attempt = Attempt {
         name,
         server,
+        who: source::account(&loaded.config, name, server, args.as_user.as_deref())?,
         log_ins: super::log_ins(&loaded.config),
         scopes: &args.scopes,
         port: args.port,
@@ -117,7 +121,8 @@ impl Attempt<'_> {
                 CommandFailure::failed(problem.hint(hint))
             });
         }
-        let registered = self.log_ins.registered_port(self.name, self.server).await.map_err(|error| failure(&error))?;
+        let registered = self.log_ins.registered_port(self.name, self.server, self.who.as_ref()).await;
+        let registered = registered.map_err(|error| failure(&error))?;
         // Some authorization servers compare the port. If it is taken, the client is registered once more.
         if let Some(port) = registered
             && let Ok(bound) = CallbackPort::bind(port).await
@@ -142,9 +147,12 @@ impl Attempt<'_> {
     }
 
     async fn begin(&self, challenge: Option<Challenge>, redirect_uri: String) -> Result<PendingLogIn, LogInError> {
-        let request = LogInRequest { challenge, redirect_uri, scopes: self.scopes.to_vec() };
+        // The same client is used on the page on which people log in.
+        let page = self.server.personal().and_then(|accounts| accounts.page_redirect(self.name));
+        let more_redirect_uris = page.into_iter().collect();
+        let request = LogInRequest { challenge, redirect_uri, more_redirect_uris, scopes: self.scopes.to_vec() };
         let label = format!("asking {} for its authorization server", self.name);
-        spinner::with(&label, self.log_ins.begin(self.name, self.server, request)).await
+        spinner::with(&label, self.log_ins.begin(self.name, self.server, self.who.as_ref(), request)).await
     }
 
     /// Sends the user to the authorization server, and waits for the answer.
@@ -179,8 +187,9 @@ impl Attempt<'_> {
 
     fn show(&self, report: &LogInReport) {
         let scopes = if report.scopes.is_empty() { "not specified".to_owned() } else { report.scopes.join(", ") };
+        let person = self.who.as_ref().map(|who| format!(" for {}", who.sub)).unwrap_or_default();
         let mut lines = vec![
-            format!("logged in to `{}`", self.name),
+            format!("logged in to `{}`{person}", self.name),
             format!("  issuer: {}", report.issuer),
             format!("  scopes: {scopes}"),
         ];

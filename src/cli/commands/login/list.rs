@@ -10,15 +10,18 @@ use crate::cli::age::{age, ago};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, table};
 use proxy_config::{ServerConfig, TransportConfig};
-use proxy_identity::oauth::{LogInDescription, LogInError, LogInKind, LogInState};
+use proxy_identity::oauth::{LogInDescription, LogInError, LogInKind, LogInState, LogIns};
 use proxy_mcp_client::{Cache, idle_view};
 use proxy_model::BackendView;
 
-const HEADER: [&str; 9] = ["SERVER", "STATUS", "TYPE", "ISSUER", "CLIENT ID", "SCOPES", "EXPIRES", "RENEWED", "TO DO"];
+const HEADER: [&str; 10] =
+    ["SERVER", "PERSON", "STATUS", "TYPE", "ISSUER", "CLIENT ID", "SCOPES", "EXPIRES", "RENEWED", "TO DO"];
 
-/// One server.
+/// One server, or the account of one person there.
 struct ListedServer {
     name: String,
+    /// Whose account it is; empty if it is everybody's.
+    person: String,
     known: ListedLogIn,
 }
 
@@ -26,6 +29,8 @@ enum ListedLogIn {
     Described(Box<LogInDescription>),
     /// The config has its credentials.
     Header,
+    /// Everybody has an account of their own, and nobody has logged in.
+    Nobody,
     /// The record cannot be read.
     Unreadable(String),
 }
@@ -40,6 +45,10 @@ pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure
     let entries: Vec<ListedServer> = runtime.block_on(async {
         let mut entries = Vec::new();
         for (name, server) in loaded.config.servers.iter().filter(|(_, server)| has_url(server)) {
+            if server.personal().is_some() {
+                entries.extend(people(&log_ins, name, server).await);
+                continue;
+            }
             let known = match log_ins.describe(name, server).await {
                 Ok(described) => ListedLogIn::Described(Box::new(with_last_start(
                     described,
@@ -48,7 +57,7 @@ pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure
                 Err(LogInError::NotApplicable(_)) => ListedLogIn::Header,
                 Err(error) => ListedLogIn::Unreadable(error.to_string()),
             };
-            entries.push(ListedServer { name: name.clone(), known });
+            entries.push(ListedServer { name: name.clone(), person: String::new(), known });
         }
         entries
     });
@@ -62,6 +71,20 @@ pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure
     }
     let waits = entries.iter().any(ListedServer::waits);
     if waits { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
+}
+
+/// The accounts of people at a server; one line that says so if there are none.
+async fn people(log_ins: &LogIns, name: &str, server: &ServerConfig) -> Vec<ListedServer> {
+    let listed = |person: &str, known| ListedServer { name: name.to_owned(), person: person.to_owned(), known };
+    match log_ins.describe_people(name, server).await {
+        Ok(people) if people.is_empty() => vec![listed("", ListedLogIn::Nobody)],
+        Ok(people) => {
+            let people = people.into_iter();
+            people.map(|(who, known)| listed(&who.sub, ListedLogIn::Described(Box::new(known)))).collect()
+        }
+        Err(LogInError::NotApplicable(_)) => vec![listed("", ListedLogIn::Header)],
+        Err(error) => vec![listed("", ListedLogIn::Unreadable(error.to_string()))],
+    }
 }
 
 /// For a server without `auth` in the config, its last start decides whether it asks for authorization.
@@ -81,7 +104,7 @@ impl ListedServer {
     fn waits(&self) -> bool {
         match &self.known {
             ListedLogIn::Described(known) => known.state == LogInState::LogInNeeded || !known.wanted_scopes.is_empty(),
-            ListedLogIn::Header => false,
+            ListedLogIn::Header | ListedLogIn::Nobody => false,
             ListedLogIn::Unreadable(_) => true,
         }
     }
@@ -95,21 +118,24 @@ impl ListedServer {
                 LogInState::NotNeeded => "automatic",
             },
             ListedLogIn::Header => "ok",
+            ListedLogIn::Nobody => "none",
             ListedLogIn::Unreadable(_) => "error",
         }
     }
 
     fn row(&self) -> Vec<String> {
-        let (name, status) = (self.name.clone(), self.status().to_owned());
+        let (name, person, status) = (self.name.clone(), self.person.clone(), self.status().to_owned());
         let known = match &self.known {
             ListedLogIn::Described(known) => known,
-            ListedLogIn::Header => return row([name, status, "header".to_owned()], ""),
-            ListedLogIn::Unreadable(error) => return row([name, status, String::new()], error),
+            ListedLogIn::Header => return row([name, person, status, "header".to_owned()], ""),
+            ListedLogIn::Nobody => return row([name, person, status, "oauth".to_owned()], "nobody has logged in yet"),
+            ListedLogIn::Unreadable(error) => return row([name, person, status, String::new()], error),
         };
         let to_do: Vec<&str> =
             [&known.last_error, &known.what_to_do].into_iter().flatten().map(String::as_str).collect();
         vec![
             name,
+            person,
             status,
             known.kind.as_str().to_owned(),
             known.issuer.clone().unwrap_or_default(),
@@ -125,14 +151,17 @@ impl ListedServer {
         let known = match &self.known {
             ListedLogIn::Described(known) => known,
             ListedLogIn::Header => return json!({"server": self.name, "status": self.status(), "type": "header"}),
+            ListedLogIn::Nobody => return json!({"server": self.name, "status": self.status(), "type": "oauth"}),
             ListedLogIn::Unreadable(error) => {
                 return json!({"server": self.name, "status": self.status(), "lastError": error});
             }
         };
         let expires_at = known.expires_at.and_then(|at| Timestamp::try_from(at).ok()).map(|at| at.to_string());
         let left = known.expires_at.map(|at| at.duration_since(SystemTime::now()).unwrap_or_default().as_secs());
+        let person = (!self.person.is_empty()).then_some(&self.person);
         json!({
             "server": self.name,
+            "person": person,
             "status": self.status(),
             "type": known.kind.as_str(),
             "issuer": known.issuer,
@@ -149,7 +178,7 @@ impl ListedServer {
 }
 
 /// A row with nothing between its first cells and the last.
-fn row(first: [String; 3], last: &str) -> Vec<String> {
+fn row(first: [String; 4], last: &str) -> Vec<String> {
     let mut cells = first.to_vec();
     cells.resize(HEADER.len() - 1, String::new());
     cells.push(last.to_owned());

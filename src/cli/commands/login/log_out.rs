@@ -1,4 +1,4 @@
-//! `proxy logout SERVER`: revokes and deletes an authorization.
+//! `proxy logout`: revokes and deletes an authorization, or all of a user.
 
 use super::{LogoutArgs, failure, say, source};
 use crate::cli::failure::CommandFailure;
@@ -8,28 +8,51 @@ use proxy_base::diagnostic::Diagnostic;
 use proxy_identity::oauth::LogOutReport;
 
 pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
-    let name = &args.server;
     let loaded = args.source.load()?;
-    let server = source::find(&loaded, name)?;
     let runtime = setup::runtime()?;
     let _entered = runtime.enter();
     let log_ins = super::log_ins(&loaded.config);
-    let report = runtime.block_on(async {
-        let leaving = log_ins.log_out(name, server, args.forget_client);
-        let report = spinner::with(&format!("revoking the authorization at {name}"), leaving).await;
-        log_ins.drain().await;
-        report
-    });
-    let report = report.map_err(|error| failure(&error))?;
-    if report.was_logged_in {
-        super::outdate_lists(name, server);
+    let ended: Vec<(String, LogOutReport)> = match (&args.server, &args.as_user) {
+        (Some(name), as_user) => {
+            let server = source::find(&loaded, name)?;
+            let who = source::account(&loaded.config, name, server, as_user.as_deref())?;
+            let report = runtime.block_on(async {
+                let leaving = log_ins.log_out(name, server, who.as_ref(), args.forget_client);
+                let report = spinner::with(&format!("revoking the authorization at {name}"), leaving).await;
+                log_ins.drain().await;
+                report
+            });
+            let report = report.map_err(|error| failure(&error))?;
+            if report.was_logged_in && who.is_none() {
+                super::outdate_lists(name, server);
+            }
+            vec![(name.clone(), report)]
+        }
+        (None, Some(sub)) => {
+            let who = source::named(&loaded.config, sub)?;
+            let ended = runtime.block_on(async {
+                let label = format!("revoking the authorizations of {sub}");
+                let ended = spinner::with(&label, log_ins.log_out_of_all(&loaded.config, &who)).await;
+                log_ins.drain().await;
+                ended
+            });
+            ended.map_err(|error| failure(&error))?
+        }
+        // clap demands one of them.
+        (None, None) => return Err(CommandFailure::usage("name a server, or a user with `--as-user`")),
+    };
+    if let (true, Some(sub)) = (ended.is_empty(), &args.as_user) {
+        output::out(&output::one_line(&format!("{sub} was not logged in anywhere")));
     }
-    // A token that could not be revoked expires by itself. It has been deleted here, so the command succeeds.
-    for problem in &report.problems {
-        output::diagnostics(&[Diagnostic::warning(problem.clone())]);
+    for (name, report) in &ended {
+        // A token that could not be revoked expires by itself. It has been deleted here, so the command succeeds.
+        for problem in &report.problems {
+            output::diagnostics(&[Diagnostic::warning(problem.clone())]);
+        }
+        output::out(&output::one_line(&line(name, report)));
     }
-    output::out(&output::one_line(&line(name, &report)));
-    if report.was_logged_in && !instances(&setup::control_folder()).unwrap_or_default().is_empty() {
+    let was_logged_in = ended.iter().any(|(_, report)| report.was_logged_in);
+    if was_logged_in && !instances(&setup::control_folder()).unwrap_or_default().is_empty() {
         say("a running `proxy serve` with this config notices this by itself");
     }
     Ok(())

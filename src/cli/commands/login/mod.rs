@@ -36,6 +36,9 @@ pub(crate) struct LoginArgs {
     /// Port on 127.0.0.1 for the redirect
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
+    /// Log in for this user, at a server with an account for each person
+    #[arg(long, value_name = "SUB", conflicts_with = "list")]
+    as_user: Option<String>,
     /// How long to wait for the browser
     #[arg(long, value_name = "DURATION", default_value = "5m")]
     timeout: String,
@@ -51,9 +54,12 @@ pub(crate) struct LoginArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogoutArgs {
-    /// Name of the server
-    #[arg(value_name = "SERVER")]
-    server: String,
+    /// Name of the server; with --as-user, all servers if omitted
+    #[arg(value_name = "SERVER", required_unless_present = "as_user")]
+    server: Option<String>,
+    /// End the log-ins of this user, at servers with an account for each person
+    #[arg(long, value_name = "SUB", conflicts_with = "forget_client")]
+    as_user: Option<String>,
     /// Also forget the client registration
     #[arg(long)]
     forget_client: bool,

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::failure::CommandFailure;
-use crate::cli::setup::{LoadedConfig, SourceArgs};
+use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use proxy_base::diagnostic::{Diagnostic, nearest};
 use proxy_config::{AuthConfig, Config, ServerConfig, TransportConfig};
+use proxy_identity::bearer::named_user;
+use proxy_model::{NamedUser, Who};
+use proxy_server::Authenticator;
 
 /// Options that select the servers. Logging in does not involve scripts and extensions.
 #[derive(Debug, Args)]
@@ -44,6 +47,34 @@ pub(super) fn find<'a>(loaded: &'a LoadedConfig, name: &str) -> Result<&'a Serve
         }
         TransportConfig::Http { .. } => Ok(server),
     }
+}
+
+/// Whose account at a server a command is about: the local user's, or that of the user that an operator names, if everybody
+/// has their own. `None` if there is one account for all.
+pub(super) fn account(
+    config: &Config,
+    name: &str,
+    server: &ServerConfig,
+    as_user: Option<&str>,
+) -> Result<Option<Who>, CommandFailure> {
+    match (server.personal(), as_user) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => {
+            let problem = format!("server `{name}` has one account for all");
+            Err(refused(server, problem, "set `per: person` in its `auth` for an account of each person"))
+        }
+        (Some(_), None) => Ok(Some(Authenticator::local_user(&setup::variables()).who.clone())),
+        (Some(_), Some(sub)) => named(config, sub).map(Some),
+    }
+}
+
+/// The user of this name, as scripts see it.
+pub(super) fn named(config: &Config, sub: &str) -> Result<Who, CommandFailure> {
+    if sub.is_empty() {
+        return Err(CommandFailure::usage("--as-user is empty: name a user"));
+    }
+    let named = NamedUser { sub: sub.to_owned(), claims: serde_json::Map::new() };
+    named_user(&config.auth, &named).map(|principal| principal.who.clone()).map_err(CommandFailure::usage)
 }
 
 /// Checks that this server uses interactive authorization.

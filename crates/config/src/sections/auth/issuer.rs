@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::sections::oauth_values::{is_loopback, read_secret, read_url};
+use crate::sections::oauth_values::{is_loopback, read_scope, read_secret, read_url};
 use crate::syntax::reader::{Fields, ValueReader};
 use proxy_base::diagnostic::Location;
 use proxy_model::Secret;
@@ -78,6 +78,8 @@ pub struct IssuerConfig {
     pub clock_skew: Duration,
     /// How to validate opaque tokens.
     pub introspection: Option<Introspection>,
+    /// The client with which people sign in to the pages of the proxy; `None` if they cannot.
+    pub sign_in: Option<SignIn>,
     /// Its location in the config file.
     pub place: Option<Location>,
 }
@@ -93,6 +95,16 @@ pub struct Introspection {
     pub require_audience: bool,
     /// The prefix of this issuer's opaque tokens. No other issuer is asked about tokens with this prefix.
     pub prefix: Option<String>,
+}
+
+/// How people of an issuer sign in to the pages of the proxy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SignIn {
+    pub client_id: String,
+    /// `None` for a public client.
+    pub client_secret: Option<Secret>,
+    /// The scopes to ask for, beside the required ones.
+    pub scopes: Vec<String>,
 }
 
 impl IssuerConfig {
@@ -111,6 +123,7 @@ impl IssuerConfig {
             clients: Vec::new(),
             clock_skew: DEFAULT_SKEW,
             introspection: None,
+            sign_in: None,
             place: None,
         }
     }
@@ -134,6 +147,7 @@ impl PartialEq for IssuerConfig {
             clients,
             clock_skew,
             introspection,
+            sign_in,
             place: _,
         } = self;
         (issuer, audiences, (jwks_url, jwks_file), algorithms, prefix, introspection)
@@ -145,6 +159,7 @@ impl PartialEq for IssuerConfig {
                 &other.prefix,
                 &other.introspection,
             )
+            && sign_in == &other.sign_in
             && (groups_claim, name_claim, email_claim, claims, clients, clock_skew)
                 == (
                     &other.groups_claim,
@@ -180,12 +195,18 @@ pub(super) fn read_issuer(reader: &ValueReader) -> Option<IssuerConfig> {
         clients: words(&mut fields, "clients"),
         clock_skew: fields.read("clockSkew", read_skew).unwrap_or(DEFAULT_SKEW),
         introspection: fields.read("introspection", read_introspection),
+        sign_in: fields.read("signIn", read_sign_in),
         issuer: defaults.issuer,
         place,
     };
     fields.finish();
     if config.jwks_url.is_some() && config.jwks_file.is_some() {
         return reader.fail("`jwksUrl` and `jwksFile` are mutually exclusive");
+    }
+    if let Some(client) = config.sign_in.as_ref().map(|sign_in| &sign_in.client_id)
+        && !(config.clients.is_empty() || config.clients.contains(client))
+    {
+        return reader.fail("`clients` does not have `signIn.clientId`: whoever signs in would be refused");
     }
     if issuer.is_none() {
         return reader.fail("missing key `issuer` (the URL that tokens have in `iss`)");
@@ -243,6 +264,18 @@ fn read_skew(reader: &ValueReader) -> Option<Duration> {
         Some(skew)
     } else {
         reader.fail("must be at most `5m`: expired tokens stay valid for that long")
+    }
+}
+
+fn read_sign_in(reader: &ValueReader) -> Option<SignIn> {
+    let mut fields = reader.fields()?;
+    let client_id = fields.read("clientId", ValueReader::word);
+    let client_secret = fields.read("clientSecret", read_secret);
+    let scopes = fields.read("scopes", |scopes| scopes.list(read_scope)).unwrap_or_default();
+    fields.finish();
+    match client_id {
+        Some(client_id) => Some(SignIn { client_id, client_secret, scopes }),
+        None => reader.fail("missing key `clientId`: a client at the issuer, for the pages of the proxy"),
     }
 }
 

@@ -8,7 +8,7 @@ mod token;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub use issuer::{Algorithm, Introspection, IssuerConfig};
+pub use issuer::{Algorithm, Introspection, IssuerConfig, SignIn};
 pub use token::Token;
 
 use super::oauth_values::read_scope;

@@ -21,10 +21,11 @@ use proxy_base::diagnostic::{Diagnostic, Location};
 use proxy_model::{MethodPattern, Secret, ServerAddress};
 
 pub use auth::{
-    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
-    ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
+    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, LogInAdvice, OAuthConfig,
+    PersonalAccounts, RegisteredClient, ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType,
+    TokenExchangeConfig,
 };
-pub(crate) use auth::{resolve_signed, resolve_subject_issuers};
+pub(crate) use auth::{resolve_personal_accounts, resolve_signed, resolve_subject_issuers};
 pub(crate) use defaults::read_defaults;
 pub(crate) use env_file::env_files;
 pub(crate) use identity::{identity_of_words, written_identity};
@@ -107,9 +108,17 @@ impl ServerConfig {
         proxy_json::hex(&Sha256::digest(format!("{settings}{}", self.environment_digest())))
     }
 
-    /// Whether every caller has their own connection and token (`tokenExchange` or `signed`).
+    /// Whether every caller has their own connection and token (`tokenExchange`, `signed`, or `per: person`).
     pub fn is_per_person(&self) -> bool {
-        matches!(self.auth, Some(AuthConfig::TokenExchange(_) | AuthConfig::Signed(_)))
+        matches!(self.auth, Some(AuthConfig::TokenExchange(_) | AuthConfig::Signed(_))) || self.personal().is_some()
+    }
+
+    /// The accounts of people, if everybody has their own.
+    pub fn personal(&self) -> Option<&PersonalAccounts> {
+        match &self.auth {
+            Some(AuthConfig::OAuth(oauth)) => oauth.personal.as_ref(),
+            _ => None,
+        }
     }
 
     pub fn new(transport: TransportConfig) -> Self {

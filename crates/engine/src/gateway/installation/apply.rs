@@ -15,7 +15,7 @@ use crate::gateway::options::GatewayOptions;
 use crate::gateway::rebuild::Edition;
 use crate::surface::ScriptSource;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_config::{AuthConfig, Authentication, Config, StoreAddress};
+use proxy_config::{AuthConfig, Authentication, Config, ServerConfig, StoreAddress};
 use proxy_host_io::HostIo;
 use proxy_identity::cedar::CurrentPolicies;
 use proxy_identity::oauth::SubjectTokens;
@@ -129,6 +129,11 @@ impl Installation {
 
     pub(crate) fn is_waking(&self, server: &str) -> bool {
         self.lock().servers.is_waking(server)
+    }
+
+    /// The running servers at which everybody has an account of their own.
+    pub(crate) fn personal_servers(&self) -> Vec<(String, ServerConfig)> {
+        self.lock().servers.personal()
     }
 
     pub(crate) fn processes(&self, server: &str) -> Vec<RunningProcess> {

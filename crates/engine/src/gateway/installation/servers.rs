@@ -124,6 +124,12 @@ impl RunningServers {
         }
     }
 
+    /// The servers at which everybody has an account of their own.
+    pub(crate) fn personal(&self) -> Vec<(String, ServerConfig)> {
+        let personal = self.0.iter().filter(|(_, running)| running.entry.personal().is_some());
+        personal.map(|(name, running)| (name.clone(), running.entry.clone())).collect()
+    }
+
     /// Starts a server that rests.
     pub(crate) fn wake(&self, name: &str) {
         if let Some(handle) = self.handle(name) {

@@ -102,7 +102,8 @@ impl Discovery<'_> {
         }
     }
 
-    async fn authorization_server(&self, issuer: &str) -> Result<AuthorizationServer, LogInError> {
+    /// The metadata of an authorization server.
+    pub(crate) async fn authorization_server(&self, issuer: &str) -> Result<AuthorizationServer, LogInError> {
         let Ok(url) = Url::parse(issuer) else {
             return Err(LogInError::Metadata(format!("{} is not the URL of an authorization server", quoted(issuer))));
         };

@@ -7,6 +7,7 @@
 mod challenge;
 mod discover;
 mod documents;
+mod first_challenge;
 mod probe;
 mod resource_metadata;
 #[cfg(test)]
@@ -14,4 +15,5 @@ mod tests;
 
 pub use challenge::Challenge;
 pub(super) use discover::{Discovered, Discovery};
+pub(super) use first_challenge::first_challenge;
 pub use probe::Probe;

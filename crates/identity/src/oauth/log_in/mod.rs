@@ -4,4 +4,5 @@ mod expected_redirect;
 mod pending;
 mod scope_selection;
 
-pub use pending::{LogInRequest, PendingLogIn};
+pub(super) use expected_redirect::ExpectedRedirect;
+pub use pending::{LogInRequest, ParkedLogIn, PendingLogIn};

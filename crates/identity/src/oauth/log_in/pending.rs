@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oauth2::basic::BasicClient;
-use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope};
+use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, RedirectUrl, Scope};
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use url::Url;
 
@@ -18,9 +19,11 @@ use crate::oauth::registration::ClientChoice;
 use crate::oauth::storage::{LogInRecord, Tokens};
 use crate::oauth::subject::{self, Subject};
 use crate::oauth::terms::Registration;
+use crate::oauth::terms::secret_fields::secret;
 use crate::oauth::unix_time::{now, time_of};
 use crate::oauth::{LogInError, LogInReport, scopes};
 use proxy_base::foreign_text::quoted;
+use proxy_model::Secret;
 use proxy_wire::http::{Reach, is_same_issuer};
 
 /// How long a person has for the visit at the authorization server.
@@ -35,6 +38,8 @@ pub struct LogInRequest {
     pub challenge: Option<Challenge>,
     /// Where the browser comes back to.
     pub redirect_uri: String,
+    /// Other places where log-ins of the same client may come back to: they are registered with the first.
+    pub more_redirect_uris: Vec<String>,
     /// Scopes to ask for in addition to those that the server or the config name.
     pub scopes: Vec<String>,
 }
@@ -45,14 +50,36 @@ pub struct PendingLogIn {
     subject: Subject,
     reach: Reach,
     authorization_url: String,
-    state: CsrfToken,
-    verifier: PkceCodeVerifier,
+    parked: ParkedLogIn,
+    created: Instant,
+    used: bool,
+}
+
+/// What has to be remembered of a log-in while a person visits the authorization server. It has secrets: whoever keeps it
+/// encrypts it.
+#[derive(Serialize, Deserialize)]
+pub struct ParkedLogIn {
+    #[serde(with = "secret")]
+    state: Secret,
+    #[serde(with = "secret")]
+    verifier: Secret,
     registration: Registration,
     requested: Vec<String>,
     /// The record that is saved, without tokens.
     record: LogInRecord,
-    created: Instant,
-    used: bool,
+}
+
+impl fmt::Debug for ParkedLogIn {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ParkedLogIn").field("server", &self.record.entry).finish_non_exhaustive()
+    }
+}
+
+impl ParkedLogIn {
+    /// What must come back from the authorization server, and from nowhere else.
+    pub fn state(&self) -> &Secret {
+        &self.state
+    }
 }
 
 impl fmt::Debug for PendingLogIn {
@@ -62,8 +89,10 @@ impl fmt::Debug for PendingLogIn {
 }
 
 impl PendingLogIn {
+    /// `entry` has the client of the entry, if that is not the client of this log-in alone.
     pub(crate) async fn begin(
         log_in: Arc<PersonLogIn>,
+        entry: Option<Arc<PersonLogIn>>,
         subject: Subject,
         request: LogInRequest,
     ) -> Result<Self, LogInError> {
@@ -92,16 +121,29 @@ impl PendingLogIn {
         }
         .select();
         check_step_ups(&subject, of_issuer)?;
+        let of_entry = match &entry {
+            Some(entry) => entry.stored().await?,
+            None => None,
+        };
+        let of_entry = of_entry.filter(|known| {
+            is_same_issuer(&known.authorization_server.issuer, &discovered.authorization_server.issuer)
+        });
         let choice = ClientChoice {
             subject: &subject,
             server: &discovered.authorization_server,
             redirect_uri: &request.redirect_uri,
+            more_redirect_uris: &request.more_redirect_uris,
             scopes: &requested,
-            last: of_issuer,
+            last: if entry.is_some() { of_entry.as_ref() } else { of_issuer },
         };
         let chosen = choice.choose(&log_in.fetcher, reach).await?;
         let record = new_record(&subject, discovered, of_issuer);
-        if chosen.new && last.as_ref().is_none_or(|last| last.tokens.is_none()) {
+        if chosen.new
+            && let Some(entry) = entry
+        {
+            let registration = Some(chosen.registration.clone());
+            entry.save(LogInRecord { registration, step_ups: 0, ..record.clone() }.of_person(None)).await?;
+        } else if chosen.new && last.as_ref().is_none_or(|last| last.tokens.is_none()) {
             // A log-in that is in use is not touched: its refresh token belongs to its own client.
             let registered = LogInRecord {
                 registration: Some(chosen.registration.clone()),
@@ -116,19 +158,38 @@ impl PendingLogIn {
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let (authorization_url, state) = authorization_url(&record, &registration, challenge, &requested)
             .map_err(|error| LogInError::Metadata(format!("the authorization server cannot be used: {error}")))?;
-        Ok(PendingLogIn {
-            log_in,
-            subject,
-            reach,
-            authorization_url: authorization_url.into(),
-            state,
-            verifier,
-            registration,
-            requested,
-            record,
-            created: Instant::now(),
-            used: false,
-        })
+        let state = Secret::new(state.into_secret());
+        let verifier = Secret::new(verifier.into_secret());
+        let parked = ParkedLogIn { state, verifier, registration, requested, record };
+        let authorization_url = authorization_url.into();
+        Ok(PendingLogIn { log_in, subject, reach, authorization_url, parked, created: Instant::now(), used: false })
+    }
+
+    /// The log-in that was parked. Whoever kept it has seen to it that it is used once, and not for too long.
+    pub(crate) async fn resume(
+        log_in: Arc<PersonLogIn>,
+        subject: Subject,
+        parked: ParkedLogIn,
+    ) -> Result<Self, LogInError> {
+        let record = &parked.record;
+        let is_same_person = match &subject.who {
+            Some(who) => record.is_of(who),
+            None => record.person.is_empty(),
+        };
+        if !is_same_person || record.entry != subject.name || record.server_url != subject.url {
+            return Err(LogInError::Refused(format!(
+                "the config of server `{}` changed meanwhile: start again",
+                subject.name
+            )));
+        }
+        let reach = subject::reach(&subject.parsed, subject.config.issuer.as_deref()).await;
+        let authorization_url = String::new();
+        Ok(PendingLogIn { log_in, subject, reach, authorization_url, parked, created: Instant::now(), used: false })
+    }
+
+    /// What has to be remembered of it, to be resumed in this process or another one.
+    pub fn park(self) -> ParkedLogIn {
+        self.parked
     }
 
     /// What the person opens in a browser.
@@ -137,7 +198,7 @@ impl PendingLogIn {
     }
 
     pub fn redirect_uri(&self) -> &str {
-        &self.registration.redirect_uri
+        &self.parked.registration.redirect_uri
     }
 
     /// Checks the URL that the browser was redirected to, exchanges its code, and saves the log-in. After
@@ -152,10 +213,11 @@ impl PendingLogIn {
                 "the authorization took longer than {minutes} minutes: start again"
             )));
         }
-        let server = &self.record.authorization_server;
+        let ParkedLogIn { state, verifier, registration, requested, record } = &self.parked;
+        let server = &record.authorization_server;
         let expected = ExpectedRedirect {
-            redirect_uri: &self.registration.redirect_uri,
-            state: self.state.secret(),
+            redirect_uri: &registration.redirect_uri,
+            state: state.reveal(),
             issuer: &server.issuer,
             names_itself: server.names_itself,
         };
@@ -170,12 +232,12 @@ impl PendingLogIn {
         let fields = vec![
             ("grant_type", "authorization_code"),
             ("code", code.reveal()),
-            ("code_verifier", self.verifier.secret()),
-            ("redirect_uri", &self.registration.redirect_uri),
+            ("code_verifier", verifier.reveal()),
+            ("redirect_uri", &registration.redirect_uri),
         ];
         let exchange = OAuthExchange { fetcher: &self.log_in.fetcher, reach: self.reach, server };
-        let grant = exchange.token_for(&self.registration, self.record.resource.as_deref(), fields).await?;
-        let granted_scopes = grant.scopes.clone().unwrap_or_else(|| self.requested.clone());
+        let grant = exchange.token_for(registration, record.resource.as_deref(), fields).await?;
+        let granted_scopes = grant.scopes.clone().unwrap_or_else(|| requested.clone());
         let tokens = Tokens {
             log_in: uuid::Uuid::new_v4().simple().to_string(),
             obtained_at: now(),
@@ -186,17 +248,17 @@ impl PendingLogIn {
         };
         let report = LogInReport {
             issuer: server.issuer.clone(),
-            denied_scopes: self.requested.iter().filter(|scope| !granted_scopes.contains(scope)).cloned().collect(),
+            denied_scopes: requested.iter().filter(|scope| !granted_scopes.contains(scope)).cloned().collect(),
             scopes: granted_scopes.clone(),
             expires_at: tokens.expires_at.map(time_of),
             refreshable: tokens.refresh_token.is_some(),
         };
         let record = LogInRecord {
-            registration: Some(self.registration.clone()),
+            registration: Some(registration.clone()),
             tokens: Some(tokens),
-            requested_scopes: self.requested.clone(),
+            requested_scopes: requested.clone(),
             granted_scopes,
-            ..self.record.clone()
+            ..record.clone()
         };
         self.log_in.save(record).await?;
         Ok(report)
@@ -210,6 +272,7 @@ fn new_record(subject: &Subject, discovered: Discovered, last: Option<&LogInReco
     LogInRecord {
         step_ups: stepped_up,
         ..LogInRecord::new(&subject.name, &subject.url, discovered.authorization_server, resource)
+            .of_person(subject.who.as_ref())
     }
 }
 
@@ -242,11 +305,11 @@ fn check_step_ups(subject: &Subject, last: Option<&LogInRecord>) -> Result<(), L
     }
     Err(LogInError::StepUp(format!(
         "server `{}` keeps asking for {} although {} authorizations have asked for it: the account may lack the \
-         permission (`proxy logout {}` starts over)",
+         permission ({} starts over)",
         subject.name,
         scopes::shown(&last.wanted_scopes),
         last.step_ups,
-        subject.name
+        if subject.who.is_some() { "disconnecting".to_owned() } else { format!("`proxy logout {}`", subject.name) }
     )))
 }
 
@@ -262,7 +325,7 @@ fn authorization_url(
     let client = BasicClient::new(ClientId::new(client.client_id.clone()))
         .set_auth_uri(AuthUrl::new(endpoint)?)
         .set_redirect_uri(redirect_uri);
-    let mut request = client.authorize_url(CsrfToken::new_random).set_pkce_challenge(challenge);
+    let mut request = client.authorize_url(|| CsrfToken::new_random_len(32)).set_pkce_challenge(challenge);
     request = request.add_scopes(scopes.iter().cloned().map(Scope::new));
     if let Some(resource) = &record.resource {
         request = request.add_extra_param("resource", resource);

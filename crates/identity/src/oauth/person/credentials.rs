@@ -35,6 +35,13 @@ impl PersonCredentials {
         if let Err(error) = self.log_in.load().await {
             return Err(LoginNeeded(error.to_string()));
         }
+        // The person may have logged in just now, at another replica.
+        if self.subject.who.is_some()
+            && self.log_in.known().header.is_none()
+            && let Err(error) = self.log_in.take_up().await
+        {
+            return Err(LoginNeeded(error.to_string()));
+        }
         let known = Arc::clone(&self.log_in.known());
         if known.record.is_some() {
             self.follower.start();
@@ -47,6 +54,8 @@ impl PersonCredentials {
             let ended = record.filter(|record| record.tokens.is_none()).and_then(|record| record.last_error.as_ref());
             return match ended {
                 Some(reason) => Err(self.ended(reason)),
+                // At everybody's account the server may want no log-in. A person's would show the account of nobody.
+                None if known.header.is_none() && self.subject.who.is_some() => Err(self.not_yet()),
                 None => Ok(known.header.clone()),
             };
         }
@@ -56,15 +65,19 @@ impl PersonCredentials {
         }
     }
 
+    fn not_yet(&self) -> LoginNeeded {
+        LoginNeeded(format!("nobody has logged in for this person: {}", self.subject.advice()))
+    }
+
     fn ended(&self, reason: &str) -> LoginNeeded {
-        LoginNeeded(format!("the authorization has ended ({reason}): run {}", self.subject.command()))
+        LoginNeeded(format!("the authorization has ended ({reason}): {}", self.subject.advice()))
     }
 
     fn needed(&self, challenge: Option<&Challenge>) -> Remedy {
         let scopes = challenge.map_or(&[][..], |challenge| &challenge.scopes);
         let scopes =
             if scopes.is_empty() { String::new() } else { format!(" with the scopes {}", scopes::shown(scopes)) };
-        Remedy::LogIn(LoginNeeded(format!("it needs authorization{scopes}: run {}", self.subject.command())))
+        Remedy::LogIn(LoginNeeded(format!("it needs authorization{scopes}: {}", self.subject.advice())))
     }
 
     async fn remedy(&self, refusal: AuthorizationRefusal) -> Remedy {
@@ -146,7 +159,7 @@ impl PersonCredentials {
             [] => "more permissions".to_owned(),
             scopes => scopes::shown(scopes),
         };
-        Remedy::MoreScopes(format!("needs {what}: run {}", self.subject.command()))
+        Remedy::MoreScopes(format!("needs {what}: {}", self.subject.advice()))
     }
 }
 
@@ -155,7 +168,7 @@ impl Credentials for PersonCredentials {
         let known = self.log_in.known();
         match known.fresh() {
             Some(header) => Poll::Ready(Some(header.clone())),
-            None if known.is_none() => Poll::Ready(None),
+            None if known.is_none() && self.subject.who.is_none() => Poll::Ready(None),
             None => Poll::Pending,
         }
     }

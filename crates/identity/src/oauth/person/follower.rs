@@ -1,6 +1,5 @@
 //! Notices log-ins that other processes store, such as `proxy login` while the proxy runs.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +9,14 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::person_log_in::PersonLogIn;
-use crate::oauth::storage::{CredentialStorage, RecordKey};
+use super::person_log_in::{PersonLogIn, PersonLogIns};
+use crate::oauth::storage::CredentialStorage;
 use proxy_base::watch::{WatchedPaths, Watcher};
 
 /// How often a store is asked that cannot be watched, while a server waits for a log-in.
-const AWAITED_INTERVAL: Duration = Duration::from_secs(2);
+const AWAITED_INTERVAL: Duration = Duration::from_secs(1);
 /// How often it is asked while none does: somebody may have logged out, or in with another account.
 const IN_USE_INTERVAL: Duration = Duration::from_secs(30);
-
-pub(crate) type PersonLogIns = Arc<Mutex<HashMap<RecordKey, Arc<PersonLogIn>>>>;
 
 /// Follows the storage from the first time that a server uses or awaits a log-in. Most servers never do, and for them
 /// nothing is watched.
@@ -92,22 +89,32 @@ async fn watch(folder: PathBuf, log_ins: PersonLogIns) {
 }
 
 async fn poll(awaited: Arc<Notify>, log_ins: PersonLogIns) {
+    let mut last_of_all = Instant::now();
     loop {
         let last = Instant::now();
         loop {
             let is_awaited = log_ins.lock().values().any(|log_in| log_in.is_awaited());
-            let interval = if is_awaited { AWAITED_INTERVAL } else { IN_USE_INTERVAL };
+            let next_of_all = last_of_all + IN_USE_INTERVAL;
+            let next = if is_awaited { next_of_all.min(last + AWAITED_INTERVAL) } else { next_of_all };
             tokio::select! {
-                () = tokio::time::sleep_until(last + interval) => break,
+                () = tokio::time::sleep_until(next) => break,
                 () = awaited.notified() => {}
             }
         }
-        take_up(&log_ins).await;
+        let is_for_all = last_of_all.elapsed() >= IN_USE_INTERVAL;
+        if is_for_all {
+            last_of_all = Instant::now();
+        }
+        take_up_of(&log_ins, |log_in| is_for_all || log_in.is_awaited()).await;
     }
 }
 
 async fn take_up(log_ins: &PersonLogIns) {
-    let all: Vec<Arc<PersonLogIn>> = log_ins.lock().values().cloned().collect();
+    take_up_of(log_ins, |_| true).await;
+}
+
+async fn take_up_of(log_ins: &PersonLogIns, which: impl Fn(&PersonLogIn) -> bool) {
+    let all: Vec<Arc<PersonLogIn>> = log_ins.lock().values().filter(|log_in| which(log_in)).cloned().collect();
     for log_in in all {
         if let Err(error) = log_in.take_up().await {
             tracing::debug!("an authorization cannot be read: {error}");

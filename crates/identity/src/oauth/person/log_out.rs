@@ -19,7 +19,10 @@ pub(crate) async fn log_out(log_in: &Arc<PersonLogIn>, forget_client: bool) -> R
     revoke_all(log_in, &record, &mut report).await;
     let registration = record.registration.clone().filter(|client| client.kind == ClientKind::Registered);
     report.forgot_client = forget_client && registration.is_some();
-    let kept = registration.filter(|_| !forget_client).map(|client| LogInRecord {
+    // The client with which a person logged in is that of the entry.
+    let is_own = record.person.is_empty();
+    report.forgot_client &= is_own;
+    let kept = registration.filter(|_| is_own && !forget_client).map(|client| LogInRecord {
         registration: Some(client),
         ..LogInRecord::new(
             &record.entry,

@@ -1,13 +1,16 @@
 //! A person's log-in in use: the credentials for transports, renewal, changes made by other processes, and log-out.
 
+mod caller_accounts;
 mod credentials;
 mod follower;
 mod known;
+mod log_in_table;
 mod log_out;
 mod person_log_in;
 mod renewal;
 
+pub(super) use caller_accounts::CallerAccounts;
 pub(super) use credentials::PersonCredentials;
-pub(super) use follower::{Follower, PersonLogIns};
+pub(super) use log_in_table::LogInTable;
 pub(super) use log_out::log_out;
 pub(super) use person_log_in::PersonLogIn;

@@ -1,5 +1,6 @@
 //! The log-in of a person at one server, as this process knows it.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,10 @@ use super::renewal::Renewal;
 use crate::oauth::LogInError;
 use crate::oauth::failures::TokenFailures;
 use crate::oauth::storage::{CredentialStorage, LogInRecord, RecordKey, RecordLock};
-use crate::oauth::subject::Subject;
 use proxy_wire::http::Fetcher;
+
+/// The log-ins that this process knows, by their records.
+pub(crate) type PersonLogIns = Arc<Mutex<HashMap<RecordKey, Arc<PersonLogIn>>>>;
 
 /// One for each record and process.
 pub(crate) struct PersonLogIn {
@@ -44,10 +47,15 @@ impl fmt::Debug for PersonLogIn {
 }
 
 impl PersonLogIn {
-    pub(crate) fn new(subject: &Subject, storage: CredentialStorage, fetcher: Arc<Fetcher>) -> Self {
+    pub(crate) fn new(
+        key: RecordKey,
+        issuer: Option<String>,
+        storage: CredentialStorage,
+        fetcher: Arc<Fetcher>,
+    ) -> Self {
         PersonLogIn {
-            key: subject.key.clone(),
-            issuer: subject.config.issuer.clone(),
+            key,
+            issuer,
             storage,
             fetcher,
             known: ArcSwap::default(),

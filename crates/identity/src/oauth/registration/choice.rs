@@ -24,8 +24,10 @@ pub(crate) struct ClientChoice<'a> {
     pub(crate) subject: &'a Subject,
     pub(crate) server: &'a AuthorizationServer,
     pub(crate) redirect_uri: &'a str,
+    /// Redirect URIs that are registered beside it, if a client is registered.
+    pub(crate) more_redirect_uris: &'a [String],
     pub(crate) scopes: &'a [String],
-    /// The last log-in at this authorization server: a client ID is shown to no other.
+    /// The record with the client that was last registered at this authorization server: a client ID is shown to no other.
     pub(crate) last: Option<&'a LogInRecord>,
 }
 
@@ -65,17 +67,17 @@ impl ClientChoice<'_> {
             });
         }
         let registration = self.last?.registration.as_ref()?;
-        let usable = registration.kind == ClientKind::Registered
-            && registration.redirect_uri == self.redirect_uri
-            && !registration.is_expired();
-        usable.then(|| registration.clone())
+        let usable = registration.kind == ClientKind::Registered && !registration.is_expired();
+        if usable { registration.coming_back_to(self.redirect_uri) } else { None }
     }
 
     async fn register(&self, fetcher: &Fetcher, reach: Reach, endpoint: &str) -> Result<Registration, LogInError> {
         let method = self.server.registration_method();
+        let redirect_uris: Vec<&str> =
+            std::iter::once(self.redirect_uri).chain(self.more_redirect_uris.iter().map(String::as_str)).collect();
         let mut client = json!({
             "client_name": CLIENT_NAME,
-            "redirect_uris": [self.redirect_uri],
+            "redirect_uris": redirect_uris,
             "grant_types": ["authorization_code", "refresh_token"],
             "response_types": ["code"],
             "token_endpoint_auth_method": method.as_str(),
@@ -111,6 +113,7 @@ impl ClientChoice<'_> {
             client_secret,
             method,
             redirect_uri: self.redirect_uri.to_owned(),
+            more_redirect_uris: self.more_redirect_uris.to_vec(),
             // 0 means never (RFC 7591, 3.2.1).
             secret_expires_at: answer.get("client_secret_expires_at").and_then(Value::as_u64).filter(|end| *end > 0),
         })
@@ -125,6 +128,7 @@ fn configured(client: &RegisteredClient, server: &AuthorizationServer, redirect_
         method: client.secret.as_ref().map_or(AuthMethod::None, |_| server.secret_method()),
         client_secret: client.secret.clone(),
         redirect_uri: redirect_uri.to_owned(),
+        more_redirect_uris: Vec::new(),
         secret_expires_at: None,
     }
 }

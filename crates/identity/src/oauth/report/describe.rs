@@ -48,9 +48,9 @@ pub(crate) fn of_person(subject: &Subject, stored: Result<Option<LogInRecord>, L
     let wanted_scopes = record.as_ref().map(|record| record.wanted_scopes.clone()).unwrap_or_default();
     let what_to_do = match state {
         _ if problem.is_some() => None,
-        LogInState::LogInNeeded => Some(format!("run {}", subject.command())),
+        LogInState::LogInNeeded => Some(subject.advice()),
         _ if !wanted_scopes.is_empty() => {
-            Some(format!("needs {}: run {}", scopes::shown(&wanted_scopes), subject.command()))
+            Some(format!("needs {}: {}", scopes::shown(&wanted_scopes), subject.advice()))
         }
         _ => None,
     };

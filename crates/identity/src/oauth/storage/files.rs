@@ -61,9 +61,18 @@ impl RecordFiles {
 
     /// All records that can be read.
     pub(crate) fn all(&self) -> Vec<Vec<u8>> {
+        self.paths().filter_map(|path| std::fs::read(path).ok()).collect()
+    }
+
+    /// All records that are the user's alone, with their names.
+    pub(crate) fn named(&self) -> Vec<(RecordKey, Vec<u8>)> {
+        let keys = self.paths().filter_map(|path| Some(RecordKey(path.file_stem()?.to_str()?.to_owned())));
+        keys.filter_map(|key| self.read(&key).ok().flatten().map(|bytes| (key, bytes))).collect()
+    }
+
+    fn paths(&self) -> impl Iterator<Item = PathBuf> + use<> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let records = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
-        records.filter_map(|path| std::fs::read(path).ok()).collect()
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"))
     }
 
     pub(crate) fn write(&self, key: &RecordKey, bytes: &[u8]) -> Result<(), LogInError> {
@@ -150,7 +159,7 @@ mod tests {
     use crate::oauth::tests::fake::StateFolder;
 
     fn key() -> RecordKey {
-        RecordKey::new("h", "https://h/mcp", None)
+        RecordKey::new("h", "https://h/mcp", None, None)
     }
 
     async fn save(storage: &CredentialStorage, record: &LogInRecord) {
@@ -206,7 +215,7 @@ mod tests {
             let storage = storage.clone();
             async move { storage.lock(&key()).await.is_ok() }
         });
-        let other = storage.lock(&RecordKey::new("h", "https://other/", None)).await.unwrap();
+        let other = storage.lock(&RecordKey::new("h", "https://other/", None, None)).await.unwrap();
         assert!(matches!(other, RecordLock::File { .. }), "another record is not locked");
         assert!(!waiting.is_finished());
         drop(held);

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::LogInError;
 use files::RecordFiles;
 use proxy_config::{Config, StoreAddress};
+use proxy_model::{Realm, Who};
 use record::FORM;
 #[cfg(test)]
 pub(super) use record::tests::record;
@@ -45,15 +46,25 @@ pub(crate) enum RecordLock {
 }
 
 /// The name of a record. One for each entry of the config, its URL and issuer, and each person: two entries of one URL are
-/// two accounts. There is one person as yet, for everybody.
+/// two accounts. Without a person it is everybody's account, or the client with which the people of the entry log in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RecordKey(String);
 
 impl RecordKey {
-    pub(crate) fn new(entry: &str, url: &str, issuer: Option<&str>) -> Self {
-        let (realm, sub) = ("", "");
+    pub(crate) fn new(entry: &str, url: &str, issuer: Option<&str>, who: Option<&Who>) -> Self {
+        let (realm, sub) = who.map_or(("", ""), |who| (realm_name(&who.realm), &*who.sub));
         let digest = Sha256::digest([entry, url, issuer.unwrap_or_default(), realm, sub].join("\0"));
         RecordKey(proxy_json::hex(&digest))
+    }
+}
+
+/// A realm in keys and records. An issuer is a URL, so it is none of these words.
+pub(crate) fn realm_name(realm: &Realm) -> &str {
+    match realm {
+        Realm::Anonymous => "anonymous",
+        Realm::Local => "local",
+        Realm::Static => "static",
+        Realm::Issuer(issuer) => issuer,
     }
 }
 
@@ -119,6 +130,20 @@ impl CredentialStorage {
             StoragePlace::Files(files) => LogInError::Storage(format!("`{}` {problem}", files.path(key).display())),
             _ => LogInError::Storage(format!("an authorization record {problem}")),
         })
+    }
+
+    /// All records that can be read, with their names.
+    pub(crate) async fn all(&self) -> Result<Vec<(RecordKey, LogInRecord)>, LogInError> {
+        let found = match &self.place {
+            StoragePlace::Files(files) => {
+                let files = files.clone();
+                let all = tokio::task::spawn_blocking(move || files.named());
+                all.await.map_err(|error| LogInError::Storage(error.to_string()))?
+            }
+            StoragePlace::Sealed(sealed) => sealed.all().await?,
+            StoragePlace::Nowhere(problem) => return Err(LogInError::Storage(problem.clone())),
+        };
+        Ok(found.into_iter().filter_map(|(key, bytes)| Some((key, parse(&bytes).ok()?))).collect())
     }
 
     /// Completes when no lock is still being given back: a process that ends before would keep it from others for a while.

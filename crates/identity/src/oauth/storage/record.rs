@@ -3,10 +3,11 @@
 use http::HeaderValue;
 use serde::{Deserialize, Serialize};
 
+use super::realm_name;
 use crate::oauth::terms::secret_fields::{optional_secret, secret};
 use crate::oauth::terms::{AuthorizationServer, Grant, Registration, bearer, renew_at};
 use crate::oauth::unix_time::now;
-use proxy_model::Secret;
+use proxy_model::{Realm, Secret, Who};
 
 /// The version of the form, so that it can change while older records are in use.
 pub(crate) const FORM: u32 = 2;
@@ -16,8 +17,11 @@ pub(crate) struct LogInRecord {
     pub(crate) form: u32,
     /// The entry of the config that it belongs to.
     pub(crate) entry: String,
-    /// Whose log-in it is; empty if it is everybody's.
+    /// Whose log-in it is, as scripts see the name; empty if it is everybody's, or no log-in but the client of the entry.
     pub(crate) person: String,
+    /// Where the person is known from, as [`super::realm_name`] writes it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) realm: String,
     pub(crate) server_url: String,
     /// The `resource` of token requests, byte for byte; `None` to send none.
     pub(crate) resource: Option<String>,
@@ -78,6 +82,7 @@ impl LogInRecord {
             form: FORM,
             entry: entry.to_owned(),
             person: String::new(),
+            realm: String::new(),
             server_url: server_url.to_owned(),
             resource,
             authorization_server,
@@ -89,6 +94,29 @@ impl LogInRecord {
             step_ups: 0,
             last_error: None,
         }
+    }
+
+    /// The same record of a person.
+    #[must_use]
+    pub(crate) fn of_person(self, who: Option<&Who>) -> Self {
+        let (person, realm) = who.map_or(("", ""), |who| (&*who.sub, realm_name(&who.realm)));
+        LogInRecord { person: person.to_owned(), realm: realm.to_owned(), ..self }
+    }
+
+    /// Whose log-in it is; `None` if it is everybody's.
+    pub(crate) fn who(&self) -> Option<Who> {
+        let realm = match self.realm.as_str() {
+            "" => return None,
+            "local" => Realm::Local,
+            "static" => Realm::Static,
+            issuer => Realm::Issuer(issuer.into()),
+        };
+        Some(Who { realm, sub: self.person.as_str().into() })
+    }
+
+    /// Whether it is the log-in of this person.
+    pub(crate) fn is_of(&self, who: &Who) -> bool {
+        self.person == *who.sub && self.realm == realm_name(&who.realm)
     }
 
     /// The record after a renewal. An answer without a refresh token keeps the old one (RFC 6749, 6).

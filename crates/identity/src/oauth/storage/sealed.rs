@@ -19,6 +19,8 @@ use proxy_store::{RedisSettings, Store, StoreError};
 /// A lock ends by itself if its holder dies; a renewal takes less.
 const LOCK_TTL: Duration = Duration::from_secs(30);
 const LOCK_INTERVAL: Duration = Duration::from_millis(50);
+/// The list of the names of all records.
+const NAMES: &str = "log-ins";
 
 #[derive(Clone, Debug)]
 pub(crate) struct SealedRecords {
@@ -111,11 +113,26 @@ impl SealedRecords {
             .sealer
             .seal_bytes(Purpose::Credential, &key.0, bytes)
             .map_err(|error| LogInError::Storage(error.to_string()))?;
-        self.store.put_record(&key.0, sealed).await.map_err(problem)
+        self.store.put_record(&key.0, sealed).await.map_err(problem)?;
+        // Afterwards: a name without a record is harmless, and the next write of a record without its name adds it.
+        self.store.add_name(NAMES, &key.0).await.map_err(problem)
     }
 
     pub(crate) async fn delete(&self, key: &RecordKey) -> Result<(), LogInError> {
-        self.store.delete_record(&key.0).await.map_err(problem)
+        self.store.delete_record(&key.0).await.map_err(problem)?;
+        self.store.remove_name(NAMES, &key.0).await.map_err(problem)
+    }
+
+    /// All records that a key opens, with their names.
+    pub(crate) async fn all(&self) -> Result<Vec<(RecordKey, Vec<u8>)>, LogInError> {
+        let mut found = Vec::new();
+        for name in self.store.names(NAMES).await.map_err(problem)? {
+            let key = RecordKey(name);
+            if let Some(bytes) = self.read(&key).await? {
+                found.push((key, bytes));
+            }
+        }
+        Ok(found)
     }
 
     pub(crate) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
@@ -164,7 +181,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_record_is_sealed_and_moves_to_the_first_key_when_it_is_read() {
-        let (store, key) = (Store::memory(), RecordKey::new("h", "https://h/", None));
+        let (store, key) = (Store::memory(), RecordKey::new("h", "https://h/", None, None));
         sealed(&store, &[OLD]).write(&key, b"refresh-1").await.unwrap();
         let raw = store.get_record(&key.0).await.unwrap().unwrap();
         assert!(!raw.windows(9).any(|window| window == b"refresh-1"));
@@ -172,13 +189,15 @@ mod tests {
         assert_eq!(both.read(&key).await.unwrap().unwrap(), b"refresh-1");
         assert_eq!(sealed(&store, &[NEW]).read(&key).await.unwrap().unwrap(), b"refresh-1");
         assert_eq!(sealed(&store, &[OLD]).read(&key).await.unwrap(), None, "the old key opens it no longer");
+        assert_eq!(both.all().await.unwrap(), [(key.clone(), b"refresh-1".to_vec())]);
         both.delete(&key).await.unwrap();
         assert_eq!(both.read(&key).await.unwrap(), None);
+        assert!(both.all().await.unwrap().is_empty());
     }
 
     #[tokio::test]
     async fn one_holds_the_lock_at_a_time() {
-        let (store, key) = (Store::memory(), RecordKey::new("h", "https://h/", None));
+        let (store, key) = (Store::memory(), RecordKey::new("h", "https://h/", None, None));
         let (one, other) = (sealed(&store, &[NEW]), sealed(&store, &[NEW]));
         let held = one.lock(&key).await.unwrap();
         assert!(other.try_lock(&key).await.unwrap().is_none());

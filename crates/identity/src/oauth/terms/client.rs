@@ -16,7 +16,11 @@ pub(crate) struct Registration {
     #[serde(with = "optional_secret")]
     pub(crate) client_secret: Option<Secret>,
     pub(crate) method: AuthMethod,
+    /// The one of this log-in.
     pub(crate) redirect_uri: String,
+    /// The others that are registered with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) more_redirect_uris: Vec<String>,
     /// In seconds since 1970.
     pub(crate) secret_expires_at: Option<u64>,
 }
@@ -24,6 +28,17 @@ pub(crate) struct Registration {
 impl Registration {
     pub(crate) fn is_expired(&self) -> bool {
         self.secret_expires_at.is_some_and(|end| end <= now())
+    }
+
+    pub(crate) fn redirect_uris(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.redirect_uri).chain(&self.more_redirect_uris).map(String::as_str)
+    }
+
+    /// The same client for a log-in that comes back to another of its redirect URIs; `None` if it is not registered.
+    pub(crate) fn coming_back_to(&self, uri: &str) -> Option<Self> {
+        let (own, others): (Vec<&str>, Vec<&str>) = self.redirect_uris().partition(|known| *known == uri);
+        let more_redirect_uris = others.into_iter().map(str::to_owned).collect();
+        own.first().map(|own| Registration { redirect_uri: (*own).to_owned(), more_redirect_uris, ..self.clone() })
     }
 
     pub(crate) fn auth(&self, method: AuthMethod) -> ClientAuth<'_> {

@@ -54,7 +54,7 @@ async fn a_log_out_of_another_process_is_taken_up() {
         }
     };
     let other = folder.log_ins();
-    let (taken_up, out) = tokio::join!(tokio::time::timeout(LONG, taken_up), other.log_out("a", &server, false));
+    let (taken_up, out) = tokio::join!(tokio::time::timeout(LONG, taken_up), other.log_out("a", &server, None, false));
     taken_up.unwrap();
     assert!(out.unwrap().was_logged_in);
     let no_other = tokio::time::timeout(Duration::from_millis(1), changed).await;
@@ -69,6 +69,6 @@ async fn without_a_place_to_keep_it_a_log_in_says_so() {
     let config = proxy_config::Config::default_for(std::path::Path::new("/"));
     let log_ins = LogIns::new(CredentialStorage::for_config(&config, None));
     let fake = granting().await;
-    let error = log_ins.begin("a", &fake.server(None), super::fake::request()).await.unwrap_err().to_string();
+    let error = log_ins.begin("a", &fake.server(None), None, super::fake::request()).await.unwrap_err().to_string();
     assert!(error.contains("`XDG_STATE_HOME`"), "{error}");
 }

@@ -197,7 +197,12 @@ impl Drop for StateFolder {
 pub(in crate::oauth) const REDIRECT: &str = "http://127.0.0.1:7777/callback";
 
 pub(in crate::oauth) fn request() -> LogInRequest {
-    LogInRequest { challenge: None, redirect_uri: REDIRECT.to_owned(), scopes: Vec::new() }
+    LogInRequest {
+        challenge: None,
+        redirect_uri: REDIRECT.to_owned(),
+        more_redirect_uris: Vec::new(),
+        scopes: Vec::new(),
+    }
 }
 
 /// The parameters of the authorization URL.
@@ -218,7 +223,7 @@ pub(in crate::oauth) fn tokens(number: u64, expires_in: u64) -> Value {
 
 /// Logs in to a server that gives tokens for any code.
 pub(in crate::oauth) async fn log_in(log_ins: &Arc<LogIns>, server: &ServerConfig) {
-    let mut pending = log_ins.begin("a", server, request()).await.unwrap();
+    let mut pending = log_ins.begin("a", server, None, request()).await.unwrap();
     let redirect = redirect(&pending, "code-1");
     pending.finish(&redirect).await.unwrap();
 }

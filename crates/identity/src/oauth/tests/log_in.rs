@@ -23,7 +23,7 @@ async fn granting() -> Fake {
 async fn a_log_in_registers_asks_exchanges_and_saves() {
     let (fake, folder) = (granting().await, StateFolder::new());
     let (log_ins, server) = (folder.log_ins(), fake.server(None));
-    let mut pending = log_ins.begin("a", &server, request()).await.unwrap();
+    let mut pending = log_ins.begin("a", &server, None, request()).await.unwrap();
     let asked = parameters(&pending);
     let expected = [("response_type", "code"), ("client_id", "client-1"), ("redirect_uri", REDIRECT)];
     for (name, value) in expected {
@@ -61,7 +61,7 @@ async fn a_log_in_registers_asks_exchanges_and_saves() {
 #[tokio::test]
 async fn a_foreign_redirect_does_not_end_a_log_in() {
     let (fake, folder) = (granting().await, StateFolder::new());
-    let mut pending = folder.log_ins().begin("a", &fake.server(None), request()).await.unwrap();
+    let mut pending = folder.log_ins().begin("a", &fake.server(None), None, request()).await.unwrap();
     for wrong in [format!("{REDIRECT}?code=c&state=guess"), format!("{REDIRECT}?code=c"), "nonsense".to_owned()] {
         assert!(matches!(pending.finish(&wrong).await, Err(LogInError::Callback(_))), "{wrong}");
     }
@@ -79,7 +79,7 @@ async fn a_refusal_of_the_token_endpoint_is_shown_without_secrets() {
     })
     .await;
     let folder = StateFolder::new();
-    let mut pending = folder.log_ins().begin("a", &fake.server(None), request()).await.unwrap();
+    let mut pending = folder.log_ins().begin("a", &fake.server(None), None, request()).await.unwrap();
     let redirect = redirect(&pending, "s3cret");
     let error = pending.finish(&redirect).await.unwrap_err().to_string();
     assert!(error.contains("`invalid_grant`") && !error.contains("s3cret"), "{error}");
@@ -105,20 +105,20 @@ async fn a_registration_is_used_again_as_long_as_it_fits() {
     let (folder, server) = (StateFolder::new(), fake.server(None));
     let log_ins = folder.log_ins();
     log_in(&log_ins, &server).await;
-    assert_eq!(log_ins.registered_port("a", &server).await.unwrap(), Some(7777));
+    assert_eq!(log_ins.registered_port("a", &server, None).await.unwrap(), Some(7777));
     let exchange = fake.asked_for("POST /token").remove(0);
     assert_eq!(exchange.authorization, Some(format!("Basic {}", STANDARD.encode("client-1:s3cret"))));
     log_in(&folder.log_ins(), &server).await;
     assert_eq!(*registered.lock(), 1, "another process uses it too");
     let elsewhere = LogInRequest { redirect_uri: REDIRECT.replace("7777", "7778"), ..request() };
-    let pending = log_ins.begin("a", &server, elsewhere.clone()).await.unwrap();
+    let pending = log_ins.begin("a", &server, None, elsewhere.clone()).await.unwrap();
     assert_eq!((*registered.lock(), parameters(&pending)["client_id"].as_str()), (2, "client-2"), "another port");
     assert_eq!(folder.record()["registration"]["client_id"], "client-1", "the log-in in use keeps its client");
-    log_ins.log_out("a", &server, true).await.unwrap();
-    let _ = log_ins.begin("a", &server, request()).await.unwrap();
+    log_ins.log_out("a", &server, None, true).await.unwrap();
+    let _ = log_ins.begin("a", &server, None, request()).await.unwrap();
     assert_eq!(folder.record()["registration"]["client_id"], "client-3", "saved before the person comes back");
-    assert_eq!(log_ins.registered_port("a", &server).await.unwrap(), None);
-    let _ = log_ins.begin("a", &server, request()).await.unwrap();
+    assert_eq!(log_ins.registered_port("a", &server, None).await.unwrap(), None);
+    let _ = log_ins.begin("a", &server, None, request()).await.unwrap();
     assert_eq!(*registered.lock(), 4, "an expired secret");
 }
 
@@ -172,10 +172,10 @@ async fn a_client_can_come_from_the_config_or_from_a_document() {
     });
     let document = "https://example.com/client.json".to_owned();
     let config = OAuthConfig { client_metadata_url: Some(document.clone()), ..OAuthConfig::default() };
-    let pending = folder.log_ins().begin("a", &fake.server(Some(config)), request()).await.unwrap();
+    let pending = folder.log_ins().begin("a", &fake.server(Some(config)), None, request()).await.unwrap();
     assert_eq!(parameters(&pending)["client_id"], document);
     let config = OAuthConfig { register: false, ..OAuthConfig::default() };
-    let error = StateFolder::new().log_ins().begin("a", &fake.server(Some(config)), request()).await.unwrap_err();
+    let error = StateFolder::new().log_ins().begin("a", &fake.server(Some(config)), None, request()).await.unwrap_err();
     assert!(matches!(&error, LogInError::Registration(text) if text.contains("by hand")), "{error}");
 }
 
@@ -187,7 +187,8 @@ async fn a_refused_registration_says_why() {
         (asked.line == "POST /register").then_some((400, refused))
     })
     .await;
-    let error = StateFolder::new().log_ins().begin("a", &fake.server(None), request()).await.unwrap_err().to_string();
+    let error =
+        StateFolder::new().log_ins().begin("a", &fake.server(None), None, request()).await.unwrap_err().to_string();
     assert!(error.contains(r"`invalid_redirect_uri`: `no\u{1b}loopback`") && !error.contains("s3cret"), "{error}");
 }
 
@@ -209,7 +210,7 @@ async fn pkce_must_be_declared_unless_the_config_says_otherwise() {
         });
         for (require_pkce_metadata, accepted) in [(true, strict), (false, lax)] {
             let config = OAuthConfig { require_pkce_metadata, ..OAuthConfig::default() };
-            let begun = StateFolder::new().log_ins().begin("a", &fake.server(Some(config)), request()).await;
+            let begun = StateFolder::new().log_ins().begin("a", &fake.server(Some(config)), None, request()).await;
             assert_eq!(begun.is_ok(), accepted, "{begun:?}");
         }
     }
@@ -219,7 +220,7 @@ async fn pkce_must_be_declared_unless_the_config_says_otherwise() {
 async fn no_resource_is_sent_if_the_config_says_so() {
     let (fake, folder) = (granting().await, StateFolder::new());
     let server = fake.server(Some(OAuthConfig { resource: ResourceChoice::None, ..OAuthConfig::default() }));
-    let mut pending = folder.log_ins().begin("a", &server, request()).await.unwrap();
+    let mut pending = folder.log_ins().begin("a", &server, None, request()).await.unwrap();
     assert!(!parameters(&pending).contains_key("resource"));
     let redirect = redirect(&pending, "c");
     pending.finish(&redirect).await.unwrap();

@@ -21,7 +21,7 @@ async fn a_log_out_revokes_the_refresh_token_first_and_keeps_the_client() {
     let (fake, folder) = (revoking(200).await, StateFolder::new());
     let server = fake.server(None);
     log_in(&folder.log_ins(), &server).await;
-    let report = folder.log_ins().log_out("a", &server, false).await.unwrap();
+    let report = folder.log_ins().log_out("a", &server, None, false).await.unwrap();
     assert_eq!(report.revoked, ["refresh token", "access token"]);
     assert!(report.was_logged_in && report.problems.is_empty() && !report.forgot_client);
     let revoked: Vec<String> =
@@ -33,7 +33,7 @@ async fn a_log_out_revokes_the_refresh_token_first_and_keeps_the_client() {
     assert_eq!(record["registration"]["client_id"], "client-1");
     let described = folder.log_ins().describe("a", &server).await.unwrap();
     assert_eq!((described.kind, described.state), (LogInKind::OAuth, LogInState::LogInNeeded));
-    let again = folder.log_ins().log_out("a", &server, true).await.unwrap();
+    let again = folder.log_ins().log_out("a", &server, None, true).await.unwrap();
     assert_eq!(again, LogOutReport { forgot_client: true, ..LogOutReport::default() });
     assert!(folder.records().is_empty());
     let described = folder.log_ins().describe("a", &server).await.unwrap();
@@ -46,7 +46,7 @@ async fn what_cannot_be_revoked_is_said_and_deleted() {
         let (fake, folder) = (revoking(status).await, StateFolder::new());
         let server = fake.server(None);
         log_in(&folder.log_ins(), &server).await;
-        let report = folder.log_ins().log_out("a", &server, true).await.unwrap();
+        let report = folder.log_ins().log_out("a", &server, None, true).await.unwrap();
         assert_eq!((report.revoked.len(), report.problems.len()), (0, 2), "{report:?}");
         assert!(report.problems.iter().all(|problem| !problem.contains("access-1")));
         assert!(folder.records().is_empty());
@@ -65,14 +65,14 @@ async fn what_cannot_be_revoked_is_said_and_deleted() {
     });
     let server = fake.server(None);
     log_in(&folder.log_ins(), &server).await;
-    let report = folder.log_ins().log_out("a", &server, false).await.unwrap();
+    let report = folder.log_ins().log_out("a", &server, None, false).await.unwrap();
     assert!(report.problems[0].contains("does not support revocation"), "{report:?}");
 }
 
 #[tokio::test]
 async fn a_log_out_without_a_log_in_is_no_error() {
     let (fake, folder) = (revoking(200).await, StateFolder::new());
-    let report = folder.log_ins().log_out("a", &fake.server(None), true).await.unwrap();
+    let report = folder.log_ins().log_out("a", &fake.server(None), None, true).await.unwrap();
     assert_eq!(report, LogOutReport::default());
 }
 
@@ -89,7 +89,7 @@ async fn a_secret_goes_into_the_form_where_the_header_is_not_taken() {
     let auth = OAuthConfig { issuer: Some(fake.origin.clone()), client, ..OAuthConfig::default() };
     let (server, folder) = (fake.server(Some(auth)), StateFolder::new());
     log_in(&folder.log_ins(), &server).await;
-    let report = folder.log_ins().log_out("a", &server, false).await.unwrap();
+    let report = folder.log_ins().log_out("a", &server, None, false).await.unwrap();
     assert_eq!((report.revoked.len(), report.problems.len()), (2, 0), "{report:?}");
     let asked = fake.asked_for("POST /revoke");
     assert_eq!(asked.len(), 4, "each token is tried once more");

@@ -98,7 +98,7 @@ async fn lacking_scopes_are_noted_and_asked_for_at_the_next_log_in() {
     assert_eq!(described.what_to_do.as_deref(), Some("needs `write`: run `proxy login a`"));
     assert_eq!(credentials.authorization().await.unwrap().unwrap(), "Bearer access-1", "the log-in itself is good");
     // Another process logs in.
-    let mut pending = folder.log_ins().begin("a", &server, request()).await.unwrap();
+    let mut pending = folder.log_ins().begin("a", &server, None, request()).await.unwrap();
     assert_eq!(parameters(&pending)["scope"], "read offline_access write");
     let redirect = redirect(&pending, "c");
     pending.finish(&redirect).await.unwrap();
@@ -123,10 +123,10 @@ async fn after_three_log_ins_that_did_not_help_the_next_is_refused() {
     let shown = credentials.authorization().await.unwrap();
     let challenges = vec![r#"Bearer error="insufficient_scope", scope="admin""#.to_owned()];
     credentials.refused(AuthorizationRefusal { status: 403, challenges, shown, is_repeated: false }).await;
-    let error = folder.log_ins().begin("a", &server, request()).await.unwrap_err();
+    let error = folder.log_ins().begin("a", &server, None, request()).await.unwrap_err();
     assert!(matches!(&error, LogInError::StepUp(text) if text.contains("keeps asking for `admin`")), "{error}");
-    folder.log_ins().log_out("a", &server, false).await.unwrap();
-    assert!(folder.log_ins().begin("a", &server, request()).await.is_ok(), "a log-out starts over");
+    folder.log_ins().log_out("a", &server, None, false).await.unwrap();
+    assert!(folder.log_ins().begin("a", &server, None, request()).await.is_ok(), "a log-out starts over");
 }
 
 #[tokio::test]

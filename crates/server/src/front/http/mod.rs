@@ -7,6 +7,7 @@ mod delete;
 mod refused_tokens;
 mod get;
 mod negotiate;
+mod pages;
 mod post;
 mod post_session;
 mod post_stateless;
@@ -14,6 +15,7 @@ mod replication;
 mod request_headers;
 mod scope_check;
 mod session_lookup;
+mod signed_in;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,6 +27,7 @@ use futures::future::join_all;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+use pages::Pages;
 use refused_tokens::RefusedTokens;
 use request_headers::RequestHeaders;
 
@@ -39,7 +42,7 @@ use proxy_config::Serve;
 use proxy_fiber::CommonDelay;
 use proxy_identity::bearer::Resource;
 use proxy_model::{CallSource, Owner};
-use proxy_wire::http::{Admission, Body, HttpReply, HttpRequest, HttpService};
+use proxy_wire::http::{Admission, Body, HttpReply, HttpRequest, HttpService, PageRequest};
 use proxy_wire::{Sender, headers, hops, trace_client};
 
 /// How long the response is awaited before an event stream is opened. A response that arrives earlier, with nothing said
@@ -66,6 +69,8 @@ pub struct HttpFront {
     refused_tokens: RefusedTokens,
     /// The requests that other replicas have received and this process answers.
     forwarded: TaskTracker,
+    /// Where people log in to their own accounts; `None` if they cannot.
+    pages: Option<Pages>,
 }
 
 impl HttpFront {
@@ -93,6 +98,7 @@ impl HttpFront {
             stream_delay: CommonDelay::new(STREAM_DELAY),
             refused_tokens,
             forwarded: TaskTracker::new(),
+            pages: Pages::new(serve),
         });
         let weak = Arc::downgrade(&front);
         tokio::spawn(async move {
@@ -270,6 +276,17 @@ impl HttpService for HttpFront {
 
     fn document(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpReply> {
         admission::metadata(self, method, path, headers)
+    }
+
+    fn has_page(&self, path: &str) -> bool {
+        self.pages.as_ref().is_some_and(|pages| pages.has(path)) && self.signs_people_in()
+    }
+
+    async fn page(self: Arc<Self>, request: PageRequest) -> HttpReply {
+        match &self.pages {
+            Some(pages) => Box::pin(pages::answer(&self, pages, request)).await,
+            None => HttpReply::empty(StatusCode::NOT_FOUND),
+        }
     }
 }
 

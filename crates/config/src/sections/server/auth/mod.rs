@@ -2,15 +2,18 @@
 
 mod account;
 mod own_keys;
+mod personal;
 mod read;
 mod signed;
 mod subject_issuer;
 mod types;
 
+pub use personal::LogInAdvice;
+pub(crate) use personal::resolve_personal_accounts;
 pub(super) use read::read_auth;
 pub(crate) use signed::resolve_signed;
 pub(crate) use subject_issuer::resolve_subject_issuers;
 pub use types::{
-    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
-    ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
+    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, PersonalAccounts,
+    RegisteredClient, ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
 };

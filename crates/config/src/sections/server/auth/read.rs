@@ -2,8 +2,8 @@
 
 use super::own_keys::{AuthKind, KINDS, OwnKeys};
 use super::types::{
-    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
-    ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
+    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, PersonalAccounts,
+    RegisteredClient, ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
 };
 use crate::sections::oauth_values::{read_metadata_url, read_port, read_scope, read_secret, read_url};
 use crate::sections::server::TransportConfig;
@@ -24,6 +24,9 @@ const SUBJECT_TOKEN_TYPES: [(&str, SubjectTokenType); 3] = [
     ("id_token", SubjectTokenType::IdToken),
     ("jwt", SubjectTokenType::Jwt),
 ];
+
+/// The maximum length of `about`, in characters: it is part of the description of a tool.
+const MAX_ABOUT: usize = 200;
 
 /// Reads `auth`. All keys of all types are read, so that they are known and report their errors; the type decides which
 /// of them may be there.
@@ -62,6 +65,7 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
     let proof = read_private_key(&mut fields, &mut own);
     let enterprise = read_enterprise(&mut fields, &mut own);
     let exchange = read_exchange(&mut fields, &mut own);
+    let personal = read_personal(&mut fields, &mut own);
     fields.finish();
     let Some(kind) = kind else {
         let problem = "missing key `type`: `oauth`, `clientCredentials`, `enterprise`, `tokenExchange` or `signed`";
@@ -72,7 +76,10 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
         AuthKind::OAuth if client.is_some() && named_issuer.is_none() => {
             reader.fail("missing key `issuer`: `clientId` is sent only to the authorization server that issued it")
         }
-        AuthKind::OAuth => Some(AuthConfig::OAuth(OAuthConfig { issuer, client, scopes, resource, ..oauth })),
+        AuthKind::OAuth if oauth.shared && personal.is_some() => {
+            reader.fail("`shared` conflicts with `per: person`, where nobody shares an account")
+        }
+        AuthKind::OAuth => Some(AuthConfig::OAuth(OAuthConfig { issuer, client, scopes, resource, personal, ..oauth })),
         AuthKind::ClientCredentials => {
             let Some(client) = client else { return reader.fail("missing key `clientId`") };
             let proof = match (client.secret, proof) {
@@ -149,6 +156,22 @@ fn read_oauth<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>) -> OAuthConfig
         shared: own.read(fields, kind, "shared", ValueReader::boolean).unwrap_or(defaults.shared),
         ..defaults
     }
+}
+
+/// `per` and `about`: whether everybody has an account of their own, and what for.
+fn read_personal<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>) -> Option<PersonalAccounts> {
+    let kind = AuthKind::OAuth;
+    let is_personal = own.read(fields, kind, "per", |per| per.choice(&[("everyone", false), ("person", true)]));
+    let is_personal = is_personal.unwrap_or_default();
+    let about = own.read(fields, kind, "about", |about| {
+        let text = about.string()?;
+        match text.chars().count() {
+            _ if !is_personal => about.fail("requires `per: person`"),
+            0..=MAX_ABOUT => Some(text),
+            _ => about.fail(&format!("must have at most {MAX_ABOUT} characters")),
+        }
+    });
+    is_personal.then(|| PersonalAccounts { about: about.unwrap_or_default(), ..PersonalAccounts::default() })
 }
 
 fn read_private_key<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>) -> Option<ClientProof> {
@@ -292,7 +315,7 @@ mod tests {
         assert!(problem("{type: oauth, audience: x}").contains("requires `type: tokenExchange`"));
         let required = with("{type: tokenExchange, tokenUrl: 'https://as/t', clientId: c}, required: true");
         let found = errors(&required);
-        assert!(found[0].contains("`mcpServers.a.required`: has no effect with `tokenExchange`"), "{found:?}");
+        assert!(found[0].contains("`mcpServers.a.required`: has no effect here"), "{found:?}");
     }
 
     #[test]

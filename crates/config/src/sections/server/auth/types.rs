@@ -7,7 +7,7 @@ use proxy_model::Secret;
 /// How the proxy logs in to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AuthConfig {
-    /// A person logs in once, with a browser, for everybody who uses the proxy.
+    /// A person logs in with a browser: once for everybody who uses the proxy, or each for themselves.
     OAuth(OAuthConfig),
     /// The proxy logs in as itself.
     ClientCredentials(ClientCredentialsConfig),
@@ -38,6 +38,19 @@ pub struct OAuthConfig {
     pub redirect_port: u16,
     /// Whether all callers may act as the account that logged in.
     pub shared: bool,
+    /// How people log in, if everybody has an account of their own (`per: person`).
+    pub personal: Option<PersonalAccounts>,
+}
+
+/// Accounts of people at a server, each used for its person alone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PersonalAccounts {
+    /// What there is behind the log-in, for models; empty if the config does not say.
+    pub about: String,
+    /// `serve.publicUrl`, below which people log in with a browser; `None` if nobody can sign in there.
+    pub public_url: Option<String>,
+    /// The issuers whose people can sign in there.
+    pub signing_in: Vec<String>,
 }
 
 impl Default for OAuthConfig {
@@ -52,6 +65,7 @@ impl Default for OAuthConfig {
             require_pkce_metadata: true,
             redirect_port: 0,
             shared: false,
+            personal: None,
         }
     }
 }

@@ -1,0 +1,80 @@
+//! The pages before what other people have written.
+
+use serde_json::json;
+
+use super::SERVER;
+use crate::support::browser::Browser;
+use crate::support::config::Config;
+use crate::support::patience::LONG_PATIENCE;
+use crate::support::program::Program;
+use crate::support::protected_server::{Foreign, ProtectedServer};
+use crate::support::proxy::Proxy;
+use crate::support::real_servers::{self, free_port};
+
+#[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
+async fn oidc_provider_signs_people_in_and_another_one_lets_them_in_at_a_server() {
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let back = format!("{url}/sign-in/callback");
+    let Some((mut command, issuer)) = real_servers::oidc_provider("jwt") else { return };
+    command.env("SIGN_IN_CALLBACK", &back);
+    let (mut signing_in, _stdin, _stdout) = Program::start(command);
+    let Some((command, authorization)) = real_servers::oidc_provider("opaque") else { return };
+    let (mut letting_in, _stdin, _stdout) = Program::start(command);
+    for program in [&mut signing_in, &mut letting_in] {
+        program.stderr.patience = LONG_PATIENCE;
+        program.stderr.line("listening on").await;
+    }
+    let server = ProtectedServer::before(None, &["--only", "echo"], |rules| {
+        rules.foreign = Some(Foreign {
+            introspection: format!("{authorization}/token/introspection"),
+            issuer: authorization,
+            client: "door",
+            secret: "secret-of-the-door",
+        });
+        rules.challenge_scope = Some("tools");
+    })
+    .await;
+    let sign_in = "signIn: {clientId: pages, clientSecret: secret-of-the-pages, scopes: [tools]}";
+    let config = Config::new()
+        .remote_with(SERVER, &server.url, json!({"auth": {"type": "oauth", "per": "person"}}))
+        .section(&format!("auth: {{issuers: [{{issuer: '{issuer}', {sign_in}}}]}}\nserve: {{publicUrl: '{url}'}}"));
+    let proxy = Proxy::new(&config).http_at(port).await;
+    let ann = Browser::of("ann");
+    let page = ann.open(&format!("{url}/connect/{SERVER}")).await;
+    let page = ann.press(&page, "Sign in").await;
+    assert!(page.html.contains("You are <strong>ann"), "{page:?}\n{}", signing_in.stderr.text());
+    let page = ann.press(&page, "Connect").await;
+    assert!(page.html.contains("connected as ann"), "{page:?}\n{}", letting_in.stderr.text());
+    let list = ann.open(&format!("{url}/connect")).await;
+    assert!(list.html.contains("crm</a>: connected"), "{}", list.html);
+    drop(proxy);
+}
+
+#[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
+async fn a_protected_server_of_the_python_sdk_knows_a_person_by_their_own_log_in() {
+    let Some((command, server)) = real_servers::python_protected() else { return };
+    let (mut program, _stdin, _stdout) = Program::start(command);
+    program.stderr.patience = LONG_PATIENCE;
+    program.stderr.line("running on").await;
+    let issuer = crate::support::issuer::Issuer::start().await;
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let config = Config::new().remote_with(SERVER, &server, super::personal()).section(&super::sections(&issuer, &url));
+    let proxy = Proxy::new(&config).http_at(port).await;
+    let ann = Browser::of("ann");
+    let page = ann.open(&format!("{url}/connect/{SERVER}")).await;
+    let page = ann.press(&page, "Sign in").await;
+    let page = ann.press(&page, "Connect").await;
+    assert!(page.html.contains("connected as ann"), "{page:?}");
+    let token = issuer.token_with("ann", json!({"aud": url}));
+    let mut client = proxy.client().with_header("Authorization", &format!("Bearer {token}"));
+    // A token is good for a few requests only.
+    for _ in 0..10 {
+        let answer = client.modern_call("shout", r#"{"text":"hello"}"#).await;
+        assert!(answer.raw.contains("HELLO"), "{}", answer.raw);
+    }
+    program.stderr.times("refreshed", 1).await;
+}
