@@ -55,7 +55,7 @@ pub fn of_errors(comparisons: &[Comparison]) -> String {
     for comparison in comparisons {
         let _ = writeln!(
             table,
-            "| {} | {} | {} | {} | {:+.1} % | {:.1} % |",
+            "| {} | `{}` | {} | {} | {:+.1} % | {:.1} % |",
             comparison.texts,
             comparison.encoding,
             number(comparison.counted),
