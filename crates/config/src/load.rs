@@ -14,6 +14,7 @@ use super::sections::aggregation::read_aggregation;
 use super::sections::audit::read_audit;
 use super::sections::auth::{missing_public_url, read_auth};
 use super::sections::cedar::read_cedar;
+use super::sections::clients::read_clients;
 use super::sections::code_mode::read_code_mode;
 use super::sections::lock::read_lock;
 use super::sections::optimizer::read_optimizer;
@@ -158,6 +159,7 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
     config.audit = fields.read("audit", read_audit);
     config.cedar = fields.read("cedar", |reader| read_cedar(reader, &config.servers));
     fields.set(&mut config.lock, "lock", read_lock);
+    fields.set(&mut config.dialects, "clients", read_clients);
     fields.finish();
 }
 
@@ -249,7 +251,7 @@ mod tests {
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
                 "7:1 unknown key `zzz` (known keys here: include, mcpServers, servers, inputs, defaults, inheritEnv, extensions, sessionInit, aggregation, \
-                 optimizer, codeMode, rateLimiting, serve, store, auth, telemetry, audit, cedar, lock)",
+                 optimizer, codeMode, rateLimiting, serve, store, auth, telemetry, audit, cedar, lock, clients)",
             ]
         );
     }

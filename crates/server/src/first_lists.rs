@@ -114,6 +114,8 @@ impl Server {
         let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
         let named = Object::of(body).ok().and_then(|params| params.string(kind.use_member()))?;
         let is_linked = || kind == ItemKind::Resource && self.server_of_unlisted(surface, &named, client).is_some();
-        (surface.find(kind, &named).is_none() && !is_linked()).then_some(named)
+        let dialect = surface.dialect_of(&client.info).map(|dialect| &**dialect);
+        let is_published = surface.find(kind, surface.key_for(dialect, kind, &named)).is_some();
+        (!is_published && !is_linked()).then_some(named)
     }
 }

@@ -1,6 +1,7 @@
 //! The report of `proxy check`: problems in the scripts, what they would publish, and how this differs from the running
 //! proxy.
 
+mod clients;
 mod fixes;
 mod missing_programs;
 mod one_account;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_code_mode::sandbox::{JAIL_HINT, wait_for_jail_state};
 use proxy_config::{Aggregation, CodeMode, Config, RateLimiting};
+use proxy_dialects::Dialect;
 use proxy_engine::surface::{ItemHistory, Surface, histories};
 use proxy_model::operator_api::ServerStatus;
 use proxy_model::{BackendView, ItemKind, Snapshot, Status, error_line};
@@ -142,6 +144,11 @@ impl CheckReport {
     /// Adds the errors of policies, and a warning for what in them probably means something else.
     pub fn add_policies(&mut self, config: &Config, surface: &Surface, snapshot: &Snapshot) {
         self.add(policies::problems(config, surface, snapshot));
+    }
+
+    /// Adds what clients of a row get in another form, or not at all. The surface is that of these clients.
+    pub fn add_client(&mut self, surface: &Surface, row: &Dialect) {
+        self.add(clients::problems(surface, row));
     }
 
     /// Adds a warning if the session script publishes nothing because it only defines functions.

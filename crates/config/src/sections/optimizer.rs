@@ -11,6 +11,8 @@ pub struct Optimizer {
     pub max_tools_to_return: usize,
     /// With fewer tools than this, all of them are listed.
     pub list_below: usize,
+    /// Whether it is on for a client that takes fewer tools than there are.
+    pub above_client_limit: bool,
     /// Names or globs of tools that are always listed.
     pub pinned: Vec<String>,
     /// `None` if the config does not say: the built-in model.
@@ -19,7 +21,14 @@ pub struct Optimizer {
 
 impl Default for Optimizer {
     fn default() -> Self {
-        Optimizer { enabled: false, max_tools_to_return: 8, list_below: 50, pinned: Vec::new(), embedding: None }
+        Optimizer {
+            enabled: false,
+            max_tools_to_return: 8,
+            list_below: 50,
+            above_client_limit: true,
+            pinned: Vec::new(),
+            embedding: None,
+        }
     }
 }
 
@@ -30,6 +39,7 @@ impl Optimizer {
             "enabled": self.enabled,
             "maxToolsToReturn": self.max_tools_to_return,
             "listBelow": self.list_below,
+            "aboveClientLimit": self.above_client_limit,
             "pinned": self.pinned,
             "embedding": self.embedding.clone().unwrap_or_default().to_json(),
         })
@@ -42,6 +52,7 @@ pub(crate) fn read_optimizer(reader: &ValueReader) -> Option<Optimizer> {
     fields.set(&mut optimizer.enabled, "enabled", ValueReader::boolean);
     fields.set(&mut optimizer.max_tools_to_return, "maxToolsToReturn", ValueReader::count);
     fields.set(&mut optimizer.list_below, "listBelow", ValueReader::whole);
+    fields.set(&mut optimizer.above_client_limit, "aboveClientLimit", ValueReader::boolean);
     fields.set(&mut optimizer.pinned, "pinned", |reader| reader.list(ValueReader::word));
     optimizer.embedding = fields.read("embedding", read_embedding);
     fields.finish();
@@ -58,8 +69,10 @@ mod tests {
     #[test]
     fn a_script_sees_every_key_with_its_default() {
         let embedding = json!({"provider": "builtin"});
-        let expected =
-            json!({"enabled": false, "maxToolsToReturn": 8, "listBelow": 50, "pinned": [], "embedding": embedding});
+        let expected = json!({
+            "enabled": false, "maxToolsToReturn": 8, "listBelow": 50, "aboveClientLimit": true, "pinned": [],
+            "embedding": embedding,
+        });
         assert_eq!(Optimizer::default().to_json(), expected);
         let config = loaded(
             "optimizer: {enabled: true, maxToolsToReturn: 3, listBelow: 0, pinned: [search, 'git_*'],\n  \

@@ -100,7 +100,8 @@ impl Calls {
                     check_arguments_are_unique(&call)?;
                 }
                 if !is_in_process
-                    && let Some(answer) = self.run_on_request(request, &call, entry.argument_checks.is_some()).await?
+                    && let Some(answer) =
+                        self.run_on_request(request, &call, entry.argument_checks.is_some() || call.is_lowered).await?
                 {
                     return Ok(answer);
                 }

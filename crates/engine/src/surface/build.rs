@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use proxy_base::diagnostic::{Diagnostic, Location, Severity};
 use proxy_base::memory;
 use proxy_builtins::{Plan, Published, Settings, SkippedItem, run_session_script};
+use proxy_dialects::Dialects;
 use proxy_model::{BackendView, ClientProfile, Principal, Snapshot, SnapshotVariant, SurfaceKey};
 use proxy_script::{Limits, LogLevel, LogLine, Source};
 use proxy_search::Embedder;
@@ -93,7 +94,7 @@ impl ScriptSource {
     pub fn build(&self, snapshot: &Arc<Snapshot>) -> Result<Surface, BuildError> {
         let mut first_failure: Option<NoSurface> = None;
         for principal in &self.first_users {
-            let key = SurfaceKey { principal: principal.clone(), client: Arc::default() };
+            let key = SurfaceKey::of(principal.clone(), Arc::default());
             match self.try_for(snapshot, key) {
                 Ok(surface) => return Ok(surface),
                 Err(failure) => {
@@ -222,6 +223,11 @@ impl BuildInputs {
     /// The model for searches by meaning.
     pub(super) fn embedder(&self) -> Option<&Arc<dyn Embedder>> {
         self.script_source.settings.embedder.as_ref()
+    }
+
+    /// What clients accept.
+    pub(super) fn dialects(&self) -> &Arc<Dialects> {
+        &self.script_source.settings.dialects
     }
 
     pub(super) fn snapshot(&self) -> &Snapshot {

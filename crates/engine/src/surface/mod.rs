@@ -3,6 +3,7 @@
 mod apps;
 mod build;
 mod definitions;
+mod dialects;
 mod list_digests;
 mod listing;
 mod mirror;
@@ -20,6 +21,7 @@ mod updates;
 mod version;
 
 pub use build::{BuildError, BuildInputs, ScriptSource};
+pub use dialects::LoweredCount;
 pub use history::{Became, ItemHistory, MemberEdit, histories};
 pub use list_digests::ListDigests;
 pub use listing::Page;

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 
 use super::apps::Apps;
 use super::build::BuildInputs;
+use super::dialects::{PerRow, RowListing};
 use super::list_digests::ListDigests;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
@@ -19,6 +20,7 @@ use super::version::SurfaceVersion;
 use super::{definitions, logged_warnings, schema_faults};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_builtins::{Handler, Hook, OtherHook, Plan, Published, SkippedItem};
+use proxy_dialects::{Dialect, RowNames};
 use proxy_model::{BackendView, ItemKind, PerKind, Snapshot};
 use proxy_script::LogLine;
 use proxy_search::{IndexCache, SharedIndex, Tool};
@@ -35,6 +37,8 @@ pub(super) struct Items {
     /// The listing for each revision, if it differs from `listed`. Made on the first request of a client of that
     /// revision.
     listed_for: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
+    /// The tools for each row and revision.
+    pub(super) lowered_for: PerRow<RowListing>,
     /// The backends of the listed items; `None` stands for items that the script defines.
     origins: HashSet<Option<Arc<str>>>,
 }
@@ -58,7 +62,7 @@ impl Items {
         let listed = || entries.values().enumerate().filter(|(_, entry)| is_listed(entry));
         let origins = listed().map(|(_, entry)| backend(entry)).collect();
         let listed = Listing::new(listed().map(|(index, entry)| (index, entry.definition.raw().get())));
-        Items { entries, listed, listed_for: Default::default(), origins }
+        Items { entries, listed, listed_for: Default::default(), lowered_for: PerRow::default(), origins }
     }
 
     /// The keys of the listed items.
@@ -102,6 +106,8 @@ pub struct Surface {
     /// Set if the surface was restricted by policies for one caller.
     pub(super) permitted: Option<PermittedView>,
     digests: OnceLock<ListDigests>,
+    /// The short names of tools for each row.
+    pub(super) names: PerRow<RowNames>,
     /// The memory that was taken to build it and not given back, without its lists.
     bytes: usize,
 }
@@ -155,6 +161,7 @@ impl Surface {
             on_other_request: plan.on_other_request,
             build_inputs,
             is_personal: plan.personal,
+            reads_row: plan.reads_row,
             version: SurfaceVersion::new(&plan.digest, snapshot),
         };
         Surface {
@@ -177,6 +184,7 @@ impl Surface {
             server_items: OnceLock::new(),
             permitted: None,
             digests: OnceLock::new(),
+            names: PerRow::default(),
             bytes: 0,
         }
     }
@@ -231,12 +239,13 @@ impl Surface {
         // A surface that was made for one user alone is kept by what policies leave of it.
         let base =
             self.permitted.as_ref().filter(|_| self.run.is_personal).map_or(0, |permitted| permitted.base.bytes());
-        base + self.bytes + texts.sum::<usize>()
+        let of_rows = self.row_listings().map(|listing| listing.text.share());
+        base + self.bytes + texts.chain(of_rows).sum::<usize>()
     }
 
     /// What distinguishes the lists of this surface from those of others.
     pub fn list_digests(&self) -> ListDigests {
-        *self.digests.get_or_init(|| ListDigests::of(|kind| self.list(kind)))
+        *self.digests.get_or_init(|| ListDigests::of(self.dialects().digest(), |kind| self.list(kind)))
     }
 
     /// The digest of the script, its loaded modules and its settings.
@@ -336,11 +345,22 @@ impl Surface {
         &self.items(kind).listed.text
     }
 
-    /// A page of the listed items for clients of one revision, after the item with the key `after` or from the start.
-    /// Returns `None` if that key is no longer published.
-    pub fn page(&self, kind: ItemKind, revision: Revision, after: Option<&str>, size: usize) -> Option<Page<'_>> {
+    /// A page of the listed items for clients of one revision and row, after the item with the key `after` or from the
+    /// start. Returns `None` if that key is no longer published.
+    pub fn page(
+        &self,
+        kind: ItemKind,
+        (revision, dialect): (Revision, Option<&Dialect>),
+        after: Option<&str>,
+        size: usize,
+    ) -> Option<Page<'_>> {
         let items = self.items(kind);
+        let of_row = match dialect {
+            Some(dialect) if kind == ItemKind::Tool => self.row_listing(dialect, revision),
+            _ => None,
+        };
         let converted = match kind {
+            ItemKind::Tool if let Some(listing) = of_row.and_then(|list| list.listing.as_ref()) => Some(listing),
             ItemKind::Tool => {
                 let converted = &items.listed_for[revision as usize];
                 converted.get_or_init(|| definitions::tools_for(revision, &items.listed)).as_ref()
