@@ -4,6 +4,7 @@
 
 mod change;
 mod dialect;
+mod dialect_tool;
 mod dialects;
 mod lowered;
 mod names;
@@ -13,8 +14,9 @@ mod version;
 
 pub use change::{Change, Step};
 pub use dialect::{Dialect, Excess, Limits, NamePattern, ResultLimit};
+pub use dialect_tool::DialectTool;
 pub use dialects::Dialects;
-pub use lowered::{DialectTool, Lowered, lower};
+pub use lowered::{Lowered, lower};
 pub use names::RowNames;
 pub use version::{VersionBounds, VersionError};
 

@@ -4,27 +4,15 @@ use serde_json::Value;
 
 use super::change::{Change, Changes, Path, Step, brief};
 use super::dialect::Dialect;
+use super::dialect_tool::DialectTool;
 use super::names::short_name;
 use super::schema;
 use proxy_json::{Object, Raw, RawRef, check_unique_keys, raw};
-use proxy_model::Definition;
 
 /// A schema of more bytes is replaced as a whole: no model could read it.
 const MAX_SCHEMA: usize = 1 << 20;
 /// What the description of a tool tells of the arguments is at most this part of what the client shows of it.
 const MAX_NOTES: usize = 600;
-
-/// A published tool, and where it comes from.
-#[derive(Clone, Copy, Debug)]
-pub struct DialectTool<'a> {
-    pub definition: &'a Definition,
-    /// The server; empty for a tool that a script made.
-    pub server: &'a str,
-    /// The server's own name for it; for a tool that a script made, the published name.
-    pub original: &'a str,
-    /// Whether its description lists other tools, one a line.
-    pub lists_tools: bool,
-}
 
 /// One tool as one client gets it.
 #[derive(Debug, Default, PartialEq)]

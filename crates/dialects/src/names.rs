@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::json;
 
 use super::dialect::Dialect;
-use super::lowered::DialectTool;
+use super::dialect_tool::DialectTool;
 
 /// How many digits of the digest a short name has.
 const DIGITS: usize = 8;

@@ -1,48 +1,17 @@
 //! The tools of a surface as the clients of each row get them, and the way back from their names and arguments.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::definitions;
 use super::listing::Listing;
 use super::logged_warnings;
+use super::per_row::RowListing;
 use super::published_item::PublishedItem;
 use super::published_surface::Surface;
 use proxy_dialects::{Dialect, DialectTool, Dialects, Lowered, RowNames, lower};
 use proxy_json::{Object, Raw};
 use proxy_model::{ClientInfo, ItemKind};
 use proxy_wire::Revision;
-
-/// One value for each row, made when a client of that row first needs it.
-#[derive(Debug)]
-pub(super) struct PerRow<T>(OnceLock<Box<[OnceLock<T>]>>);
-
-impl<T> Default for PerRow<T> {
-    fn default() -> Self {
-        PerRow(OnceLock::new())
-    }
-}
-
-impl<T> PerRow<T> {
-    fn get_or_init(&self, count: usize, index: usize, make: impl FnOnce() -> T) -> Option<&T> {
-        let cells = self.0.get_or_init(|| (0..count).map(|_| OnceLock::new()).collect());
-        Some(cells.get(index)?.get_or_init(make))
-    }
-
-    /// The values that were made, with their positions.
-    fn made(&self) -> impl Iterator<Item = (usize, &T)> {
-        let cells = self.0.get().into_iter().flatten().enumerate();
-        cells.filter_map(|(index, cell)| Some((index, cell.get()?)))
-    }
-}
-
-/// The listed tools for the clients of one row and revision.
-#[derive(Debug, Default)]
-pub(super) struct RowListing {
-    /// `None` if they get what all clients get.
-    pub(super) listing: Option<Listing>,
-    /// How many tools differ from the published ones.
-    lowered: usize,
-}
 
 /// What became of the tools for the clients of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ mod listing;
 mod mirror;
 mod published_surface;
 mod history;
+mod per_row;
 mod permitted;
 mod published_item;
 mod logged_warnings;

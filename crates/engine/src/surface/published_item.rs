@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::dialects::PerRow;
+use super::per_row::PerRow;
 use proxy_builtins::{ArgumentChecks, Carrier, Completers, DefinitionEdit, Handler, Published};
 use proxy_dialects::Lowered;
 use proxy_json::Schema;

@@ -7,10 +7,10 @@ use indexmap::IndexMap;
 
 use super::apps::Apps;
 use super::build::BuildInputs;
-use super::dialects::{PerRow, RowListing};
 use super::list_digests::ListDigests;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
+use super::per_row::{PerRow, RowListing};
 use super::permitted::PermittedView;
 use super::published_item::PublishedItem;
 use super::run_data::{RunData, next_run};
