@@ -12,6 +12,9 @@ fn keeps<'a>(ttl: &'a str, scope: &'a str, more: &[&'a str]) -> std::process::Co
     fake_backend(flags.into_iter().chain(more.iter().copied()))
 }
 
+/// Every client gets the same tools: only then a shared cache may keep them.
+const ONE_FORM: &str = "clients: {dialects: off}";
+
 async fn start(config: &Config) -> StdioProxy {
     Proxy::new(config).stdio()
 }
@@ -21,25 +24,25 @@ async fn kept(proxy: &mut StdioProxy, method: &str, params: &str) -> (Value, Val
     (result["ttlMs"].clone(), result["cacheScope"].clone())
 }
 
-/// What clients are told about a list that its servers call public. The lists of tools and resource templates differ from client
-/// to client: some get large results in pages.
-fn scope_of(method: &str) -> &'static str {
-    match method {
-        "tools/list" | "resources/templates/list" => "private",
-        _ => "public",
-    }
-}
-
 const LISTS: [&str; 4] = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"];
 
 #[tokio::test]
 async fn a_list_of_one_server_is_kept_as_the_server_says() {
-    let mut proxy = start(&Config::new().server("fake", &keeps("60000", "public", &[]))).await;
+    let mut proxy = start(&Config::new().server("fake", &keeps("60000", "public", &[])).section(ONE_FORM)).await;
     for method in LISTS {
-        assert_eq!(kept(&mut proxy, method, "{}").await, (json!(60000), json!(scope_of(method))), "{method}");
+        assert_eq!(kept(&mut proxy, method, "{}").await, (json!(60000), json!("public")), "{method}");
     }
     // What the proxy says of itself changes when its config does.
     assert_eq!(kept(&mut proxy, "server/discover", "{}").await, (json!(0), json!("private")));
+}
+
+#[tokio::test]
+async fn tools_that_clients_get_in_different_forms_are_kept_by_one_client() {
+    let mut proxy = start(&Config::new().server("fake", &keeps("60000", "public", &[]))).await;
+    for method in LISTS {
+        let scope = if method == "tools/list" { "private" } else { "public" };
+        assert_eq!(kept(&mut proxy, method, "{}").await, (json!(60000), json!(scope)), "{method}");
+    }
 }
 
 #[tokio::test]
@@ -49,9 +52,8 @@ async fn a_list_is_kept_as_the_least_of_its_parts() {
     let private = keeps("60000", "private", &[]);
     let older = fake_backend(["--era", "legacy", "--resources", "--prompts"]);
     for (second, ttl, scope) in [(&short, 5000, "public"), (&private, 60000, "private"), (&older, 0, "private")] {
-        let mut proxy = start(&Config::new().server("one", &long).server("two", second)).await;
+        let mut proxy = start(&Config::new().server("one", &long).server("two", second).section(ONE_FORM)).await;
         for method in LISTS {
-            let scope = if scope == "public" { scope_of(method) } else { scope };
             assert_eq!(kept(&mut proxy, method, "{}").await, (json!(ttl), json!(scope)), "{method}");
         }
     }
@@ -87,9 +89,8 @@ async fn a_server_that_is_down_may_come_back_with_another_list() {
 
 #[tokio::test]
 async fn a_list_that_nobody_follows_gets_older() {
-    // Without limits for large results, every client gets the same list.
-    let config = Config::new().server("fake", &keeps("60000", "public", &["--no-list-changed"]));
-    let mut proxy = start(&config.section("results: {maxTokens: off}")).await;
+    let server = keeps("60000", "public", &["--no-list-changed"]);
+    let mut proxy = start(&Config::new().server("fake", &server).section(ONE_FORM)).await;
     let (first, scope) = kept(&mut proxy, "tools/list", "{}").await;
     assert_eq!(scope, "public");
     proxy.client.modern_call("slow", r#"{"ms":50}"#).await.result();

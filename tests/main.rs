@@ -13,6 +13,7 @@ mod bad_clients;
 mod both_eras;
 mod caching;
 mod cedar;
+mod client_limits;
 mod code_mode;
 mod command_line;
 mod compare;

@@ -48,6 +48,7 @@ pub async fn run(wanted: &[String]) {
     }
     if is("surface") {
         row("script run and surface, 1,000 tools (ms)", surface::cost(), 25.0);
+        row("the list of 1,000 tools for a client of a row (ms)", surface::lowering(), 40.0);
     }
     if is("extensions") {
         bench.extensions().await;

@@ -7,15 +7,25 @@ use proxy_config::Config;
 use proxy_engine::gateway::script_source;
 use proxy_json as json;
 use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, Snapshot, Status};
+use proxy_wire::Revision;
+
+const SCHEMA: &str = r#"{"type":"object","properties":{"query":{"type":"string","description":"What to look for"},"limit":{"type":"integer"}},"required":["query"]}"#;
+
+/// A schema of which a client accepts little, as generators write it.
+const LOWERED: &str = r##"{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"query":{"type":"string","description":"What to look for"},"limit":{"type":["integer","null"],"default":10},"sort":{"$ref":"#/$defs/Sort"},"filter":{"anyOf":[{"$ref":"#/$defs/Filter"},{"type":"null"}]},"fields":{"type":"array"},"mode":{"const":"fast"},"page":{"type":"integer","enum":[1,2,3]}},"required":["query"],"$defs":{"Sort":{"type":"object","properties":{"by":{"type":"string"},"descending":{"type":"boolean"}}},"Filter":{"type":"object","properties":{"field":{"type":"string"},"value":{"type":["string","number"]},"and":{"type":"array","items":{"type":"string","format":"date"}}}}}}"##;
 
 /// Ten servers with a hundred tools each.
 pub fn servers() -> Vec<Arc<BackendView>> {
+    servers_with(SCHEMA)
+}
+
+fn servers_with(schema: &str) -> Vec<Arc<BackendView>> {
     (0..10)
         .map(|server| {
             let tools = (0..100)
                 .map(|tool| {
                     let raw = format!(
-                        r#"{{"name":"tool_{server}_{tool}","description":"Does thing number {tool} of server {server} for somebody","inputSchema":{{"type":"object","properties":{{"query":{{"type":"string","description":"What to look for"}},"limit":{{"type":"integer"}}}},"required":["query"]}}}}"#
+                        r#"{{"name":"tool_{server}_{tool}","description":"Does thing number {tool} of server {server} for somebody","inputSchema":{schema}}}"#
                     );
                     Arc::new(Definition::parse(ItemKind::Tool, json::valid(raw).unwrap()).unwrap())
                 })
@@ -36,6 +46,24 @@ pub fn servers() -> Vec<Arc<BackendView>> {
             })
         })
         .collect()
+}
+
+/// Milliseconds to make the list of a thousand tools for a client that accepts none of them as it is; the best of several.
+pub fn lowering() -> f64 {
+    let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: servers_with(LOWERED) });
+    let script_source = script_source(&Config::default_for(std::path::Path::new(".")), None).unwrap();
+    (0..10)
+        .map(|_| {
+            let surface = script_source.build(&snapshot).unwrap();
+            let dialect = surface.dialects().named("gemini-cli").unwrap();
+            let started = Instant::now();
+            surface.prepare_list(dialect, Revision::V2025_11_25);
+            let measured = started.elapsed().as_secs_f64() * 1e3;
+            assert!(surface.has_lowered(dialect, Revision::V2025_11_25));
+            assert!(surface.tools().all(|tool| tool.lowered(surface.dialects(), dialect).unwrap().is_changed()));
+            measured
+        })
+        .fold(f64::INFINITY, f64::min)
 }
 
 /// Milliseconds from a snapshot of them to a surface; the best of several.

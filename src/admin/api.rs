@@ -126,7 +126,7 @@ impl ControlApi {
     /// A user of this proxy with these elicitation capabilities, and that user's surface.
     async fn operator(&self, user: Option<&NamedUser>, abilities: Abilities) -> Result<Operator, Refused> {
         let principal = self.principal(user)?;
-        let key = SurfaceKey { principal: principal.clone(), client: Arc::default() };
+        let key = SurfaceKey::of(principal.clone(), Arc::default());
         let handle = SurfaceHandle::of(key, ClientProfile { era: Era::Session, abilities });
         self.gateway.first_lists().await;
         // A reload may add servers later.

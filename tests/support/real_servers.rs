@@ -26,6 +26,8 @@ const TYPE_CHECKER: [&str; 1] = ["mypy==2.4.1"];
 
 const APPS: [&str; 2] = ["@modelcontextprotocol/ext-apps@2.0.4", "@modelcontextprotocol/client@2.4.0"];
 
+const CLIENTS: [&str; 3] = ["@modelcontextprotocol/client@2.4.0", "@google/genai@2.32.0", "ajv@8.20.0"];
+
 const SARIF: [&str; 1] = ["@microsoft/sarif-multitool-linux@5.7.0"];
 
 const TYPESCRIPT: [&str; 1] = ["typescript@5.9.3"];
@@ -59,6 +61,17 @@ pub fn sarif_validator() -> Option<Command> {
     command.args(["-c", "chmod +x \"$0\" && exec \"$0\" validate \"$@\""]).arg(program);
     command.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
     Some(command)
+}
+
+/// A client that checks tools as others do. It needs the address, the client's name and the calls.
+pub fn client_with_rules() -> Option<impl Fn() -> Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("clients", &CLIENTS, install_with_npm)).clone()?;
+    Some(move || {
+        let mut command = Command::new("node");
+        command.arg(counterpart("client_with_rules.mjs")).arg(folder.join("node_modules"));
+        command
+    })
 }
 
 /// The compiler of TypeScript.

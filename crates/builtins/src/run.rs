@@ -99,7 +99,8 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     plan.on_request = Hook::of(&done.module, &world)?;
     plan.on_other_request = OtherHook::of(&done.module, &world)?;
     let mut notes = world.notes();
-    plan.personal = notes.personal;
+    plan.personal = notes.personal || Arc::strong_count(&notes.client_values) > 1;
+    plan.reads_row = notes.reads_row;
     plan.skipped = skipped(&mut notes, &plan);
     // The handlers keep the world alive, and need none of this.
     notes.published = HashMap::new();

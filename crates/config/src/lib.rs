@@ -14,12 +14,14 @@ mod syntax;
 mod testing;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use indexmap::map::Entry;
 use serde_json::{Map, Value};
 
 use proxy_base::diagnostic::{Diagnostic, Location};
+use proxy_dialects::Dialects;
 
 pub use find::{find, old_place};
 pub use load::{ConfigTexts, load, load_files, load_text};
@@ -85,6 +87,8 @@ pub struct Config {
     pub results: Results,
     /// `None` if no labels are tracked.
     pub flow: Option<Flow>,
+    /// What clients accept.
+    pub dialects: Arc<Dialects>,
     /// Who may use the proxy over HTTP.
     pub auth: Authentication,
     /// The script sections that the file sets. If the script never reads one of them, that is reported as an error later.
@@ -138,6 +142,7 @@ impl Config {
             lock: LockSettings::default(),
             results: Results::default(),
             flow: None,
+            dialects: Dialects::built_in(),
             auth: Authentication::default(),
             set_sections: Vec::new(),
             script_for_once: false,

@@ -14,6 +14,7 @@ use super::sections::aggregation::read_aggregation;
 use super::sections::audit::read_audit;
 use super::sections::auth::{missing_public_url, read_auth};
 use super::sections::cedar::read_cedar;
+use super::sections::clients::read_clients;
 use super::sections::code_mode::read_code_mode;
 use super::sections::flow::read_flow;
 use super::sections::lock::read_lock;
@@ -164,6 +165,7 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
     fields.set(&mut config.lock, "lock", read_lock);
     fields.set(&mut config.results, "results", read_results);
     config.flow = fields.read("flow", read_flow);
+    fields.set(&mut config.dialects, "clients", read_clients);
     fields.finish();
 }
 
@@ -255,7 +257,7 @@ mod tests {
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
                 "7:1 unknown key `zzz` (known keys here: include, mcpServers, servers, inputs, defaults, inheritEnv, extensions, sessionInit, aggregation, \
-                 optimizer, codeMode, rateLimiting, serve, store, auth, telemetry, audit, cedar, lock, results, flow)",
+                 optimizer, codeMode, rateLimiting, serve, store, auth, telemetry, audit, cedar, lock, results, flow, clients)",
             ]
         );
     }

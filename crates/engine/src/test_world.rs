@@ -79,7 +79,7 @@ impl TestWorld {
 
     /// How this person's client gets its surface.
     pub(crate) fn handle(person: &Principal) -> SurfaceHandle {
-        let key = SurfaceKey { principal: person.clone(), client: Arc::default() };
+        let key = SurfaceKey::of(person.clone(), Arc::default());
         SurfaceHandle::of(key, ClientProfile::default())
     }
 

@@ -118,6 +118,8 @@ impl Server {
             return None;
         }
         let is_linked = || kind == ItemKind::Resource && self.server_of_unlisted(surface, &named, client).is_some();
-        (surface.find(kind, &named).is_none() && !is_linked()).then_some(named)
+        let dialect = surface.dialect_of(&client.info).map(|dialect| &**dialect);
+        let is_published = surface.find(kind, surface.key_for(dialect, kind, &named)).is_some();
+        (!is_published && !is_linked()).then_some(named)
     }
 }

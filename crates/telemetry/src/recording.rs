@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::counted::Telemetry;
 use super::operations::OperationStats;
-use proxy_json::{Object, RawRef};
+use proxy_json::{Object, Raw, RawRef};
 use proxy_model::flow::FlowDecision;
 use proxy_model::{
     CallOutcome, CallRefusal, HandlerRecord, RecordedEvent, RecordedEventKind, RecordedItem, RecordedResult,
@@ -65,6 +65,8 @@ pub struct NotedDetails {
     /// The id that all rounds of the call share.
     pub call: Option<String>,
     pub item: Option<RecordedItem>,
+    /// The params under published names, if the client sent others.
+    pub params: Option<Raw>,
     pub policy: Option<Arc<str>>,
     pub refusal: Option<CallRefusal>,
     pub flow: Vec<FlowDecision>,

@@ -76,6 +76,9 @@ impl Collector for Metrics {
         numbers(&mut encoder, "proxy_published", "Published items", &published)?;
         let single = |value: u64| [(Labels::new(), value)];
         definition_tokens(&mut encoder, &gauges.definition_tokens)?;
+        let lowered = gauges.lowered.iter().map(|count| (vec![label("row", &count.row)], count.lowered as u64));
+        let about = "Tools that clients of a row get in another form";
+        numbers(&mut encoder, "proxy_lowered_tools", about, &lowered.collect::<Vec<_>>())?;
         let clients = self.server.clients().len() as u64;
         numbers(&mut encoder, "proxy_sessions", "Clients with a session", &single(clients))?;
         threads::threads(&mut encoder, &self.server.threads().reports())?;

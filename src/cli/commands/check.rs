@@ -14,7 +14,8 @@ use crate::cli::{output, table};
 use proxy_author::check::{CheckReport, Item, scripts};
 use proxy_author::lint::{self, Role};
 use proxy_author::published::{PublishedChanges, PublishedFile};
-use proxy_base::diagnostic::{Diagnostic, Severity};
+use proxy_base::diagnostic::{Diagnostic, Severity, nearest};
+use proxy_dialects::Dialect;
 use proxy_engine::extension;
 use proxy_engine::gateway::{self, Offline};
 use proxy_engine::surface::{Became, ItemHistory, Surface};
@@ -36,6 +37,9 @@ pub(crate) struct CheckArgs {
     /// List every item, however many there are
     #[arg(long)]
     all: bool,
+    /// Also tell what clients of a row of limits get in another form, such as `gemini-cli`; `all` for every row
+    #[arg(long, value_name = "ROW")]
+    client: Option<String>,
     #[command(flatten)]
     user: UserArgs,
     #[command(flatten)]
@@ -111,6 +115,9 @@ fn check_loaded(loaded: &LoadedConfig, args: &CheckArgs, report: &mut CheckRepor
             report.add_failures(&snapshot);
             report.add(running.extension_problems());
             let script = gateway::script_source(&loaded.config, None).ok().map(|script| script.source);
+            for row in rows(loaded, args.client.as_deref())? {
+                report.add_client(&surface, &row);
+            }
             add_published(report, loaded, script.as_ref(), (&surface, is_named), &snapshot)
         });
     }
@@ -122,12 +129,37 @@ fn check_loaded(loaded: &LoadedConfig, args: &CheckArgs, report: &mut CheckRepor
         report.set_server_states(&states);
     }
     report.add(offline.extension_problems.iter().cloned());
-    let surface = offline.build_for(user.principal).map_err(|error| {
+    let surface = offline.build_for(user.principal.clone()).map_err(|error| {
         report.add_patterns(&loaded.config.aggregation, &offline.snapshot);
         report.explain_tools(&offline.snapshot);
         CommandFailure::from(&error)
     })?;
+    for row in rows(loaded, args.client.as_deref())? {
+        let surface = offline.build_for_row(user.principal.clone(), &row.row);
+        report.add_client(&*surface.map_err(|error| CommandFailure::from(&error))?, &row);
+    }
     add_published(report, loaded, Some(&offline.script_source.source), (&surface, is_named), &offline.snapshot)
+}
+
+/// The rows that `--client` names.
+pub(super) fn rows(loaded: &LoadedConfig, client: Option<&str>) -> Result<Vec<Arc<Dialect>>, CommandFailure> {
+    let dialects = &loaded.config.dialects;
+    match client {
+        None => Ok(Vec::new()),
+        Some("all") => Ok(dialects.rows().to_vec()),
+        Some(name) => match dialects.named(name) {
+            Some(row) => Ok(vec![Arc::clone(row)]),
+            None => {
+                let names: Vec<&str> = dialects.rows().iter().map(|row| &*row.row).collect();
+                let problem = Diagnostic::error(format!("there is no row `{name}` for clients"));
+                Err(CommandFailure::config(vec![match nearest(name, names.iter().copied()) {
+                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
+                    None if names.is_empty() => problem.hint("`clients.dialects: off` in the config removes all rows"),
+                    None => problem.hint(format!("the rows are `{}`", names.join("`, `"))),
+                }]))
+            }
+        },
+    }
 }
 
 /// Adds problems of the script and the policies, and what is published: to everybody, or to the user of the command.

@@ -12,7 +12,8 @@ use proxy_base::diagnostic::Diagnostic;
 use proxy_base::foreign_text::visible;
 use proxy_code_mode::sandbox::JAIL_HINT;
 use proxy_model::operator_api::{
-    ClientStatus, IssuerStatus, ItemCounts, ProxyStatus, ReplicaStatus, ServerProcess, ServerStatus, ThreadStatus,
+    ClientStatus, IssuerStatus, ItemCounts, ProxyStatus, ReplicaStatus, RowStatus, ServerProcess, ServerStatus,
+    ThreadStatus,
 };
 
 #[derive(Debug, Args)]
@@ -170,6 +171,10 @@ fn render(status: &ProxyStatus) -> String {
         String::new(),
         clients(&status.clients),
     ];
+    if !status.rows.is_empty() {
+        lines.push(String::new());
+        lines.push(rows(&status.rows));
+    }
     if status.threads.len() > 1 {
         lines.push(String::new());
         lines.push(threads(&status.threads));
@@ -342,6 +347,16 @@ fn clients(clients: &[ClientStatus]) -> String {
         })
         .collect();
     table::render(&["CLIENT", "VERSION", "PROTOCOL", "USER", "CONNECTED"], &rows)
+}
+
+/// What clients of each row of limits get.
+fn rows(rows: &[RowStatus]) -> String {
+    let lines = rows.iter().flat_map(|row| {
+        let tools = table::count(row.lowered, "tool");
+        let first = format!("clients of the row {} get {tools} in another form", cell(&row.row));
+        std::iter::once(first).chain(row.notes.iter().map(|note| format!("  {}", text(note))))
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn threads(threads: &[ThreadStatus]) -> String {

@@ -75,7 +75,7 @@ async fn surface(gateway: &Arc<Gateway>, query: &Query<'_>) -> Result<Arc<Surfac
         Some(origin) => shared = woken(gateway, query, &origin).await?,
         None => query.say(lists_from(gateway)),
     }
-    let own = SurfaceKey { principal: query.user.principal.clone(), client: Arc::default() };
+    let own = SurfaceKey::of(query.user.principal.clone(), Arc::default());
     let own = SurfaceHandle::of(own, ClientProfile::TERMINAL);
     let is_own = shared.personal().is_some() || gateway.has_policies();
     let own = if is_own { gateway.surface(&own).await } else { Ok(shared) };

@@ -1,6 +1,7 @@
 //! The report of `proxy check`: problems in the scripts, what they would publish, and how this differs from the running
 //! proxy.
 
+mod clients;
 mod fixes;
 mod flow;
 mod missing_programs;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_code_mode::sandbox::{JAIL_HINT, wait_for_jail_state};
 use proxy_config::{Aggregation, CodeMode, Config, RateLimiting};
+use proxy_dialects::Dialect;
 use proxy_engine::surface::{ItemHistory, Surface, histories};
 use proxy_model::operator_api::ServerStatus;
 use proxy_model::{BackendView, ItemKind, Snapshot, Status, error_line};
@@ -151,6 +153,11 @@ impl CheckReport {
     /// Adds an error for each label of a flow rule that nothing has, and a warning for each name that matches nothing.
     pub fn add_flow(&mut self, config: &Config, surface: &Surface, snapshot: &Snapshot, script: Option<&Source>) {
         self.add(flow::problems(config, surface, snapshot, script));
+    }
+
+    /// Adds what clients of a row get in another form, or not at all. The surface is that of these clients.
+    pub fn add_client(&mut self, surface: &Surface, row: &Dialect) {
+        self.add(clients::problems(surface, row));
     }
 
     /// Adds a warning if the session script publishes nothing because it only defines functions.

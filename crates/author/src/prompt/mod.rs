@@ -112,7 +112,7 @@ fn run(
     let source = Source::new(format!("<line {number}>"), text);
     let limits = Limits::HANDLER;
     // Each statement sees the current state of the servers.
-    let surface_key = SurfaceKey { principal: setting.principal.clone(), client: Arc::default() };
+    let surface_key = SurfaceKey::of(setting.principal.clone(), Arc::default());
     let world = builtins::world(setting.gateway.snapshot(), Arc::clone(&setting.settings), surface_key);
     let calls = Calls {
         test_overrides: Some(Arc::new(PrintRedirect { print: setting.print })),

@@ -21,6 +21,11 @@ pub struct ArgumentChecks {
 }
 
 impl ArgumentChecks {
+    /// The checks of a tool whose published schema is that of its server.
+    pub fn of_published(definition: &Arc<Definition>, schema: Arc<ToolChecks>) -> Self {
+        ArgumentChecks { definition: Arc::clone(definition), schema: Some(schema), bound: Arc::default() }
+    }
+
     /// Returns why the arguments do not match the tool. A long check calls `pause` from time to time.
     pub fn check(&self, arguments: &Json, pause: &dyn Fn()) -> Result<(), String> {
         let tool = self.definition.key();

@@ -38,6 +38,8 @@ pub struct Plan {
     pub log: Vec<LogLine>,
     /// Whether the script read the current user or client, so that others need a plan of their own.
     pub personal: bool,
+    /// Whether the script read what the client accepts, so that clients of another row need a plan of their own.
+    pub reads_row: bool,
     /// The script's `on_request`, which runs before every request for an item.
     pub on_request: Option<Hook>,
     /// The script's `on_other_request`, which runs before requests that are not for an item.

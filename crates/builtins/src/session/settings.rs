@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use proxy_config::CodeMode;
+use proxy_dialects::Dialects;
 use proxy_search::Embedder;
 
 /// The parts of the config that session scripts use, with defaults filled in.
@@ -18,4 +19,6 @@ pub struct Settings {
     pub sets_embedding: bool,
     /// The limits for scripts of code mode.
     pub code_mode: CodeMode,
+    /// What clients accept.
+    pub dialects: Arc<Dialects>,
 }

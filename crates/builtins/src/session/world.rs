@@ -10,6 +10,7 @@ use starlark::values::OwnedFrozenValue;
 use super::settings::Settings;
 use crate::session::provenance::Provenance;
 use proxy_base::diagnostic::Diagnostic;
+use proxy_dialects::Dialect;
 use proxy_model::flow::Labels;
 use proxy_model::{ItemKind, ItemRef, Snapshot, SurfaceKey};
 use proxy_script::{CallSite, Context, SourceLine, script_error};
@@ -45,6 +46,10 @@ pub struct Notes {
     pub labels: HashMap<ItemRef, Labels>,
     /// Whether the script read the current user or client.
     pub personal: bool,
+    /// Whether the script read what the client accepts.
+    pub reads_row: bool,
+    /// Held by each value of `client()`. One that outlives the run may be read later.
+    pub client_values: Arc<()>,
 }
 
 /// Where an item is already published.
@@ -72,6 +77,15 @@ impl World {
             other_hook: OnceLock::new(),
             forwarding: OnceLock::new(),
             notes: Arc::default(),
+        }
+    }
+
+    /// What the client for which the script runs accepts.
+    pub fn dialect(&self) -> Option<&Arc<Dialect>> {
+        let dialects = &self.settings.dialects;
+        match &self.surface_key.row {
+            Some(row) => dialects.named(row),
+            None => dialects.row_of(&self.surface_key.client),
         }
     }
 

@@ -5,6 +5,7 @@ pub(super) mod aggregation;
 pub(super) mod audit;
 pub(super) mod auth;
 pub(super) mod cedar;
+pub(super) mod clients;
 pub(super) mod code_mode;
 pub(super) mod embedding;
 pub(super) mod flow;

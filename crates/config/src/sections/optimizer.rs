@@ -34,6 +34,8 @@ pub struct Optimizer {
     pub max_answer_tokens: usize,
     /// With fewer tools than this, all of them are listed.
     pub list_below: usize,
+    /// Whether it is on for a client that takes fewer tools than there are.
+    pub above_client_limit: bool,
     /// Names or globs of tools that are always listed.
     pub pinned: Vec<String>,
     /// `None` if the config does not say: the built-in model.
@@ -48,6 +50,7 @@ impl Default for Optimizer {
             answer: AnswerForm::Compact,
             max_answer_tokens: 1500,
             list_below: 50,
+            above_client_limit: true,
             pinned: Vec::new(),
             embedding: None,
         }
@@ -63,6 +66,7 @@ impl Optimizer {
             "answer": self.answer.as_str(),
             "maxAnswerTokens": self.max_answer_tokens,
             "listBelow": self.list_below,
+            "aboveClientLimit": self.above_client_limit,
             "pinned": self.pinned,
             "embedding": self.embedding.clone().unwrap_or_default().to_json(),
         })
@@ -77,6 +81,7 @@ pub(crate) fn read_optimizer(reader: &ValueReader) -> Option<Optimizer> {
     fields.set(&mut optimizer.answer, "answer", |reader| reader.choice(&AnswerForm::CHOICES));
     fields.set(&mut optimizer.max_answer_tokens, "maxAnswerTokens", ValueReader::count);
     fields.set(&mut optimizer.list_below, "listBelow", ValueReader::whole);
+    fields.set(&mut optimizer.above_client_limit, "aboveClientLimit", ValueReader::boolean);
     fields.set(&mut optimizer.pinned, "pinned", |reader| reader.list(ValueReader::word));
     optimizer.embedding = fields.read("embedding", read_embedding);
     fields.finish();
@@ -93,8 +98,10 @@ mod tests {
     #[test]
     fn a_script_sees_every_key_with_its_default() {
         let embedding = json!({"provider": "builtin"});
-        let expected = json!({"enabled": false, "maxToolsToReturn": 8, "answer": "compact", "maxAnswerTokens": 1500, "listBelow": 50,
-                "pinned": [], "embedding": embedding});
+        let expected = json!({
+            "enabled": false, "maxToolsToReturn": 8, "answer": "compact", "maxAnswerTokens": 1500, "listBelow": 50,
+            "aboveClientLimit": true, "pinned": [], "embedding": embedding,
+        });
         assert_eq!(Optimizer::default().to_json(), expected);
         let config = loaded(
             "optimizer: {enabled: true, maxToolsToReturn: 3, listBelow: 0, answer: full, maxAnswerTokens: 900, pinned: [search, 'git_*'],\n  \

@@ -115,8 +115,14 @@ impl Calls {
                     check_arguments_are_unique(&call)?;
                 }
                 if !is_in_process
-                    && let Some(answer) =
-                        self.run_on_request(request, &call, entry.argument_checks.is_some(), guard.as_ref()).await?
+                    && let Some(answer) = self
+                        .run_on_request(
+                            request,
+                            &call,
+                            entry.argument_checks.is_some() || call.is_lowered,
+                            guard.as_ref(),
+                        )
+                        .await?
                 {
                     return Ok(answer);
                 }

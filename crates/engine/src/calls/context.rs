@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::flow::FlowCaller;
 use crate::results::OwnItem;
 use crate::surface::Surface;
+use proxy_dialects::Dialect;
 use proxy_json::{Object, Raw, raw};
 use proxy_mcp_client::{BackendCall, Cancellation, Peer};
 use proxy_model::{ClientInfo, ItemKind, JournalSnapshot, Owner, Principal, RecordedItem, RequestInfo, ScopeRules};
@@ -37,6 +38,8 @@ pub struct RequestContext {
     pub policy: Option<PolicyNow>,
     /// The record of the request. `None` for calls that are not requests of their own, such as tests.
     pub recording: Option<Arc<CallRecording>>,
+    /// What the client accepts. `None` if it is not known, or nothing about tools is asked.
+    pub dialect: Option<Arc<Dialect>>,
 }
 
 impl RequestContext {
@@ -54,6 +57,7 @@ impl RequestContext {
             cancel: Cancellation::default(),
             policy: None,
             recording: None,
+            dialect: None,
         }
     }
 
@@ -148,6 +152,8 @@ pub struct ItemCall {
     pub own: Option<OwnItem>,
     /// Whether the client accepts a task in place of the result.
     pub accepts_task: bool,
+    /// Whether the client got the tool with fewer constraints than are published: its arguments are checked here.
+    pub is_lowered: bool,
     /// Whether `on_request` has already admitted this call: it continues after its server asked the client something.
     pub admitted: bool,
     /// The effects that the handler recorded before it asked, and the answers.
@@ -167,9 +173,43 @@ impl ItemCall {
             unlisted_on: None,
             own: None,
             accepts_task: false,
+            is_lowered: false,
             admitted: false,
             journal: None,
         }
+    }
+
+    /// A call as a client sends it: its list may have the tool and its arguments by other names. Also returns whether it has.
+    ///
+    /// # Errors
+    /// If two arguments mean the same one.
+    pub fn of_client(
+        request: &RequestContext,
+        kind: ItemKind,
+        sent: &str,
+        params: Raw,
+    ) -> Result<(Self, bool), String> {
+        let Some(dialect) = request.dialect.as_deref() else {
+            return Ok((ItemCall::new(&request.surface, kind, sent, params), false));
+        };
+        let surface = &request.surface;
+        let key = surface.key_for(Some(dialect), kind, sent);
+        let mut is_renamed = key != sent;
+        let mut params = if is_renamed { renamed(kind, key, params) } else { params };
+        let mut is_lowered = false;
+        if let Some(lowered) = surface.lowered_tool(Some(dialect), key) {
+            is_lowered = lowered.takes_constraint;
+            let changed = {
+                let object = Object::of(&params).map_err(|error| error.to_string())?;
+                let arguments = object.get("arguments").map_or(Ok(None), |sent| lowered.published_arguments(sent))?;
+                arguments.map(|arguments| object.edit().set("arguments", &arguments).finish_raw())
+            };
+            if let Some(changed) = changed {
+                is_renamed = true;
+                params = changed;
+            }
+        }
+        Ok((ItemCall { is_lowered, ..ItemCall::new(surface, kind, key, params) }, is_renamed))
     }
 }
 

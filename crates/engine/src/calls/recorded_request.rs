@@ -132,7 +132,7 @@ impl Drop for RecordedRequest<'_> {
             outcome,
             refusal: noted.refusal,
             flow: noted.flow,
-            params: self.origin.params.cloned(),
+            params: noted.params.or_else(|| self.origin.params.cloned()),
             result,
             server_calls: noted.server_calls,
             more_server_calls: noted.more_server_calls,

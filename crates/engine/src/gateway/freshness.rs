@@ -83,7 +83,11 @@ impl Gateway {
         let combined = hints.reduce(CacheHint::and);
         let combined = combined.filter(|_| !has_own_items).unwrap_or_default();
         // A surface built for one client must not end up in a shared cache.
-        let is_for_all = surface.personal().is_none() && !surface.is_permitted_view() && !self.people.see_differently();
+        // A shared cache does not know which client gets which form of the tools.
+        let is_for_client = surface.reads_row() || (kind == ItemKind::Tool && surface.dialects().is_on());
+        let is_for_person =
+            surface.personal().is_some() || surface.is_permitted_view() || self.people.see_differently();
+        let is_for_all = !is_for_client && !is_for_person;
         CacheHint { public: combined.public && is_for_all, ..combined }
     }
 }

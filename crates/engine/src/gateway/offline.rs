@@ -57,7 +57,15 @@ impl Offline {
 
     /// Runs the script on the cached lists for this user, and leaves out what the policies deny.
     pub fn build_for(&self, principal: Principal) -> Result<Arc<Surface>, BuildError> {
-        let key = SurfaceKey { principal, client: Arc::default() };
+        self.build_for_key(SurfaceKey::of(principal, Arc::default()))
+    }
+
+    /// The same for the clients of a row of limits.
+    pub fn build_for_row(&self, principal: Principal, row: &Arc<str>) -> Result<Arc<Surface>, BuildError> {
+        self.build_for_key(SurfaceKey { row: Some(Arc::clone(row)), ..SurfaceKey::of(principal, Arc::default()) })
+    }
+
+    fn build_for_key(&self, key: SurfaceKey) -> Result<Arc<Surface>, BuildError> {
         let surface = self.script_source.build_for(&self.snapshot, key.clone()).map(Arc::new)?;
         Ok(match &self.policies {
             Some(policies) => Arc::new(surface.permitted_to(policies, &key)),

@@ -109,7 +109,7 @@ impl Gateway {
             dispatcher: Dispatcher::new(&[]),
             pool,
             store: prepared.store.clone(),
-            results: Arc::new(PagedResults::new(&config.results, results_sealer(config))),
+            results: Arc::new(PagedResults::new(&config.results, &config.dialects, results_sealer(config))),
             waiting: WaitingMemory::default(),
             test_overrides: None,
         };

@@ -8,10 +8,11 @@ use proxy_base::diagnostic::Diagnostic;
 use proxy_code_mode::sandbox::jail_state;
 use proxy_config::CodeMode;
 use proxy_model::operator_api::{
-    CallCounts, ItemCounts, JailStatus, LastReload, ProxyStatus, RestStatus, ServedSource, ServerProcess, ServerStatus,
-    UserError,
+    CallCounts, ItemCounts, JailStatus, LastReload, ProxyStatus, RestStatus, RowStatus, ServedSource, ServerProcess,
+    ServerStatus, UserError,
 };
 use proxy_model::{BackendView, ItemKind, Status};
+use proxy_script::LogLine;
 use proxy_telemetry::DurationSummary;
 
 impl Gateway {
@@ -67,6 +68,7 @@ impl Gateway {
             user_errors: self.user_errors(),
             extension_errors: texts(self.installed.local().problems()),
             audit: self.calls().dispatcher.telemetry().audit().map(|audit| audit.report()),
+            rows: self.rows_in_use(),
             jail: jail_state().map(|jail| JailStatus {
                 seccomp: jail.seccomp,
                 landlock: jail.landlock,
@@ -74,6 +76,25 @@ impl Gateway {
             }),
             ..ProxyStatus::default()
         }
+    }
+
+    /// What clients of each row of limits get, as far as such a client was here.
+    fn rows_in_use(&self) -> Vec<RowStatus> {
+        let shared = self.current.borrow().surface.clone();
+        let is_shared = |line: &LogLine| shared.as_ref().is_some_and(|shared| shared.log.contains(line));
+        let mut rows: Vec<RowStatus> = self
+            .lowered()
+            .into_iter()
+            .map(|count| RowStatus { row: count.row.to_string(), lowered: count.lowered, notes: Vec::new() })
+            .collect();
+        for (row, surface) in self.surfaces.of_rows() {
+            let notes = surface.log.iter().filter(|line| !is_shared(line)).map(|line| line.message.clone()).collect();
+            match rows.iter_mut().find(|known| *known.row == *row) {
+                Some(known) => known.notes = notes,
+                None => rows.push(RowStatus { row: row.to_string(), lowered: 0, notes }),
+            }
+        }
+        rows
     }
 
     /// What is in use: the config file and the digests of its text and of the session script. `None` if it is more than a

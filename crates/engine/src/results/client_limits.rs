@@ -1,36 +1,30 @@
 //! The result sizes that known clients can take.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
-/// What a client does with results above its limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowLimit {
-    /// It writes them to a file that its model can search, so the proxy leaves them whole.
-    File,
-    /// It cuts them off, at so many tokens.
-    Cut(usize),
-}
+use proxy_dialects::{Dialect, Dialects, Excess};
+use proxy_model::ClientInfo;
 
-/// The limit of a known client.
+/// The limit of a client that cuts off what is above it. One that writes large results to a file, which its model can search,
+/// gets them whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientResultLimit {
-    /// The name of the client in metrics.
-    pub row: Cow<'static, str>,
-    pub limit: RowLimit,
+pub(super) struct CutLimit {
+    pub(super) tokens: usize,
+    /// The index of the row.
+    pub(super) index: usize,
 }
 
-/// The limit of the client with this name and version; `None` if it is not known to have one. Only this function knows
-/// clients.
-pub fn client_result_limit(name: &str, _version: &str) -> Option<ClientResultLimit> {
-    let (row, limit) = match name.to_ascii_lowercase().as_str() {
-        "claude-code" => ("claude-code", RowLimit::File),
-        "codex-mcp-client" => ("codex", RowLimit::Cut(CODEX_TOKENS)),
-        _ => return None,
-    };
-    Some(ClientResultLimit { row: row.into(), limit })
+/// The row of a client, and its limit if it cuts results off.
+pub(super) fn limit_of(dialects: &Dialects, client: &ClientInfo) -> Option<(Arc<str>, Option<CutLimit>)> {
+    let dialect = dialects.row_of(client)?;
+    Some((Arc::clone(&dialect.row), cut(dialect).map(|tokens| CutLimit { tokens, index: dialect.index() })))
 }
-
-const CODEX_TOKENS: usize = 10_000;
 
 /// The smallest limit of any client: smaller results need no look at the client.
-pub(super) const SMALLEST: usize = CODEX_TOKENS;
+pub(super) fn smallest(dialects: &Dialects) -> Option<usize> {
+    dialects.rows().iter().filter_map(|dialect| cut(dialect)).min()
+}
+
+fn cut(dialect: &Dialect) -> Option<usize> {
+    dialect.result().filter(|limit| limit.excess == Excess::Cut).map(|limit| limit.tokens)
+}

@@ -15,7 +15,6 @@ mod sealed_results;
 mod settings;
 mod wire_form;
 
-pub use client_limits::{ClientResultLimit, RowLimit, client_result_limit};
 pub use kept_result::ToolBehind;
 pub use own_items::{OwnItem, is_own_name, is_template, listed_template, listed_tool, names_result};
 pub use paged_results::{FittedResult, LargeResult, PagedResults};

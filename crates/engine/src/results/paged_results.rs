@@ -20,6 +20,7 @@ use super::settings::{OTHER, PageLimit, ResultSettings};
 use super::wire_form::{Addressee, PageContent, of_error};
 use proxy_base::seal::Sealer;
 use proxy_config::Results;
+use proxy_dialects::Dialects;
 use proxy_json::Raw;
 use proxy_model::Owner;
 use proxy_store::{Store, StoreError};
@@ -86,14 +87,14 @@ pub(crate) enum FindError {
 
 impl Default for PagedResults {
     fn default() -> Self {
-        PagedResults::new(&Results::default(), None)
+        PagedResults::new(&Results::default(), &Dialects::built_in(), None)
     }
 }
 
 impl PagedResults {
     /// Without `sealer`, results are kept in the memory of this process.
-    pub(crate) fn new(config: &Results, sealer: Option<Sealer>) -> Self {
-        let settings = ResultSettings::new(config);
+    pub(crate) fn new(config: &Results, dialects: &Arc<Dialects>, sealer: Option<Sealer>) -> Self {
+        let settings = ResultSettings::new(config, dialects);
         PagedResults {
             smallest: AtomicUsize::new(settings.smallest()),
             settings: ArcSwap::from_pointee(settings),
@@ -105,11 +106,12 @@ impl PagedResults {
     }
 
     /// Replaces the settings. What is kept stays.
-    pub(crate) fn set(&self, config: &Results) {
-        if self.settings.load().config == *config {
+    pub(crate) fn set(&self, config: &Results, dialects: &Arc<Dialects>) {
+        let now = self.settings.load();
+        if now.config == *config && now.dialects == *dialects {
             return;
         }
-        let settings = ResultSettings::new(config);
+        let settings = ResultSettings::new(config, dialects);
         self.smallest.store(settings.smallest(), Ordering::Relaxed);
         self.settings.store(Arc::new(settings));
     }

@@ -1,10 +1,12 @@
 //! Which results are split into pages, by client and by tool.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::client_limits::{ClientResultLimit, RowLimit, SMALLEST, client_result_limit};
+use super::client_limits::{CutLimit, limit_of, smallest};
 use proxy_config::{ResultLimit, Results};
+use proxy_dialects::Dialects;
 use proxy_model::ClientInfo;
 
 /// The row of clients without one, in metrics.
@@ -14,6 +16,7 @@ pub(super) const OTHER: &str = "other";
 #[derive(Debug)]
 pub struct ResultSettings {
     pub(super) config: Results,
+    pub(super) dialects: Arc<Dialects>,
     /// Distinguishes these settings from those before a reload.
     number: u64,
 }
@@ -29,23 +32,27 @@ pub struct PageLimit {
 /// The limits for one client.
 pub struct ClientLimits<'a> {
     settings: &'a ResultSettings,
-    client: Option<ClientResultLimit>,
+    row: Option<Arc<str>>,
+    cut: Option<CutLimit>,
 }
 
 impl ResultSettings {
-    pub(super) fn new(config: &Results) -> Self {
+    pub(super) fn new(config: &Results, dialects: &Arc<Dialects>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        ResultSettings { config: config.clone(), number: NEXT.fetch_add(1, Ordering::Relaxed) }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        ResultSettings { config: config.clone(), dialects: Arc::clone(dialects), number }
     }
 
     pub fn for_client(&self, client: &ClientInfo) -> ClientLimits<'_> {
-        ClientLimits { settings: self, client: client_result_limit(&client.name(), &client.version()) }
+        let (row, cut) = limit_of(&self.dialects, client).unzip();
+        ClientLimits { settings: self, row, cut: cut.flatten() }
     }
 
     /// The smallest number of bytes that can be above a limit. A text never has more tokens than bytes.
     pub(super) fn smallest(&self) -> usize {
+        let of_clients = smallest(&self.dialects).unwrap_or(usize::MAX);
         let smallest = |limit| match limit {
-            ResultLimit::Auto => SMALLEST,
+            ResultLimit::Auto => of_clients,
             ResultLimit::Tokens(tokens) => tokens,
             ResultLimit::Off => usize::MAX,
         };
@@ -56,7 +63,8 @@ impl ResultSettings {
     /// Whether the lists of tools and resource templates differ from client to client.
     pub fn differ_by_client(&self) -> bool {
         let of_tools = self.config.tools.iter().map(|tool| tool.max_tokens);
-        of_tools.chain([self.config.max_tokens]).any(|limit| limit == ResultLimit::Auto)
+        let is_auto = of_tools.chain([self.config.max_tokens]).any(|limit| limit == ResultLimit::Auto);
+        is_auto && smallest(&self.dialects).is_some()
     }
 }
 
@@ -65,15 +73,15 @@ impl ClientLimits<'_> {
     pub fn of_tool(&self, tool: &str) -> Option<PageLimit> {
         let rule = self.settings.config.tools.iter().find(|rule| rule.name.matches(tool));
         let tokens = self.tokens(rule.map_or(self.settings.config.max_tokens, |rule| rule.max_tokens))?;
-        let row = self.client.as_ref().map_or(OTHER.into(), |client| client.row.clone());
+        let row = self.row.as_ref().map_or(OTHER.into(), |row| row.to_string().into());
         Some(PageLimit { tokens, row })
     }
 
     fn tokens(&self, limit: ResultLimit) -> Option<usize> {
-        match (limit, &self.client) {
-            (ResultLimit::Tokens(tokens), _) => Some(tokens),
-            (ResultLimit::Auto, Some(ClientResultLimit { limit: RowLimit::Cut(tokens), .. })) => Some(*tokens),
-            (ResultLimit::Auto | ResultLimit::Off, _) => None,
+        match limit {
+            ResultLimit::Tokens(tokens) => Some(tokens),
+            ResultLimit::Auto => self.cut.as_ref().map(|cut| cut.tokens),
+            ResultLimit::Off => None,
         }
     }
 
@@ -85,8 +93,9 @@ impl ClientLimits<'_> {
 
     /// Equal for clients to which the same limits apply to the same tools.
     pub fn number(&self) -> u64 {
-        let is_cut = matches!(&self.client, Some(ClientResultLimit { limit: RowLimit::Cut(_), .. }));
-        self.settings.number * 2 + u64::from(is_cut)
+        let rows = self.settings.dialects.rows().len() as u64;
+        let row = self.cut.as_ref().map_or(0, |cut| cut.index as u64 + 1);
+        self.settings.number * (rows + 1) + row
     }
 }
 
@@ -105,7 +114,8 @@ mod tests {
             name: glob::Pattern::new(name).unwrap(),
             max_tokens: *max_tokens,
         };
-        ResultSettings::new(&Results { max_tokens, tools: tools.iter().map(limit).collect(), ..Results::default() })
+        let config = Results { max_tokens, tools: tools.iter().map(limit).collect(), ..Results::default() };
+        ResultSettings::new(&config, &Dialects::built_in())
     }
 
     #[test]

@@ -143,7 +143,7 @@ fn large(result: &serde_json::Value, owner: Owner) -> LargeResult {
 
 #[tokio::test]
 async fn the_first_page_says_how_to_read_the_others() {
-    let results = Arc::new(PagedResults::new(&Results::default(), None));
+    let results = Arc::new(PagedResults::new(&Results::default(), &Dialects::built_in(), None));
     let store = Store::memory();
     let items: Vec<_> = (0..200).map(|id| json!({"id": id, "name": "a name"})).collect();
     let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
@@ -205,7 +205,7 @@ async fn the_first_page_says_how_to_read_the_others() {
 
 #[tokio::test]
 async fn errors_are_cut_and_small_results_are_not_touched() {
-    let results = Arc::new(PagedResults::new(&Results::default(), None));
+    let results = Arc::new(PagedResults::new(&Results::default(), &Dialects::built_in(), None));
     let long = "word ".repeat(2000);
     let error = json!({"content": [{"type": "text", "text": long}], "isError": true, "structuredContent": {"e": 1}});
     let fitted = results.fitted(&Store::memory(), large(&error, Owner::Process)).await;

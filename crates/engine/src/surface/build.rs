@@ -9,6 +9,7 @@ use proxy_base::diagnostic::{Diagnostic, Location, Severity};
 use proxy_base::memory;
 use proxy_builtins::{Plan, Published, Settings, SkippedItem, run_session_script};
 use proxy_config::Flow;
+use proxy_dialects::Dialects;
 use proxy_model::{BackendView, ClientProfile, Principal, Snapshot, SnapshotVariant, SurfaceKey};
 use proxy_script::{Limits, LogLevel, LogLine, Source};
 use proxy_search::Embedder;
@@ -96,7 +97,7 @@ impl ScriptSource {
     pub fn build(&self, snapshot: &Arc<Snapshot>) -> Result<Surface, BuildError> {
         let mut first_failure: Option<NoSurface> = None;
         for principal in &self.first_users {
-            let key = SurfaceKey { principal: principal.clone(), client: Arc::default() };
+            let key = SurfaceKey::of(principal.clone(), Arc::default());
             match self.try_for(snapshot, key) {
                 Ok(surface) => return Ok(surface),
                 Err(failure) => {
@@ -229,6 +230,11 @@ impl BuildInputs {
 
     pub(super) fn flow(&self) -> Option<&Arc<Flow>> {
         self.script_source.flow.as_ref()
+    }
+
+    /// What clients accept.
+    pub(super) fn dialects(&self) -> &Arc<Dialects> {
+        &self.script_source.settings.dialects
     }
 
     pub(super) fn snapshot(&self) -> &Snapshot {

@@ -16,7 +16,7 @@ pub(crate) fn tools_for(revision: Revision, listed: &Listing) -> Option<Listing>
 }
 
 /// The definition of one tool for clients of one revision.
-fn tool_for(revision: Revision, text: &str) -> Cow<'_, str> {
+pub(super) fn tool_for(revision: Revision, text: &str) -> Cow<'_, str> {
     let Ok(object) = Object::parse(text) else { return text.into() };
     let mut edit = object.edit();
     // Only 2025-11-25 defines `execution`.

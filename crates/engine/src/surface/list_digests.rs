@@ -10,8 +10,13 @@ use proxy_model::ItemKind;
 pub struct ListDigests([[u8; 32]; ItemKind::ALL.len()]);
 
 impl ListDigests {
-    pub(crate) fn of<'a>(list: impl Fn(ItemKind) -> &'a str) -> Self {
-        ListDigests(ItemKind::ALL.map(|kind| Sha256::digest(list(kind)).into()))
+    /// The digests of lists that clients get in forms which `dialects` is the digest of.
+    pub(crate) fn of<'a>(dialects: &str, list: impl Fn(ItemKind) -> &'a str) -> Self {
+        ListDigests(ItemKind::ALL.map(|kind| {
+            let digest = Sha256::new_with_prefix(list(kind));
+            // Only tools differ.
+            if kind == ItemKind::Tool { digest.chain_update(dialects) } else { digest }.finalize().into()
+        }))
     }
 
     /// One digest of all lists, in hexadecimal digits.
@@ -34,8 +39,10 @@ mod tests {
 
     #[test]
     fn only_lists_that_differ_are_named() {
-        let of = |prompts| ListDigests::of(|kind| if kind == ItemKind::Prompt { prompts } else { "[]" });
+        let of = |prompts| ListDigests::of("", |kind| if kind == ItemKind::Prompt { prompts } else { "[]" });
         assert!(of("[1]").differences(&of("[1]")).is_empty());
         assert_eq!(of("[1]").differences(&of("[2]")), [ItemKind::Prompt]);
+        let with = |dialects| ListDigests::of(dialects, |_| "[]");
+        assert_eq!(with("a").differences(&with("b")), [ItemKind::Tool]);
     }
 }

@@ -3,6 +3,7 @@
 mod apps;
 mod build;
 mod definitions;
+mod dialects;
 mod list_digests;
 mod listing;
 mod mirror;
@@ -10,6 +11,7 @@ mod narrowed_listings;
 mod published_surface;
 mod history;
 mod labels;
+mod per_row;
 mod permitted;
 mod published_item;
 mod published_names;
@@ -23,6 +25,7 @@ mod updates;
 mod version;
 
 pub use build::{BuildError, BuildInputs, ScriptSource};
+pub use dialects::LoweredCount;
 pub use history::{Became, ItemHistory, MemberEdit, histories};
 pub use labels::ItemLabels;
 pub use list_digests::ListDigests;

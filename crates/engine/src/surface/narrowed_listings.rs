@@ -10,8 +10,11 @@ use super::definitions;
 use super::listing::{Listing, Page};
 use proxy_wire::Revision;
 
-/// The maximum number of lists. There are two kinds of clients for each revision, unless the config was reloaded.
-const MAX_LISTINGS: usize = 2 * Revision::SUPPORTED.len();
+/// The maximum number of lists. Few rows of clients have a limit, unless the config was reloaded.
+const MAX_LISTINGS: usize = 4 * Revision::SUPPORTED.len();
+
+/// The revision of a client, and the index of its row.
+pub(super) type Form = (Revision, Option<usize>);
 
 /// Which tools have no output schema.
 #[derive(Clone, Copy)]
@@ -26,14 +29,14 @@ pub struct Narrowing<'a> {
 #[derive(Debug, Default)]
 pub(super) struct NarrowedListings(Mutex<Vec<Narrowed>>);
 
-/// A list for a revision and the [`Narrowing`] of this number. `None` if it has no output schema to remove.
-type Narrowed = (Revision, u64, Option<Arc<Listing>>);
+/// A list for a form and the [`Narrowing`] of this number. `None` if it has no output schema to remove.
+type Narrowed = (Form, u64, Option<Arc<Listing>>);
 
 impl NarrowedListings {
     /// A page of the list that is made from `whole`. `name` gives the name of a published tool by its index.
     pub(super) fn page<'a>(
         &self,
-        revision: Revision,
+        form: Form,
         narrowing: Narrowing<'_>,
         whole: &'a Listing,
         name: impl Fn(usize) -> &'a str,
@@ -41,7 +44,7 @@ impl NarrowedListings {
     ) -> Page<'a> {
         let known = {
             let listings = self.0.lock();
-            let found = listings.iter().find(|(of, number, _)| *of == revision && *number == narrowing.number);
+            let found = listings.iter().find(|(of, number, _)| *of == form && *number == narrowing.number);
             found.map(|(_, _, listing)| listing.clone())
         };
         let listing = known.unwrap_or_else(|| {
@@ -51,7 +54,7 @@ impl NarrowedListings {
             if listings.len() >= MAX_LISTINGS {
                 listings.remove(0);
             }
-            listings.push((revision, narrowing.number, made.clone()));
+            listings.push((form, narrowing.number, made.clone()));
             made
         });
         let Page { items, last } = match &listing {

@@ -1,9 +1,12 @@
 //! One published item.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::per_row::PerRow;
 use proxy_builtins::{ArgumentChecks, Carrier, Completers, DefinitionEdit, Handler, Published};
+use proxy_dialects::Lowered;
 use proxy_json::Schema;
 use proxy_model::flow::Labels;
 use proxy_model::{Definition, ItemKind, ItemRef, ToolChecks, UriTemplate};
@@ -37,6 +40,8 @@ pub struct PublishedItem {
     /// The labels that the script has set.
     pub(super) labels: Option<Labels>,
     param_headers: OnceLock<Vec<ParamHeader>>,
+    /// The tool as clients of each row get it.
+    pub(super) lowered: Arc<PerRow<Lowered>>,
     template: OnceLock<Option<UriTemplate>>,
     /// Where requests for the item are counted. Looked up with the first one.
     stats: OnceLock<Arc<OperationStats>>,
@@ -62,6 +67,7 @@ impl PublishedItem {
             edits: item.edits,
             labels: item.labels,
             param_headers: OnceLock::new(),
+            lowered: Arc::default(),
             template: OnceLock::new(),
             stats: OnceLock::new(),
         }
@@ -71,7 +77,7 @@ impl PublishedItem {
     pub(super) fn carrying(&self, listed: &[bool]) -> Option<Self> {
         let (carrier, template) = self.carrier.as_ref()?;
         let definition = carrier.rendered(template, Some(listed));
-        Some(PublishedItem { definition, param_headers: OnceLock::new(), ..self.clone() })
+        Some(PublishedItem { definition, param_headers: OnceLock::new(), lowered: Arc::default(), ..self.clone() })
     }
 
     /// Whether the item is a carrier: a script tool that calls the tools of a search index. An item that is forwarded to a
@@ -104,6 +110,19 @@ impl PublishedItem {
     /// The schema of a tool's structured results; `None` if there is none or an invalid one.
     pub(crate) fn output_schema(&self) -> Option<&Schema> {
         self.checks.as_ref()?.output()
+    }
+
+    /// What is checked of the arguments of a call; `None` if the proxy does not check them. A client that got a schema with
+    /// fewer constraints may send what the published one refuses.
+    pub(crate) fn checks_of(&self, is_lowered: bool) -> Option<Cow<'_, ArgumentChecks>> {
+        if let Some(checks) = &self.argument_checks {
+            return Some(Cow::Borrowed(checks));
+        }
+        if !is_lowered {
+            return None;
+        }
+        let schema = Arc::clone(self.checks.as_ref()?);
+        Some(Cow::Owned(ArgumentChecks::of_published(&self.definition, schema)))
     }
 
     /// The arguments that a stateless client must repeat as `Mcp-Param-*` headers.

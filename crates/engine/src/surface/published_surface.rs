@@ -11,6 +11,7 @@ use super::list_digests::ListDigests;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
 use super::narrowed_listings::{NarrowedListings, Narrowing};
+use super::per_row::{PerRow, RowListing};
 use super::permitted::PermittedView;
 use super::published_item::PublishedItem;
 use super::published_names::PublishedNames;
@@ -21,6 +22,7 @@ use super::version::SurfaceVersion;
 use super::{definitions, logged_warnings, schema_faults};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_builtins::{Handler, Hook, OtherHook, Plan, Published, SkippedItem};
+use proxy_dialects::{Dialect, RowNames};
 use proxy_model::{BackendView, ItemKind, PerKind, Snapshot};
 use proxy_script::LogLine;
 use proxy_search::{IndexCache, SharedIndex, Tool};
@@ -39,6 +41,8 @@ pub(super) struct Items {
     listed_for: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
     /// The listings without output schemas. Made on the first request that needs one.
     narrowed: NarrowedListings,
+    /// The tools for each row and revision.
+    pub(super) lowered_for: PerRow<RowListing>,
     /// The backends of the listed items; `None` stands for items that the script defines.
     origins: HashSet<Option<Arc<str>>>,
 }
@@ -62,7 +66,8 @@ impl Items {
         let listed = || entries.values().enumerate().filter(|(_, entry)| is_listed(entry));
         let origins = listed().map(|(_, entry)| backend(entry)).collect();
         let listed = Listing::new(listed().map(|(index, entry)| (index, entry.definition.raw().get())));
-        Items { entries, listed, listed_for: Default::default(), narrowed: NarrowedListings::default(), origins }
+        let narrowed = NarrowedListings::default();
+        Items { entries, listed, listed_for: Default::default(), narrowed, lowered_for: PerRow::default(), origins }
     }
 
     /// The keys of the listed items.
@@ -108,6 +113,8 @@ pub struct Surface {
     /// Set if the surface was restricted by policies for one caller.
     pub(super) permitted: Option<PermittedView>,
     digests: OnceLock<ListDigests>,
+    /// The short names of tools for each row.
+    pub(super) names: PerRow<RowNames>,
     /// The memory that was taken to build it and not given back, without its lists.
     bytes: usize,
 }
@@ -162,6 +169,7 @@ impl Surface {
             on_other_request: plan.on_other_request,
             build_inputs,
             is_personal: plan.personal,
+            reads_row: plan.reads_row,
             version: SurfaceVersion::new(&plan.digest, snapshot),
         };
         Surface {
@@ -185,6 +193,7 @@ impl Surface {
             published_names: OnceLock::new(),
             permitted: None,
             digests: OnceLock::new(),
+            names: PerRow::default(),
             bytes: 0,
         }
     }
@@ -240,12 +249,13 @@ impl Surface {
         // A surface that was made for one user alone is kept by what policies leave of it.
         let base =
             self.permitted.as_ref().filter(|_| self.run.is_personal).map_or(0, |permitted| permitted.base.bytes());
-        base + self.bytes + texts.sum::<usize>()
+        let of_rows = self.row_listings().map(|listing| listing.text.share());
+        base + self.bytes + texts.chain(of_rows).sum::<usize>()
     }
 
     /// What distinguishes the lists of this surface from those of others.
     pub fn list_digests(&self) -> ListDigests {
-        *self.digests.get_or_init(|| ListDigests::of(|kind| self.list(kind)))
+        *self.digests.get_or_init(|| ListDigests::of(self.dialects().digest(), |kind| self.list(kind)))
     }
 
     /// The digest of the script, its loaded modules and its settings.
@@ -345,43 +355,56 @@ impl Surface {
         &self.items(kind).listed.text
     }
 
-    /// A page of the listed items for clients of one revision, after the item with the key `after` or from the start.
-    /// Returns `None` if that key is no longer published.
-    pub fn page(&self, kind: ItemKind, revision: Revision, after: Option<&str>, size: usize) -> Option<Page<'_>> {
+    /// The list for clients of one revision and row.
+    fn listing(&self, kind: ItemKind, (revision, dialect): (Revision, Option<&Dialect>)) -> &Listing {
         let items = self.items(kind);
-        let converted = match kind {
-            ItemKind::Tool => {
-                let converted = &items.listed_for[revision as usize];
-                converted.get_or_init(|| definitions::tools_for(revision, &items.listed)).as_ref()
-            }
-            _ => None,
-        };
-        let after = match after {
-            Some(key) => Some(items.entries.get_index_of(key)?),
-            None => None,
-        };
-        Some(converted.unwrap_or(&items.listed).page(after, size))
+        if kind != ItemKind::Tool {
+            return &items.listed;
+        }
+        let of_row = dialect.and_then(|dialect| self.row_listing(dialect, revision));
+        if let Some(listing) = of_row.and_then(|list| list.listing.as_ref()) {
+            return listing;
+        }
+        let converted = &items.listed_for[revision as usize];
+        converted.get_or_init(|| definitions::tools_for(revision, &items.listed)).as_ref().unwrap_or(&items.listed)
+    }
+
+    /// A page of the listed items for clients of one revision and row, after the item with the key `after` or from the
+    /// start. Returns `None` if that key is no longer published.
+    pub fn page(
+        &self,
+        kind: ItemKind,
+        form: (Revision, Option<&Dialect>),
+        after: Option<&str>,
+        size: usize,
+    ) -> Option<Page<'_>> {
+        let after = self.position_of(kind, after)?;
+        Some(self.listing(kind, form).page(after, size))
     }
 
     /// A page of the listed tools, where those for which `narrowing` says so have no output schema.
     pub fn page_of_tools(
         &self,
-        revision: Revision,
+        form: (Revision, Option<&Dialect>),
         narrowing: Narrowing<'_>,
         after: Option<&str>,
         size: usize,
     ) -> Option<Page<'_>> {
-        let items = self.items(ItemKind::Tool);
-        let converted = items.listed_for[revision as usize]
-            .get_or_init(|| definitions::tools_for(revision, &items.listed))
-            .as_ref();
-        let listing = converted.unwrap_or(&items.listed);
-        let after = match after {
-            Some(key) => Some(items.entries.get_index_of(key)?),
-            None => None,
-        };
+        let after = self.position_of(ItemKind::Tool, after)?;
+        let listing = self.listing(ItemKind::Tool, form);
         let name = |index| self.key_at(ItemKind::Tool, index).unwrap_or_default();
-        Some(items.narrowed.page(revision, narrowing, listing, name, |listing| listing.page(after, size)))
+        let (revision, dialect) = form;
+        let form = (revision, dialect.map(Dialect::index));
+        let narrowed = &self.items(ItemKind::Tool).narrowed;
+        Some(narrowed.page(form, narrowing, listing, name, |listing| listing.page(after, size)))
+    }
+
+    /// Where a page begins: after the item with this key. `None` if it is no longer published.
+    fn position_of(&self, kind: ItemKind, after: Option<&str>) -> Option<Option<usize>> {
+        match after {
+            Some(key) => Some(Some(self.items(kind).entries.get_index_of(key)?)),
+            None => Some(None),
+        }
     }
 
     /// The key of the published item with this index.

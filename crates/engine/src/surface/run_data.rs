@@ -38,6 +38,8 @@ pub struct RunData {
     pub(super) build_inputs: BuildInputs,
     /// Whether the script read the principal or the client.
     pub(super) is_personal: bool,
+    /// Whether the script read what the client accepts.
+    pub(super) reads_row: bool,
     pub(super) version: SurfaceVersion,
 }
 

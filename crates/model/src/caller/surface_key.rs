@@ -10,6 +10,8 @@ use proxy_json::canonical;
 pub struct SurfaceKey {
     pub principal: Principal,
     pub client: Arc<ClientInfo>,
+    /// The name of the row of limits that the client has; `None` if the client tells it, or has none.
+    pub row: Option<Arc<str>>,
 }
 
 /// The comparable form of a [`SurfaceKey`]. No script can distinguish two requesters with equal cache keys.
@@ -20,12 +22,17 @@ pub struct SurfaceCacheKey {
     version: String,
     protocol_version: &'static str,
     capabilities: String,
+    row: Option<Arc<str>>,
 }
 
 impl SurfaceKey {
+    pub fn of(principal: Principal, client: Arc<ClientInfo>) -> Self {
+        SurfaceKey { principal, client, row: None }
+    }
+
     /// The key of the shared surface: no user and no client.
     pub fn anonymous() -> Self {
-        SurfaceKey { principal: Principal::anonymous(), client: Arc::default() }
+        SurfaceKey::of(Principal::anonymous(), Arc::default())
     }
 
     pub fn cache_key(&self) -> SurfaceCacheKey {
@@ -35,6 +42,7 @@ impl SurfaceKey {
             version: self.client.version(),
             protocol_version: self.client.protocol_version,
             capabilities: canonical(&self.client.capabilities()),
+            row: self.row.clone(),
         }
     }
 }
@@ -50,7 +58,7 @@ mod tests {
             implementation: Some(proxy_json::raw(&json!({"name": "a", "version": "1"}))),
             capabilities: Some(proxy_json::valid(capabilities.to_owned()).unwrap()),
         };
-        SurfaceKey { principal, client: Arc::new(client) }.cache_key()
+        SurfaceKey::of(principal, Arc::new(client)).cache_key()
     }
 
     #[test]

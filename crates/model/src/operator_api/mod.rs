@@ -9,5 +9,5 @@ pub use server_status::{CallCounts, LockStatus, RestStatus, ServerFailure, Serve
 pub use sessions::{EndedSessions, ReplicaList, ReplicaStatus, SessionEnd, SessionList, SessionStatus};
 pub use status::{
     AuditStatus, ClientStatus, IssuerStatus, ItemCounts, JailStatus, LastReload, LoggedLine, ProxyStatus,
-    RestartReport, ServedSource, ServerLog, ThreadStatus, UserError,
+    RestartReport, RowStatus, ServedSource, ServerLog, ThreadStatus, UserError,
 };

@@ -32,6 +32,8 @@ pub struct ProxyStatus {
     pub jail: Option<JailStatus>,
     pub issuers: Vec<IssuerStatus>,
     pub clients: Vec<ClientStatus>,
+    /// What clients get in another form, for each row of limits that is in use.
+    pub rows: Vec<RowStatus>,
     /// What each thread that serves clients does.
     pub threads: Vec<ThreadStatus>,
     /// `ready` if it takes work. Empty for a proxy of an older version.
@@ -120,6 +122,17 @@ pub struct ThreadStatus {
     pub busy_seconds: f64,
 }
 
+/// What clients of a row of limits get.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RowStatus {
+    pub row: String,
+    /// How many tools they get in another form.
+    pub lowered: usize,
+    /// What the session script logged for them and not for everybody.
+    pub notes: Vec<String>,
+}
+
 /// A client with a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -128,6 +141,8 @@ pub struct ClientStatus {
     pub version: String,
     pub protocol_version: String,
     pub user: String,
+    /// Its row of limits; empty if it has none.
+    pub row: String,
     pub connected_seconds: u64,
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn surface_handle(
     info: &Arc<ClientInfo>,
     profile: ClientProfile,
 ) -> Arc<SurfaceHandle> {
-    let key = SurfaceKey { principal: principal.clone(), client: Arc::clone(info) };
+    let key = SurfaceKey::of(principal.clone(), Arc::clone(info));
     Arc::new(SurfaceHandle::of(key, profile).with_token_shown())
 }
 

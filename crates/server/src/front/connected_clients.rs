@@ -31,6 +31,13 @@ impl ConnectedClients {
     }
 }
 
+/// The row of limits of a client; empty if it has none.
+fn row_of(server: &Server, client: &Client) -> String {
+    let surface = server.gateway.surface_now(&client.surface_handle);
+    let row = surface.as_ref().and_then(|surface| surface.dialect_of(&client.info));
+    row.map(|dialect| dialect.row.to_string()).unwrap_or_default()
+}
+
 impl Server {
     /// The clients with a session, oldest first. Stateless clients are not connected between their requests.
     pub fn clients(&self) -> Vec<ClientStatus> {
@@ -41,6 +48,7 @@ impl Server {
             version: client.info.version(),
             protocol_version: client.revision.as_str().to_owned(),
             user: client.principal.sub().to_owned(),
+            row: row_of(self, &client),
             connected_seconds: since.elapsed().as_secs(),
         });
         described.collect()

@@ -11,7 +11,7 @@ use crate::client::state::{Client, ClientKind, HttpFacts, surface_handle};
 use crate::methods::initialize::client_info_too_large;
 use proxy_engine::surface::Surface;
 use proxy_json::{Object, Raw, RawRef};
-use proxy_model::{Abilities, ClientInfo, ClientProfile, Owner, Principal};
+use proxy_model::{Abilities, ClientInfo, ClientProfile, ItemKind, Owner, Principal};
 use proxy_wire::{ClientMeta, LoggingLevel, Request, Revision, RpcError, code, headers, key, params};
 
 /// The HTTP status for the outcome of a request. Used only if the response has not started yet.
@@ -149,16 +149,26 @@ fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'
 }
 
 /// Compares the `Mcp-Param-*` headers with the arguments, according to the tool's input schema in this surface.
-pub(super) fn check_param_headers(request: &Request, sent: &HeaderMap, surface: &Surface) -> Result<(), Refusal> {
+pub(super) fn check_param_headers(
+    request: &Request,
+    sent: &HeaderMap,
+    surface: &Surface,
+    client: &ClientInfo,
+) -> Result<(), Refusal> {
     if !surface.has_param_headers() {
         return Ok(());
     }
     let Some(Ok(object)) = request.params.as_deref().map(Object::of) else { return Ok(()) };
-    let Some(entry) = object.string("name").and_then(|name| surface.tool(&name)) else { return Ok(()) };
+    let Some(name) = object.string("name") else { return Ok(()) };
+    let dialect = surface.dialect_of(client).map(|dialect| &**dialect);
+    let name = surface.key_for(dialect, ItemKind::Tool, &name);
+    let Some(entry) = surface.tool(name) else { return Ok(()) };
     if entry.param_headers().is_empty() {
         return Ok(());
     }
-    params::check(entry.param_headers(), object.get("arguments"), |name| {
+    let renamed = surface.published_arguments(dialect, name, &object);
+    let renamed = renamed.map_err(|problem| bad(code::INVALID_PARAMS, &format!("`arguments`: {problem}")))?;
+    params::check(entry.param_headers(), renamed.as_deref().or_else(|| object.get("arguments")), |name| {
         sent.get_all(name).iter().map(|value| value.as_bytes()).collect()
     })
     .map_err(|reason| bad(code::HEADER_MISMATCH, &reason))

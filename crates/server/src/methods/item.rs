@@ -58,7 +58,12 @@ pub(super) fn read(kind: ItemKind, message: &Request, request: &RequestContext) 
     }
     let params = if edit.is_empty() { Raw::clone(body) } else { edit.finish_raw() };
     let task = sent.get("task").map(|task| task.get() != "null");
-    Ok(SentCall { call: ItemCall::new(&request.surface, kind, &name, params), ticket, progress_token, task })
+    let ambiguous = |problem: String| RpcError::invalid_params(&format!("`arguments`: {problem}"));
+    let (call, is_renamed) = ItemCall::of_client(request, kind, &name, params).map_err(ambiguous)?;
+    if is_renamed && let Some(recording) = &request.recording {
+        recording.note(|noted| noted.params = Some(Raw::clone(&call.params)));
+    }
+    Ok(SentCall { call, ticket, progress_token, task })
 }
 
 /// The `requestState` of a stateless client. Its answers are validated here, so that a malformed answer does not use

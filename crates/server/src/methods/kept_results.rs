@@ -5,11 +5,12 @@ use std::borrow::Cow;
 
 use crate::Server;
 use crate::client::state::Client;
+use proxy_dialects::Dialect;
 use proxy_engine::results::{OwnItem, is_own_name, is_template, listed_template, listed_tool, names_result};
 use proxy_engine::surface::{Narrowing, Page, Surface};
 use proxy_json::{Object, RawRef};
 use proxy_model::ItemKind;
-use proxy_wire::{Method, Request};
+use proxy_wire::{Method, Request, Revision};
 
 /// How a request names a page of a result; `None` if it is for an item of the surface, or the client has no limit.
 pub(crate) fn named(server: &Server, client: &Client, surface: &Surface, kind: ItemKind, key: &str) -> Option<OwnItem> {
@@ -47,10 +48,11 @@ pub(super) fn page<'a>(
     client: &Client,
     surface: &'a Surface,
     kind: ItemKind,
+    form: (Revision, Option<&Dialect>),
     after: Option<&str>,
     size: usize,
 ) -> Option<Page<'a>> {
-    let whole = || surface.page(kind, client.revision, after, size);
+    let whole = || surface.page(kind, form, after, size);
     if !matches!(kind, ItemKind::Tool | ItemKind::ResourceTemplate) {
         return whole();
     }
@@ -63,7 +65,7 @@ pub(super) fn page<'a>(
         ItemKind::Tool => {
             let is_paged = |tool: &str| limits.of_tool(tool).is_some();
             let narrowing = Narrowing { number: limits.number(), is_paged: &is_paged };
-            (surface.page_of_tools(client.revision, narrowing, after, size)?, listed_tool(surface))
+            (surface.page_of_tools(form, narrowing, after, size)?, listed_tool(surface))
         }
         _ => (whole()?, listed_template(surface)),
     };

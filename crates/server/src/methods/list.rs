@@ -1,5 +1,7 @@
 //! `tools/list`, `resources/list`, `resources/templates/list` and `prompts/list`, in pages.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::kept_results;
@@ -22,6 +24,20 @@ pub(super) async fn refresh(server: &Server, client: &Client, kind: ItemKind, me
     }
 }
 
+/// Makes the list of tools for what the client accepts, if this request is the first for it.
+pub(super) async fn lower(client: &Client, request: &RequestContext, kind: ItemKind) {
+    let Some(dialect) = &request.dialect else { return };
+    if kind != ItemKind::Tool || request.surface.has_lowered(dialect, client.revision) {
+        return;
+    }
+    // Thousands of tools, or large schemas, must not delay other clients.
+    let surface = Arc::clone(&request.surface);
+    let dialect = Arc::clone(dialect);
+    let revision = client.revision;
+    // Fails only if the runtime stops; then the list is made when it is encoded.
+    let _ = tokio::task::spawn_blocking(move || surface.prepare_list(&dialect, revision)).await;
+}
+
 /// Returns a page of a list, encoded for the client's revision.
 pub(super) fn list(
     server: &Server,
@@ -35,7 +51,8 @@ pub(super) fn list(
         Some(cursor) => Some(opened_cursor(server, kind, &client.principal, &cursor).ok_or_else(unknown_cursor)?),
         None => None,
     };
-    let page = kept_results::page(server, client, surface, kind, after.as_deref(), PAGE_SIZE);
+    let form = (client.revision, request.dialect.as_deref());
+    let page = kept_results::page(server, client, surface, kind, form, after.as_deref(), PAGE_SIZE);
     let page = page.ok_or_else(unknown_cursor)?;
     let next = match page.last.and_then(|last| surface.key_at(kind, last)) {
         Some(last) => format!(",\"nextCursor\":{}", quote(&sealed_cursor(server, kind, &client.principal, last)?)),

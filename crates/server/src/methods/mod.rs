@@ -26,12 +26,13 @@ use super::Server;
 use super::client::peer::{AskBy, ClientPeer};
 use super::client::sink::MessageSink;
 use super::client::state::Client;
+use proxy_dialects::Dialect;
 use proxy_engine::calls::{RecordedRequest, RequestContext, RequestOrigin};
 use proxy_engine::gateway::STOPPED;
 use proxy_engine::surface::Surface;
 use proxy_json::Raw;
 use proxy_mcp_client::{Cancellation, Peer};
-use proxy_model::CallPeer;
+use proxy_model::{CallPeer, ItemKind};
 use proxy_telemetry::CallRecording;
 use proxy_wire::{Method, Request, RpcError};
 
@@ -124,8 +125,12 @@ async fn respond(
     let peer = ClientPeer::new(client, sink, ask_by, Some(recording));
     let request = RequestContext {
         recording: Some(Arc::clone(recording)),
+        dialect: dialect_for(message, client, &surface),
         ..context(server, client, surface, Arc::clone(&peer), cancel)
     };
+    if let Method::List(kind) = message.kind {
+        Box::pin(list::lower(client, &request, kind)).await;
+    }
     // A future is as large as its largest branch, and it is moved often. The rarer branches are boxed.
     match message.kind {
         Method::ToolsCall => tools_call::call(server, &peer, &request, message).await,
@@ -144,6 +149,14 @@ async fn respond(
         Method::Initialize | Method::Ping | Method::ServerDiscover | Method::SubscriptionsListen | Method::Unknown => {
             not_found()
         }
+    }
+}
+
+/// What the client accepts, for requests about tools.
+fn dialect_for(message: &Request, client: &Client, surface: &Surface) -> Option<Arc<Dialect>> {
+    match message.kind {
+        Method::ToolsCall | Method::List(ItemKind::Tool) => surface.dialect_of(&client.info).cloned(),
+        _ => None,
     }
 }
 
@@ -166,5 +179,6 @@ fn context(
         cancel,
         policy: Some(server.policy.clone()),
         recording: None,
+        dialect: None,
     }
 }

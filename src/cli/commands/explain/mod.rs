@@ -1,5 +1,6 @@
 //! `proxy explain`: why an item is published, renamed, rewritten, wrapped or hidden, with the lines of the script.
 
+mod client;
 mod words;
 
 use clap::Args;
@@ -19,6 +20,9 @@ pub(super) use words::outcome;
 pub(crate) struct ExplainArgs {
     /// Published name or URI, the server's name or URI for the item, or SERVER/NAME [default: all items]
     name: Option<String>,
+    /// Show how clients of a row of limits get the tool, such as `gemini-cli`, from the last known lists
+    #[arg(long, value_name = "ROW", requires = "name", conflicts_with = "live")]
+    client: Option<String>,
     #[command(flatten)]
     query: QueryArgs,
     /// Print JSON
@@ -35,6 +39,9 @@ struct Explained {
 pub(super) fn run(args: &ExplainArgs) -> Result<(), CommandFailure> {
     let loaded = args.query.load()?;
     let user = args.query.user.user(&loaded.config)?;
+    if let (Some(row), Some(name)) = (args.client.as_deref(), args.name.as_deref()) {
+        return client::run(&loaded, user, name, row, args.json);
+    }
     let option = user.option();
     let explained = if args.query.servers.live {
         live(&loaded, user)?

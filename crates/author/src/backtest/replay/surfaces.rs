@@ -34,7 +34,7 @@ impl ReplaySurfaces {
         if let Some(shared) = self.built.get(&(number, variant.clone(), None)) {
             return shared.clone();
         }
-        let key = SurfaceKey { principal: call.user.principal(), client: call.client.client_info() };
+        let key = SurfaceKey::of(call.user.principal(), call.client.client_info());
         let personal_key = (number, variant.clone(), Some(key.cache_key()));
         if let Some(personal) = self.built.get(&personal_key) {
             return personal.clone();
@@ -47,7 +47,9 @@ impl ReplaySurfaces {
         if let (Ok(all), Some(policies)) = (&surface, &self.policies) {
             surface = Ok(Arc::new(all.permitted_to(policies, &key)));
         }
-        let is_for_all = |surface: &Arc<Surface>| surface.personal().is_none() && !surface.is_permitted_view();
+        let is_for_all = |surface: &Arc<Surface>| {
+            surface.personal().is_none() && !surface.reads_row() && !surface.is_permitted_view()
+        };
         let is_shared = surface.as_ref().is_ok_and(is_for_all);
         let key = if is_shared { (number, variant, None) } else { personal_key };
         self.built.insert(key, surface.clone());

@@ -163,7 +163,7 @@ impl SessionSpec {
         let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: views });
         let client = self.client.connect(&config)?;
         let (principal, info) = (client.principal.clone(), Arc::clone(&client.info));
-        let surface_key = SurfaceKey { principal, client: info };
+        let surface_key = SurfaceKey::of(principal, info);
         let surface = script_source.build_for(&snapshot, surface_key.clone());
         let mut surface = Arc::new(surface.map_err(|error| as_script_error(error.diagnostic()))?);
         let log = RecordedValues::default();

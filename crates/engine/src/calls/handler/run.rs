@@ -156,7 +156,8 @@ impl HandlerRun {
         let params = Object::of(&self.call.params).map_err(malformed)?;
         let (entry, sent) = (self.surface.find(self.call.kind, &self.call.key), params.get("arguments"));
         let hook = self.surface.on_request();
-        let checks = entry.and_then(|entry| entry.argument_checks.as_ref());
+        let checks = entry.and_then(|entry| entry.checks_of(self.call.is_lowered));
+        let checks = checks.as_deref();
         if let Some(sent) = sent.filter(|_| hook.is_some() || function.is_some() || checks.is_some()) {
             // The server must get what is checked here.
             check_unique_keys(sent).map_err(ambiguous)?;

@@ -193,7 +193,7 @@ impl Installation {
         });
         // Before the script: what it publishes must not be shown to anybody under the old policies.
         self.policies().set(prepared.policies);
-        self.backend_set.calls().results.set(&config.results);
+        self.backend_set.calls().results.set(&config.results, &config.dialects);
         // Stored values survive every reload that leaves the address of the store alone.
         if applied.store.as_ref() != Some(&config.store) {
             applied.store = Some(config.store.clone());

@@ -32,6 +32,7 @@ pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Re
             embedder,
             sets_embedding: config.optimizer.embedding.is_some(),
             code_mode: config.code_mode.clone(),
+            dialects: Arc::clone(&config.dialects),
         }),
         first_users: first_users(config),
         lenient: config.script_for_once,

@@ -60,6 +60,8 @@ struct SlotKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyedBy {
     Nothing,
+    /// What the client accepts, because the script reads nothing else of it.
+    Row,
     /// The user, because the policies read nothing else.
     User,
     UserAndClient,
@@ -71,6 +73,7 @@ impl KeyedBy {
             _ if shared.personal().is_some() => KeyedBy::UserAndClient,
             // Whether the script reads the user or client while it handles per-person items cannot be known in advance.
             _ if people.see_differently() => KeyedBy::UserAndClient,
+            None if shared.reads_row() => KeyedBy::Row,
             None => KeyedBy::Nothing,
             Some(policies) if policies.reads_client() => KeyedBy::UserAndClient,
             Some(_) => KeyedBy::User,
@@ -96,6 +99,7 @@ struct HeldSlot {
     variant: Option<SnapshotVariant>,
     keyed_by: KeyedBy,
     by_profile: bool,
+    row: Option<Arc<str>>,
     slot: Arc<SurfaceSlot>,
 }
 
@@ -140,6 +144,14 @@ impl SurfaceHandle {
     pub(super) fn person(&self) -> Owner {
         Owner::of_share(&self.key.principal)
     }
+}
+
+/// The name of the row of limits that a client has, if the script reads what clients accept.
+fn row_of(shared: &Surface, handle: &SurfaceHandle) -> Option<Arc<str>> {
+    if !shared.reads_row() {
+        return None;
+    }
+    shared.dialect_of(&handle.key.client).map(|dialect| Arc::clone(&dialect.row))
 }
 
 /// Whether only the table refers to a slot.
@@ -280,19 +292,24 @@ impl Surfaces {
         let variant = shared.origin().variant(handle.profile);
         let keyed_by = KeyedBy::of(shared, self.policies.get().as_deref(), &self.people);
         let by_profile = self.people.see_differently();
-        if variant.is_none() && keyed_by == KeyedBy::Nothing {
+        let row = row_of(shared, handle);
+        // A client that nothing is known of has what the shared surface was built for.
+        let is_shared = keyed_by == KeyedBy::Nothing || (keyed_by == KeyedBy::Row && row.is_none());
+        if variant.is_none() && is_shared {
             return None;
         }
         let mut held = handle.slot.lock();
-        let is_same =
-            |held: &&HeldSlot| held.keyed_by == keyed_by && held.variant == variant && held.by_profile == by_profile;
+        let is_same = |held: &&HeldSlot| {
+            held.keyed_by == keyed_by && held.variant == variant && held.by_profile == by_profile && held.row == row
+        };
         if let Some(held) = held.as_ref().filter(is_same) {
             return Some(Arc::clone(&held.slot));
         }
         let is_personal = keyed_by != KeyedBy::Nothing;
         let key = || match keyed_by {
             KeyedBy::Nothing => SurfaceKey::anonymous(),
-            KeyedBy::User => SurfaceKey { client: Arc::default(), ..handle.key.clone() },
+            KeyedBy::Row => SurfaceKey { row: row.clone(), ..SurfaceKey::anonymous() },
+            KeyedBy::User => SurfaceKey { client: Arc::default(), row: row.clone(), ..handle.key.clone() },
             KeyedBy::UserAndClient => SurfaceKey { client: Arc::new(handle.key.client.seen()), ..handle.key.clone() },
         };
         let person = is_personal.then(|| key().cache_key());
@@ -302,12 +319,14 @@ impl Surfaces {
         let known = self.slots.lock().get(&slot_key).cloned();
         let slot = known.unwrap_or_else(|| {
             self.evict(1);
-            let person = is_personal.then(|| handle.person());
+            // What all clients of a row share counts toward nobody's share.
+            let is_of_person = is_personal && keyed_by != KeyedBy::Row;
+            let person = is_of_person.then(|| handle.person());
             let slot = SurfaceSlot::new(key(), variant.clone(), person).of_person(own.as_ref(), handle.profile);
             let slot = Arc::new(slot);
             Arc::clone(self.slots.lock().entry(slot_key).or_insert(slot))
         });
-        *held = Some(HeldSlot { variant, keyed_by, by_profile, slot: Arc::clone(&slot) });
+        *held = Some(HeldSlot { variant, keyed_by, by_profile, row, slot: Arc::clone(&slot) });
         Some(slot)
     }
 
@@ -345,6 +364,23 @@ impl Surfaces {
         let built = self.build(&slot, &shared, policies.as_ref()).await;
         self.make_room();
         built
+    }
+
+    /// The surfaces that are kept beside the shared one.
+    pub(super) fn built(&self) -> Vec<Arc<Surface>> {
+        self.slots.lock().values().filter_map(|slot| slot.current()).collect()
+    }
+
+    /// The surfaces that were built for what clients accept, with the row; one for each row.
+    pub(super) fn of_rows(&self) -> Vec<(Arc<str>, Arc<Surface>)> {
+        let mut rows: Vec<(Arc<str>, Arc<Surface>)> = Vec::new();
+        for slot in self.slots.lock().values() {
+            let Some(row) = slot.key.row.clone() else { continue };
+            if rows.iter().all(|(known, _)| *known != row) {
+                rows.extend(slot.current().map(|surface| (row, surface.unrestricted())));
+            }
+        }
+        rows
     }
 
     /// The users for whom the last run of the script failed, with the error; each pair once.

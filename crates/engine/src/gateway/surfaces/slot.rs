@@ -120,7 +120,7 @@ impl SurfaceSlot {
                 surface
             };
             let built = match shared.personal() {
-                None if variant.is_none() && own.is_empty() => Ok(shared),
+                None if variant.is_none() && own.is_empty() && key.row.is_none() => Ok(shared),
                 _ => {
                     let began = Instant::now();
                     let built = shared.origin().build_for(key.clone(), variant.as_ref(), &own);
@@ -162,6 +162,11 @@ impl SurfaceSlot {
         let mut state = self.state.lock();
         state.last_used = Instant::now();
         state.built()
+    }
+
+    /// The last good surface, without using it.
+    pub(super) fn current(&self) -> Option<Arc<Surface>> {
+        self.state.lock().surface.clone()
     }
 
     /// Whether these policies decided what the surface has.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::gateway::Gateway;
-use crate::surface::Surface;
+use crate::surface::{LoweredCount, Surface};
 use proxy_mcp_client::ServerLoad;
 use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Snapshot, Status};
 use proxy_search::estimate_tokens;
@@ -16,6 +16,8 @@ pub struct Gauges {
     pub published: [(ItemKind, usize); ItemKind::ALL.len()],
     /// The estimated size of the definitions of tools, as servers offer them and as they are published.
     pub definition_tokens: Vec<DefinitionTokens>,
+    /// How many tools differ for each row of which a client has listed.
+    pub lowered: Vec<LoweredCount>,
     /// Operations that failed because of the store itself.
     pub store_errors: u64,
     /// Whether the files on disk could not be used, so that older ones are in force.
@@ -68,8 +70,26 @@ impl Gateway {
             definition_tokens: definition_tokens(&snapshot, current.surface.as_deref()),
             store_errors: self.calls().store.errors(),
             published: ItemKind::ALL.map(listed),
+            lowered: self.lowered(),
             reload_failed,
         }
+    }
+}
+
+impl Gateway {
+    /// How many tools differ for each row of which a client has listed; the most where callers see different ones.
+    pub(in crate::gateway) fn lowered(&self) -> Vec<LoweredCount> {
+        let shared = self.current.borrow().surface.clone();
+        let mut all: Vec<LoweredCount> = Vec::new();
+        for surface in shared.into_iter().chain(self.surfaces.built()) {
+            for count in surface.lowered_counts() {
+                match all.iter_mut().find(|known| known.row == count.row) {
+                    Some(known) => known.lowered = known.lowered.max(count.lowered),
+                    None => all.push(count),
+                }
+            }
+        }
+        all
     }
 }
 

@@ -95,7 +95,7 @@ pub(super) async fn post_stateless(
                 Err(error) => return Some(Err(error)),
             };
             // Checked against the schema in the surface that the call then uses.
-            if let Err(refusal) = check_param_headers(&request, &headers, &now) {
+            if let Err(refusal) = check_param_headers(&request, &headers, &now, &client.info) {
                 return Some(Err(refusal.error));
             }
             surface = Some(now);

@@ -8,7 +8,7 @@ use crate::methods;
 use ::http::HeaderMap;
 use proxy_engine::surface::Surface;
 use proxy_json::{Object, RawRef};
-use proxy_model::{ItemKind, Principal, RecordedItem, RefusalReason, ScopeRules};
+use proxy_model::{ItemKind, RecordedItem, RefusalReason, ScopeRules};
 use proxy_wire::http::HttpReply;
 use proxy_wire::{Id, Method, Request, RpcError};
 
@@ -27,7 +27,7 @@ pub(super) fn scope_refusal<'a>(
     let surface = front.server.gateway.surface_now(&client.surface_handle);
     let mut needed: Vec<String> = Vec::new();
     for request in requests {
-        let lacking = lacking(&rules, &client.principal, surface.as_deref(), request);
+        let lacking = lacking(&rules, client, surface.as_deref(), request);
         // Whoever is anonymous is asked to log in, which is no refusal.
         if !lacking.is_empty() && !client.principal.is_anonymous() {
             record_refusal(front, client, request, surface.as_deref(), &lacking);
@@ -54,16 +54,16 @@ fn record_refusal(front: &HttpFront, client: &Client, request: &Request, surface
     let why = ScopeRules::refusal(needed);
     recorded.recording().refused(RefusalReason::Scope, || None, &why);
     recorded.recording().note(|noted| {
-        let item = used_items(request, surface).into_iter().next();
+        let item = used_items(client, request, surface).into_iter().next();
         noted.item = item.map(|(kind, name)| RecordedItem { kind, name, origin: None, definition: None });
     });
     recorded.end(Some(&Err(RpcError::invalid_request(&why))));
 }
 
 /// All scopes that a request needs, if the user lacks one of them.
-fn lacking(rules: &ScopeRules, user: &Principal, surface: Option<&Surface>, request: &Request) -> Vec<String> {
-    let used = used_items(request, surface);
-    let lacks = |(kind, name): &(ItemKind, String)| rules.lacking(user, *kind, name).is_some();
+fn lacking(rules: &ScopeRules, client: &Client, surface: Option<&Surface>, request: &Request) -> Vec<String> {
+    let used = used_items(client, request, surface);
+    let lacks = |(kind, name): &(ItemKind, String)| rules.lacking(&client.principal, *kind, name).is_some();
     if !used.iter().any(lacks) {
         return Vec::new();
     }
@@ -71,12 +71,13 @@ fn lacking(rules: &ScopeRules, user: &Principal, surface: Option<&Surface>, requ
 }
 
 /// The published items that a request uses.
-fn used_items(request: &Request, surface: Option<&Surface>) -> Vec<(ItemKind, String)> {
+fn used_items(client: &Client, request: &Request, surface: Option<&Surface>) -> Vec<(ItemKind, String)> {
     let Some(Ok(params)) = request.params.as_deref().map(Object::of) else { return Vec::new() };
+    let dialect = surface.and_then(|surface| surface.dialect_of(&client.info)).map(|dialect| &**dialect);
     let named = |kind: ItemKind, params: &Object<'_>, member: &str| {
         let key = params.string(member)?;
         // Whether there is such an item does not matter: the rules are about names.
-        let published = surface.map(|surface| surface.published_key(kind, &key).to_owned());
+        let published = surface.map(|surface| surface.key_for(dialect, kind, &key).to_owned());
         Some((kind, published.unwrap_or(key)))
     };
     let found = match (request.kind, request.kind.item_kind()) {
@@ -92,7 +93,10 @@ fn used_items(request: &Request, surface: Option<&Surface>) -> Vec<(ItemKind, St
         _ => None,
     };
     let carried = match (&found, surface) {
-        (Some((ItemKind::Tool, name)), Some(surface)) => carried(surface, name, params.get("arguments")),
+        (Some((ItemKind::Tool, name)), Some(surface)) => {
+            let renamed = surface.published_arguments(dialect, name, &params).ok().flatten();
+            carried(surface, name, renamed.as_deref().or_else(|| params.get("arguments")))
+        }
         _ => None,
     };
     found.into_iter().chain(carried).collect()

@@ -1,0 +1,15 @@
+//! A tool before it is known which client gets it.
+
+use proxy_model::Definition;
+
+/// A published tool, and where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct DialectTool<'a> {
+    pub definition: &'a Definition,
+    /// The server; empty for a tool that a script made.
+    pub server: &'a str,
+    /// The server's own name for it; for a tool that a script made, the published name.
+    pub original: &'a str,
+    /// Whether its description lists other tools, one a line.
+    pub lists_tools: bool,
+}

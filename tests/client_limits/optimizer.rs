@@ -1,0 +1,60 @@
+//! A client that takes fewer tools than there are finds them by search.
+
+use serde_json::{Value, json};
+
+use super::{introduce, server, tool};
+use crate::support::config::Config;
+use crate::support::in_process::{Proxy, StdioProxy};
+use crate::support::temp_dir::TempDir;
+
+fn tools(count: usize) -> Vec<Value> {
+    (0..count).map(|n| tool(&format!("tool_{n}"), json!({"type": "object"}))).collect()
+}
+
+fn proxy(directory: &TempDir, count: usize, section: &str) -> StdioProxy {
+    Proxy::new(&Config::new().server("fake", &server(directory, &tools(count))).section(section)).stdio()
+}
+
+#[tokio::test]
+async fn more_tools_than_a_client_takes_are_found_by_search() {
+    for (client, section, expected) in [
+        ("cursor-vscode", "", 2),
+        ("claude-code", "", 91),
+        ("somebody", "", 91),
+        ("cursor-vscode", "optimizer: {aboveClientLimit: false}", 91),
+        ("cursor-vscode", "clients: {dialects: off}", 91),
+        ("somebody", "clients: {rows: {mine: {match: [some*], tools: 40}}}", 2),
+    ] {
+        let directory = TempDir::new();
+        let mut proxy = proxy(&directory, 90, section);
+        introduce(&mut proxy.client, client).await;
+        let names = proxy.client.tools_until(|names| !names.is_empty()).await;
+        assert_eq!(names.len(), expected, "{client}, {section}: {names:?}");
+        if expected == 2 {
+            assert_eq!(names, ["find_tool", "call_tool"]);
+            let answer = proxy.client.call("call_tool", r#"{"tool_name":"tool_7","parameters":{}}"#).await;
+            assert_eq!(answer.text(), "done");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_script_reads_what_the_client_accepts() {
+    let script = r#"sessionInit:
+  script: |
+    limits = client().dialect
+    text = "%s %s %s %s %s" % (limits.row, limits.tools, limits.name_length, limits.description_length, limits.result_tokens)
+    publish(metadata("limits", text, {}, {}), lambda args: client().dialect.row or "none")
+"#;
+    for (client, expected, row) in [
+        ("claude-code", "claude-code None 52 2048 25000", "claude-code"),
+        ("cursor-vscode", "cursor 80 54 None None", "cursor"),
+        ("somebody", "None None None None None", "none"),
+    ] {
+        let mut proxy = Proxy::new(&Config::new().section(script)).stdio();
+        introduce(&mut proxy.client, client).await;
+        let answer = proxy.client.request("tools/list", "{}").await.value();
+        assert_eq!(answer["result"]["tools"][0]["description"], expected, "{client}");
+        assert_eq!(proxy.client.call("limits", "{}").await.text(), row);
+    }
+}
