@@ -93,9 +93,8 @@ impl ClientLimits<'_> {
 
     /// Equal for clients to which the same limits apply to the same tools.
     pub fn number(&self) -> u64 {
-        let rows = self.settings.dialects.rows().len() as u64;
         let row = self.cut.as_ref().map_or(0, |cut| cut.index as u64 + 1);
-        self.settings.number * (rows + 1) + row
+        (self.settings.number << 32) + row
     }
 }
 

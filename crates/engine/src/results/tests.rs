@@ -12,6 +12,7 @@ use super::read_request::ReadRequest;
 use super::settings::PageLimit;
 use super::wire_form::Addressee;
 use proxy_config::Results;
+use proxy_dialects::Dialects;
 use proxy_json::{Raw, RawRef};
 use proxy_model::{Owner, Principal};
 use proxy_search::estimate_tokens;
@@ -221,7 +222,8 @@ async fn errors_are_cut_and_small_results_are_not_touched() {
 
 #[tokio::test]
 async fn what_cannot_be_kept_is_said() {
-    let results = Arc::new(PagedResults::new(&Results { memory: 1000, ..Results::default() }, None));
+    let results =
+        Arc::new(PagedResults::new(&Results { memory: 1000, ..Results::default() }, &Dialects::built_in(), None));
     let long = json!({"content": [{"type": "text", "text": "word ".repeat(2000)}]});
     let fitted = results.fitted(&Store::memory(), large(&long, Owner::Process)).await;
     let value: serde_json::Value = serde_json::from_str(fitted.result.get()).unwrap();
