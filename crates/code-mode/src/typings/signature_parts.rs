@@ -103,8 +103,11 @@ impl Parameters {
                 for object in objects {
                     self.read(object, shape, writer);
                 }
-                // Alternatives, one of which applies beside the parameters that all of them share.
-                self.required.extend(others.into_iter().map(|other| format!("**{}", writer.kind(other, 0))));
+                // Alternatives, one of which applies beside the parameters that all of them share. That the arguments are
+                // an object goes without saying.
+                for other in others.into_iter().filter(|other| !is_any_object(other)) {
+                    self.required.push(format!("**{}", writer.kind(other, 0)));
+                }
             }
             other => self.required.push(format!("**{}", writer.kind(other, 0))),
         }
@@ -134,6 +137,10 @@ impl Parameters {
             }
         }
     }
+}
+
+fn is_any_object(kind: &Type) -> bool {
+    matches!(kind, Type::Map(value) if **value == Type::Anything)
 }
 
 #[cfg(test)]
@@ -172,12 +179,12 @@ mod tests {
         let combined = json!({"type": "object", "required": ["b"], "properties": {"a": {"type": "string"}},
             "allOf": [{"type": "object", "properties": {"b": {"type": "integer"}}}]});
         assert_signature(combined, "(b: int, a?: str)", false);
-        let twice = json!({"allOf": [{"properties": {"a": {"type": "string"}}},
+        let twice = json!({"type": "object", "allOf": [{"properties": {"a": {"type": "string"}}},
             {"properties": {"a": {}, "b": {}}, "required": ["a"]}]});
         assert_signature(twice, "(a: str, b?: any)", false);
         let choice =
             |name: &str| json!({"type": "object", "required": [name], "properties": {name: {"type": "string"}}});
-        let union = json!({"anyOf": [choice("id"), choice("url")]});
+        let union = json!({"type": "object", "anyOf": [choice("id"), choice("url")]});
         assert_signature(union, "(**{id: str} | {url: str})", false);
     }
 
