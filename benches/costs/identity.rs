@@ -94,7 +94,7 @@ pub fn listing(folder: &Path) -> f64 {
     let script_source = script_source(&Config::default_for(Path::new(".")), None).unwrap();
     let surface = Arc::new(script_source.build(&snapshot).unwrap());
     let user = |number: usize| {
-        let key = SurfaceKey { principal: Principal::named(&format!("user{number}")), client: Arc::default() };
+        let key = SurfaceKey::of(Principal::named(&format!("user{number}")), Arc::default());
         let started = Instant::now();
         let own = surface.permitted_to(&policies, &key);
         assert!((900..1000).contains(&own.listed(ItemKind::Tool)));

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{RESTS, Server, lazy, rested, session, status};
+use super::{Server, lazy, rested, session, status};
 use crate::support::config::Config;
 use crate::support::proxy::Proxy;
 

@@ -35,7 +35,7 @@ pub(super) fn measure(
     let policies = config.cedar.as_ref().map(|cedar| Policies::load(cedar, &config.folder)).transpose();
     let policies = policies.map_err(CommandFailure::config)?.map(Arc::new);
     let snapshot = snapshot(report);
-    let key = SurfaceKey { principal: principal.clone(), client: Arc::default() };
+    let key = SurfaceKey::of(principal.clone(), Arc::default());
     let measured = PRESETS.iter().map(|preset| match surface(preset, config, &snapshot, &key) {
         Ok(surface) => {
             let surface = Arc::new(surface);

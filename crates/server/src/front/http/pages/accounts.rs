@@ -149,7 +149,7 @@ impl Visit<'_> {
         };
         let (address, parked) = self.log_ins().begin_sign_in(request).await?;
         let state = parked.state().clone();
-        let hop = Hop::SignIn { server: segment.map(str::to_owned), parked };
+        let hop = Hop::SignIn { server: segment.map(str::to_owned), parked: Box::new(parked) };
         self.store().begin(&state, &Flow { browser: self.browser(), hop }).await?;
         see_other(&address)
     }
@@ -182,7 +182,7 @@ impl Visit<'_> {
         let parked = pending.park();
         let state = parked.state().clone();
         let person = ForwardedPrincipal::from(principal);
-        let hop = Hop::LogIn { server: account.segment, person, parked };
+        let hop = Hop::LogIn { server: account.segment, person: Box::new(person), parked: Box::new(parked) };
         self.store().begin(&state, &Flow { browser: self.browser(), hop }).await?;
         see_other(&address)
     }

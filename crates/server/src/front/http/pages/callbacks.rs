@@ -63,14 +63,14 @@ impl Visit<'_> {
         if server != segment {
             return Err(PageError::another_browser());
         }
-        let principal = Principal::from(person);
+        let principal = Principal::from(*person);
         if !self.front.accepts(&principal.who) {
             return Err(PageError::NOT_FOUND);
         }
         let account = self.account(&principal, segment)?;
         let redirect_uri = account.accounts.page_redirect(&account.name).ok_or(PageError::NOT_FOUND)?;
         let log_ins = self.log_ins();
-        let mut pending = log_ins.resume(&account.name, &account.config, Some(&principal.who), parked).await?;
+        let mut pending = log_ins.resume(&account.name, &account.config, Some(&principal.who), *parked).await?;
         let finished = pending.finish(&format!("{redirect_uri}?{query}")).await;
         let report = finished.inspect_err(|error| {
             let why = error.to_string();

@@ -31,9 +31,9 @@ pub(super) struct Flow {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Hop {
     /// To the issuer. Afterwards the page about this server is shown, or the one about all.
-    SignIn { server: Option<String>, parked: ParkedSignIn },
+    SignIn { server: Option<String>, parked: Box<ParkedSignIn> },
     /// To the authorization server of a server, for this person: somebody else who signs in meanwhile changes nothing.
-    LogIn { server: String, person: ForwardedPrincipal, parked: ParkedLogIn },
+    LogIn { server: String, person: Box<ForwardedPrincipal>, parked: Box<ParkedLogIn> },
 }
 
 /// Why a visit cannot begin.
