@@ -13,8 +13,8 @@ async fn clients_that_cannot_be_asked_are_told_where_to_log_in() {
     let world = World::start().await;
     // Forms alone: a link in a form would be no better than one in a text.
     for capabilities in ["{}", r#"{"elicitation":{}}"#, r#"{"sampling":{}}"#] {
-        let answer = world.client("ann").modern_with("tools/call", &message::call("crm_log_in", "{}"), capabilities);
-        let answer = answer.await.value();
+        let call = message::call("crm_log_in", "{}");
+        let answer = world.client("ann").modern_with("tools/call", &call, capabilities).await.value();
         let result = &answer["result"];
         assert_eq!(result["isError"], true, "{capabilities}: {answer}");
         let text =

@@ -166,9 +166,23 @@ impl PersonBackend for PersonServer {
     }
 
     fn retry_refused(&self) -> BoxFuture<'_, ()> {
-        // A log-in of the person's own is noticed when it is made.
-        if self.account.is_some() || self.server.view().status != Status::Login {
+        if self.server.view().status != Status::Login {
             return std::future::ready(()).boxed();
+        }
+        if let Some(account) = &self.account {
+            // Without another log-in it would be refused again. One that was made just now is not waited for any longer.
+            let reconnect = async move {
+                if !account.is_connected().await {
+                    return;
+                }
+                let mut tried = self.tried.lock().await;
+                let is_too_soon = *tried != self.started && tried.elapsed() < MIN_RETRY_INTERVAL;
+                if !is_too_soon && self.server.view().status == Status::Login {
+                    *tried = Instant::now();
+                    self.handle().restart().await;
+                }
+            };
+            return reconnect.boxed();
         }
         let retry = async move {
             let mut tried = self.tried.lock().await;
