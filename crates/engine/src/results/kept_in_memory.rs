@@ -183,7 +183,10 @@ mod tests {
             }
         }
         assert!(kept.bytes() <= most && kept.bytes() > most - 2 * MIB, "{}", kept.bytes());
-        assert!(kept.get(&person("ann"), "a19").is_none() && kept.get(&person("eve"), "eve14").is_some());
+        let has = |owner: &str, id: &str| kept.get(&person(owner), id).is_some();
+        assert!(has("eve", "eve14") && !has("eve", "eve0") && has("ann", "a5"), "her own made room");
+        assert!(kept.put(&person("fay"), "f", result(MIB), KEEP, most));
+        assert!(has("fay", "f") && !has("ann", "a5") && has("ann", "a6"), "she had none");
         assert!(!kept.put(&person("ann"), "x", result(2 * MIB), KEEP, MIB), "more than the process may keep");
     }
 }

@@ -329,7 +329,7 @@ mod tests {
             assert_eq!(path_to(&value, found.start).as_deref(), Some(path));
         }
         let odd = proxy_json::valid(r#"{"a \"key\"":[[1,2]]}"#.to_owned()).unwrap();
-        let path = path_to(&odd, 16).unwrap();
+        let path = path_to(&odd, 14).unwrap();
         assert_eq!(path, r#"["a \"key\""][0]"#);
         assert_eq!(Path::parse(&path).unwrap().find(&odd).unwrap().get(), "[1,2]");
     }
