@@ -174,7 +174,7 @@ impl PagedResults {
             return Some(Split { result, stored: None });
         }
         let kept = Arc::new(KeptResult::new(large.tool.clone(), payload, page_tokens(limit)));
-        let stored = self.stored(large, kept.clone(), is_shared);
+        let stored = self.stored(large, Arc::clone(&kept), is_shared);
         let content =
             PageContent::first(&kept, stored.as_ref().map(|stored| stored.id.as_str()), self.keep(), &large.addressee);
         Some(Split { result: content.in_place_of(&result, &blocks), stored })
