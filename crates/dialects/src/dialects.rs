@@ -102,6 +102,11 @@ impl Dialects {
         &self.rows
     }
 
+    /// The fewest tools that any client takes; `None` if no row says how many.
+    pub fn smallest_tool_limit(&self) -> Option<usize> {
+        self.rows.iter().filter_map(|dialect| dialect.limits.tools).min()
+    }
+
     /// The row with this name.
     pub fn named(&self, row: &str) -> Option<&Arc<Dialect>> {
         self.rows.iter().find(|dialect| &*dialect.row == row)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::client_rows::rows;
 use super::explain::outcome;
 use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, Query, UserArgs};
@@ -14,8 +15,7 @@ use crate::cli::{output, table};
 use proxy_author::check::{CheckReport, Item, scripts};
 use proxy_author::lint::{self, Role};
 use proxy_author::published::{PublishedChanges, PublishedFile};
-use proxy_base::diagnostic::{Diagnostic, Severity, nearest};
-use proxy_dialects::Dialect;
+use proxy_base::diagnostic::{Diagnostic, Severity};
 use proxy_engine::extension;
 use proxy_engine::gateway::{self, Offline};
 use proxy_engine::surface::{Became, ItemHistory, Surface};
@@ -139,27 +139,6 @@ fn check_loaded(loaded: &LoadedConfig, args: &CheckArgs, report: &mut CheckRepor
         report.add_client(&*surface.map_err(|error| CommandFailure::from(&error))?, &row);
     }
     add_published(report, loaded, Some(&offline.script_source.source), (&surface, is_named), &offline.snapshot)
-}
-
-/// The rows that `--client` names.
-pub(super) fn rows(loaded: &LoadedConfig, client: Option<&str>) -> Result<Vec<Arc<Dialect>>, CommandFailure> {
-    let dialects = &loaded.config.dialects;
-    match client {
-        None => Ok(Vec::new()),
-        Some("all") => Ok(dialects.rows().to_vec()),
-        Some(name) => match dialects.named(name) {
-            Some(row) => Ok(vec![Arc::clone(row)]),
-            None => {
-                let names: Vec<&str> = dialects.rows().iter().map(|row| &*row.row).collect();
-                let problem = Diagnostic::error(format!("there is no row `{name}` for clients"));
-                Err(CommandFailure::config(vec![match nearest(name, names.iter().copied()) {
-                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                    None if names.is_empty() => problem.hint("`clients.dialects: off` in the config removes all rows"),
-                    None => problem.hint(format!("the rows are `{}`", names.join("`, `"))),
-                }]))
-            }
-        },
-    }
 }
 
 /// Adds problems of the script and the policies, and what is published: to everybody, or to the user of the command.

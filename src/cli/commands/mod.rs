@@ -6,6 +6,7 @@ mod browser;
 mod call;
 mod calls;
 mod check;
+mod client_rows;
 mod completions;
 mod config_schema;
 mod console;

@@ -8,9 +8,6 @@ use proxy_dialects::{Dialects, Excess, Limits, NamePattern, ResultLimit, Step, V
 /// The length of `serverName`: more would leave little for the names of tools.
 const MAX_SERVER_NAME: usize = 32;
 
-/// The preset `default` does not look at the client if there are no more tools than this.
-const MIN_TOOLS: usize = 20;
-
 const EXCESS: [(&str, Excess); 2] = [("file", Excess::File), ("cut", Excess::Cut)];
 const DIALECTS: [(&str, bool); 2] = [("auto", true), ("off", false)];
 
@@ -49,7 +46,7 @@ fn read_row(name: &str, reader: &ValueReader) -> Option<(Vec<NamePattern>, Versi
     let used = fields.read("use", read_used);
     let is_new = known.is_none();
     let mut limits = used.or(known).unwrap_or_default();
-    if let Some(tools) = fields.read("tools", |reader| read_least(reader, MIN_TOOLS)) {
+    if let Some(tools) = fields.read("tools", ValueReader::count) {
         limits.tools = Some(tools);
     }
     if let Some(length) = fields.read("nameLength", |reader| read_least(reader, 64)) {

@@ -54,7 +54,7 @@ impl Surface {
 
     /// Whether the script read what clients accept.
     pub fn reads_row(&self) -> bool {
-        self.run.reads_row
+        self.run.reads_row && self.dialects().is_on()
     }
 
     /// The short names of a row. Those of hidden tools count: what a name means does not depend on who uses it.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::check::rows;
+use crate::cli::commands::client_rows::rows;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::cli::query::ActingUser;

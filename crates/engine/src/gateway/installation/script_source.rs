@@ -14,9 +14,12 @@ use proxy_search::Embedder;
 
 /// The session script with its settings. Fails if the preset is unknown or the file cannot be read.
 pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Result<ScriptSource, Diagnostic> {
+    let mut optimizer = config.optimizer.to_json();
+    // A script that publishes no more tools than every client takes need not look at the client.
+    optimizer["smallestClientLimit"] = config.dialects.smallest_tool_limit().into();
     let sections: Map<String, Value> = [
         ("aggregation".to_owned(), config.aggregation.to_json()),
-        ("optimizer".to_owned(), config.optimizer.to_json()),
+        ("optimizer".to_owned(), optimizer),
         ("codeMode".to_owned(), config.code_mode.to_json()),
         ("rateLimiting".to_owned(), config.rate_limiting.to_json()),
         ("params".to_owned(), Value::Object(config.params.clone())),

@@ -16,7 +16,7 @@ pub struct Gauges {
     pub published: [(ItemKind, usize); ItemKind::ALL.len()],
     /// The estimated size of the definitions of tools, as servers offer them and as they are published.
     pub definition_tokens: Vec<DefinitionTokens>,
-    /// How many tools differ for each row of which a client has listed.
+    /// How many tools differ for each row, as far as a client of it has listed.
     pub lowered: Vec<LoweredCount>,
     /// Operations that failed because of the store itself.
     pub store_errors: u64,
@@ -70,7 +70,7 @@ impl Gateway {
             definition_tokens: definition_tokens(&snapshot, current.surface.as_deref()),
             store_errors: self.calls().store.errors(),
             published: ItemKind::ALL.map(listed),
-            lowered: self.lowered(),
+            lowered: with_all_rows(self.lowered(), current.surface.as_deref()),
             reload_failed,
         }
     }
@@ -91,6 +91,17 @@ impl Gateway {
         }
         all
     }
+}
+
+/// The counts, with a zero for each other row.
+fn with_all_rows(mut counts: Vec<LoweredCount>, surface: Option<&Surface>) -> Vec<LoweredCount> {
+    let rows = surface.map_or(&[][..], |surface| surface.dialects().rows());
+    for dialect in rows {
+        if counts.iter().all(|count| count.row != dialect.row) {
+            counts.push(LoweredCount { row: Arc::clone(&dialect.row), lowered: 0 });
+        }
+    }
+    counts
 }
 
 fn definition_tokens(snapshot: &Snapshot, surface: Option<&Surface>) -> Vec<DefinitionTokens> {
