@@ -1,6 +1,5 @@
 //! Makes new connections: starts the server's process or reaches its URL, and negotiates the protocol revision.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +13,7 @@ use super::continued;
 use super::environment::Environment;
 use super::era_flapping::EraFlapping;
 use super::established::Connection;
+use super::found_command::found_command;
 use super::handshake::{self, HandshakeError, Leg, Negotiation, ServerMemory};
 use super::holder::ServerSession;
 use super::start_slots::StartSlot;
@@ -23,7 +23,7 @@ use crate::transport::{
     HttpTransport, LastWords, LogIn, ServerClient, ServerProcesses, Signals, SseTransport, StderrLog, StdioTransport,
     Transport, TransportError,
 };
-use proxy_base::process::{Launch, base_environment, find_program, watchdog};
+use proxy_base::process::{Launch, base_environment, watchdog};
 use proxy_config::{ProtocolChoice, ServerConfig, TransportConfig};
 use proxy_model::{Abilities, LoginNeeded, Secret};
 use proxy_wire::Revision;
@@ -264,7 +264,7 @@ impl Connector {
         let program = match command.as_str() {
             "proxy" => self.environment.executable.clone(),
             _ if env.contains_key("PATH") || command.contains('/') => PathBuf::from(command),
-            _ => self.find(command, &mut variables).await?,
+            _ => found_command(&self.name, command, &self.environment.variables, &mut variables).await?,
         };
         let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
         let stderr_log = match is_trial {
@@ -283,22 +283,6 @@ impl Connector {
         let (process, stopped) = started.process();
         self.processes.note(process, stopped);
         Ok(started)
-    }
-
-    /// Finds a program by its name, and gives the server the `PATH` in which it was found.
-    async fn find(&self, command: &str, variables: &mut Vec<(String, String)>) -> Result<PathBuf, String> {
-        let (name, all) = (command.to_owned(), self.environment.variables.clone());
-        let find = move || {
-            let value = |name: &str| all.iter().find(|(own, _)| own == name).map(|(_, value)| OsString::from(value));
-            find_program(&name, value)
-        };
-        let found = tokio::task::spawn_blocking(find).await.map_err(|error| error.to_string())?;
-        let found = found.map_err(|error| format!("the command `{command}` was not found {error}"))?;
-        let Some(path) = found.path else { return Ok(PathBuf::from(command)) };
-        tracing::info!(server = %self.name, "`{command}` is not in `PATH`: using {}", found.file.display());
-        variables.retain(|(name, _)| name != "PATH");
-        variables.push(("PATH".to_owned(), path.to_string_lossy().into_owned()));
-        Ok(found.file)
     }
 
     fn max_message_bytes(&self) -> usize {

@@ -10,6 +10,7 @@ mod credentials_source;
 mod environment;
 mod era_flapping;
 mod established;
+mod found_command;
 mod handshake;
 mod holder;
 mod listen;

@@ -1,8 +1,8 @@
 //! Folders with programs, for tests.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// An empty folder with this name.
 pub(super) fn folder(name: &str) -> PathBuf {
@@ -12,9 +12,11 @@ pub(super) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Makes a shell script with the folder that it is in.
+/// Makes a shell script with the folder that it is in. Another process writes it: as long as a file is open for writing, also in
+/// a child that another test is just starting, it cannot be executed.
 pub(super) fn program(file: &Path, text: &str) {
     fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(file, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = r#"printf '#!/bin/sh\n%s\n' "$1" > "$0" && chmod 755 "$0""#;
+    let written = Command::new("sh").args(["-c", script]).arg(file).arg(text).status().unwrap();
+    assert!(written.success());
 }
