@@ -26,7 +26,7 @@ async fn schemas_that_multiply_or_lead_nowhere_end_soon() {
         tool("odd", json!({"type": "object", "properties": {"a": {"type": []}, "b": {"enum": []}, "c": false}})),
     ];
     let directory = TempDir::new();
-    let mut proxy = start(&directory, &tools, "");
+    let mut proxy = start(&directory, &tools, "results: {maxTokens: off}");
     introduce(&mut proxy.client, "somebody").await;
     proxy.client.tools_until(|names| names.len() == tools.len() + 1).await;
     for client in ["gemini-cli", "claude-code", "Visual Studio Code", "codex-mcp-client", "cursor-vscode"] {

@@ -18,20 +18,20 @@ fn proxy(directory: &TempDir, count: usize, section: &str) -> StdioProxy {
 #[tokio::test]
 async fn more_tools_than_a_client_takes_are_found_by_search() {
     for (client, section, expected) in [
-        ("cursor-vscode", "", 2),
+        ("cursor-vscode", "", 3),
         ("claude-code", "", 91),
         ("somebody", "", 91),
         ("cursor-vscode", "optimizer: {aboveClientLimit: false}", 91),
         ("cursor-vscode", "clients: {dialects: off}", 91),
-        ("somebody", "clients: {rows: {mine: {match: [some*], tools: 40}}}", 2),
+        ("somebody", "clients: {rows: {mine: {match: [some*], tools: 40}}}", 3),
     ] {
         let directory = TempDir::new();
         let mut proxy = proxy(&directory, 90, section);
         introduce(&mut proxy.client, client).await;
         let names = proxy.client.tools_until(|names| !names.is_empty()).await;
         assert_eq!(names.len(), expected, "{client}, {section}: {names:?}");
-        if expected == 2 {
-            assert_eq!(names, ["find_tool", "call_tool"]);
+        if expected == 3 {
+            assert_eq!(names, ["find_tool", "describe_tool", "call_tool"]);
             let answer = proxy.client.call("call_tool", r#"{"tool_name":"tool_7","parameters":{}}"#).await;
             assert_eq!(answer.text(), "done");
         }
