@@ -182,7 +182,7 @@ impl Visit<'_> {
         let parked = pending.park();
         let state = parked.state().clone();
         let person = ForwardedPrincipal::from(principal);
-        let hop = Hop::LogIn { server: account.segment, person, parked };
+        let hop = Hop::LogIn { server: account.segment, person, parked: Box::new(parked) };
         self.store().begin(&state, &Flow { browser: self.browser(), hop }).await?;
         see_other(&address)
     }

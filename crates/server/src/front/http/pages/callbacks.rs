@@ -70,7 +70,7 @@ impl Visit<'_> {
         let account = self.account(&principal, segment)?;
         let redirect_uri = account.accounts.page_redirect(&account.name).ok_or(PageError::NOT_FOUND)?;
         let log_ins = self.log_ins();
-        let mut pending = log_ins.resume(&account.name, &account.config, Some(&principal.who), parked).await?;
+        let mut pending = log_ins.resume(&account.name, &account.config, Some(&principal.who), *parked).await?;
         let finished = pending.finish(&format!("{redirect_uri}?{query}")).await;
         let report = finished.inspect_err(|error| {
             let why = error.to_string();

@@ -33,7 +33,7 @@ pub(super) enum Hop {
     /// To the issuer. Afterwards the page about this server is shown, or the one about all.
     SignIn { server: Option<String>, parked: ParkedSignIn },
     /// To the authorization server of a server, for this person: somebody else who signs in meanwhile changes nothing.
-    LogIn { server: String, person: ForwardedPrincipal, parked: ParkedLogIn },
+    LogIn { server: String, person: ForwardedPrincipal, parked: Box<ParkedLogIn> },
 }
 
 /// Why a visit cannot begin.
