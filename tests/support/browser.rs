@@ -44,11 +44,6 @@ impl Browser {
         self.jar().get(name).cloned()
     }
 
-    /// Forgets everything but these cookies.
-    pub fn keep_only(&self, names: &[&str]) {
-        self.jar().retain(|name, _| names.contains(&name.as_str()));
-    }
-
     fn jar(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
         self.cookies.lock().unwrap_or_else(PoisonError::into_inner)
     }
