@@ -21,6 +21,4 @@ pub use security::{Credential, Given, Security};
 pub use tool::ApiTool;
 
 #[cfg(test)]
-mod pitfall_tests;
-#[cfg(test)]
-mod public_tests;
+mod tests;

@@ -103,7 +103,9 @@ impl ApiResponse<'_> {
         if let Some(after) = self.retry_after {
             text.push_str(&format!("\nRetry-After: {}", shortened(after, 100)));
         }
-        if let Some(location) = self.location.filter(|_| (300..400).contains(&self.status)) {
+        if let Some(location) = self.location
+            && (300..400).contains(&self.status)
+        {
             text.push_str(&format!("\nLocation: {}", shortened(location, 2000)));
         }
         let essence = self.content_type.split(';').next().unwrap_or_default().trim();
@@ -112,7 +114,10 @@ impl ApiResponse<'_> {
             text.push_str("\n\n");
             text.push_str(&shortened(&self.text(), MAX_ERROR_BODY));
         }
-        proxy_json::object([("content", &proxy_json::array([text_block(&text)])), ("isError", &RawRef::TRUE.to_owned())])
+        proxy_json::object([
+            ("content", &proxy_json::array([text_block(&text)])),
+            ("isError", &RawRef::TRUE.to_owned()),
+        ])
     }
 }
 

@@ -36,7 +36,10 @@ mod tests {
             let root = read_value(&json!({ "servers": servers })).unwrap();
             default_url(&root, from.as_ref()).map(String::from)
         };
-        assert_eq!(url(json!([{"url": "https://a.example/v1"}, {"url": "http://b"}]), None).unwrap(), "https://a.example/v1");
+        assert_eq!(
+            url(json!([{"url": "https://a.example/v1"}, {"url": "http://b"}]), None).unwrap(),
+            "https://a.example/v1"
+        );
         let variables = json!({"region": {"default": "eu"}, "port": {"default": "8443"}});
         let templated = json!([{"url": "https://{region}.a.example:{port}/", "variables": variables}]);
         assert_eq!(url(templated, None).unwrap(), "https://eu.a.example:8443/");

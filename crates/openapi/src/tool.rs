@@ -124,7 +124,8 @@ impl<'d> ToolMaker<'d> {
         for levels in [None, Some(6), Some(4), Some(3), Some(2), Some(1), Some(0)] {
             let written = self.written_arguments(arguments, levels);
             let room = max.saturating_sub(written.text.len());
-            let definitions = if written.text.len() > max { None } else { self.requests.definitions(&written.parts, room) };
+            let definitions =
+                if written.text.len() > max { None } else { self.requests.definitions(&written.parts, room) };
             if let Some(definitions) = definitions {
                 let is_cut = written.is_cut || definitions.is_cut;
                 return (joined(written.text, &definitions), is_cut);
@@ -211,8 +212,9 @@ impl<'d> ToolMaker<'d> {
             return None;
         }
         let has_type = written.text.contains("\"type\":") && schema.node.get("type").is_some();
-        match self.form(schema, 8)? {
+        match self.form(schema, &mut 100)? {
             Form::Object if has_type => Some(joined(written.text, &definitions)),
+            Form::Object if written.text == "{}" => None,
             // MCP wants this in the outermost schema, and not behind a reference.
             Form::Object => Some(joined(written.text.replacen('{', "{\"type\":\"object\",", 1), &definitions)),
             Form::Other => {
@@ -226,8 +228,8 @@ impl<'d> ToolMaker<'d> {
     }
 
     /// What kind of value a schema allows; `None` if that is not sure. Values that are no objects are wrapped in one.
-    fn form(&self, schema: Place<'d>, levels: usize) -> Option<Form> {
-        let levels = levels.checked_sub(1)?;
+    fn form(&self, schema: Place<'d>, left: &mut usize) -> Option<Form> {
+        *left = left.checked_sub(1)?;
         let schema = self.documents.object(schema).ok()?;
         let node = schema.node;
         if node.is_true("nullable") {
@@ -238,7 +240,7 @@ impl<'d> ToolMaker<'d> {
             Some(Node::Text(_)) => Some(Form::Other),
             Some(_) => None,
             None if node.get("properties").is_some() => Some(Form::Object),
-            None => node.items_of("allOf").iter().find_map(|branch| self.form(schema.at(branch), levels)),
+            None => node.items_of("allOf").iter().find_map(|branch| self.form(schema.at(branch), left)),
         }
     }
 

@@ -187,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_circle_of_references_ends() {
-        let (documents, _) = documents(&json!({"a": {"$ref": "#/b"}, "b": {"$ref": "#/a"}, "c": {"$ref": "#/x"}}), vec![]);
+        let (documents, _) =
+            documents(&json!({"a": {"$ref": "#/b"}, "b": {"$ref": "#/a"}, "c": {"$ref": "#/x"}}), vec![]);
         let problem = |name: &str| documents.object(documents.root().get(name).unwrap()).unwrap_err();
         assert!(problem("a").contains("circle"));
         assert_eq!(problem("c"), "`#/x` leads nowhere");

@@ -59,9 +59,11 @@ pub(crate) fn read_json(text: &str) -> Result<Node, String> {
         return Err(format!("it nests more than {} levels deep", proxy_json::MAX_DEPTH));
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    read(&mut deserializer).map_err(|error| format!("invalid JSON: {error}")).and_then(|node| match deserializer.end() {
-        Ok(()) => Ok(node),
-        Err(error) => Err(format!("invalid JSON: {error}")),
+    read(&mut deserializer).map_err(|error| format!("invalid JSON: {error}")).and_then(|node| {
+        match deserializer.end() {
+            Ok(()) => Ok(node),
+            Err(error) => Err(format!("invalid JSON: {error}")),
+        }
     })
 }
 

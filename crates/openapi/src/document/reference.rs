@@ -19,7 +19,9 @@ pub(crate) fn parse<'a>(reference: &'a str, in_file: &str) -> Result<Target<'a>,
     let (file, fragment) = reference.split_once('#').unwrap_or((reference, ""));
     let pointer = percent_decode_str(fragment).decode_utf8_lossy();
     if !pointer.is_empty() && !pointer.starts_with('/') {
-        return Err(format!("`{reference}` names an anchor; only paths such as `#/components/schemas/Pet` are followed"));
+        return Err(format!(
+            "`{reference}` names an anchor; only paths such as `#/components/schemas/Pet` are followed"
+        ));
     }
     if file.is_empty() {
         return Ok(Target::Same(pointer));

@@ -22,7 +22,10 @@ pub(crate) fn media_of(content_type: &str) -> Media {
         "application/x-www-form-urlencoded" => Media::Form,
         "multipart/form-data" => Media::Multipart,
         "application/json" | "text/json" => Media::Json,
-        "application/xml" | "application/yaml" | "application/x-yaml" | "application/javascript"
+        "application/xml"
+        | "application/yaml"
+        | "application/x-yaml"
+        | "application/javascript"
         | "application/graphql" => Media::Text,
         other if other.ends_with("+json") => Media::Json,
         other if other.starts_with("text/") || other.ends_with("+xml") || other.ends_with("+yaml") => Media::Text,
@@ -115,13 +118,7 @@ impl FoundBody<'_> {
         // The description must not add header lines.
         let is_valid = http::HeaderValue::from_str(content_type).is_ok();
         let content_type = if is_valid { content_type } else { "application/octet-stream" };
-        BodyPlan {
-            media: self.media,
-            content_type: content_type.to_owned(),
-            required: self.required,
-            is_open,
-            fields,
-        }
+        BodyPlan { media: self.media, content_type: content_type.to_owned(), required: self.required, is_open, fields }
     }
 }
 

@@ -89,7 +89,8 @@ mod tests {
         for path in ["/", "/pets/{id}", "/a/./b", "/a..b", "/?Action=List", "/a#b", "/a:run", "/@me"] {
             assert_eq!(path_problem(path), None, "{path}");
         }
-        for path in ["pets", "https://evil.example/", "//evil.example/", "/\\evil", "/a/../b", "/%2e%2e/b", "/a\nb", ""] {
+        for path in ["pets", "https://evil.example/", "//evil.example/", "/\\evil", "/a/../b", "/%2e%2e/b", "/a\nb", ""]
+        {
             assert!(path_problem(path).is_some(), "{path}");
         }
     }

@@ -4,6 +4,8 @@ use crate::document::{Documents, Node, Place};
 
 use super::body::{Media, media_of};
 
+const MAX_PARAMETERS: usize = 1000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ParameterPlace {
     Path,
@@ -99,6 +101,9 @@ pub(crate) fn parameters<'d>(
                 Some(known) => *known = parameter,
                 None => found.push(parameter),
             }
+            if found.len() > MAX_PARAMETERS {
+                return Err(format!("it has more than {MAX_PARAMETERS} parameters"));
+            }
         }
     }
     Ok(found)
@@ -108,9 +113,8 @@ pub(crate) fn parameters<'d>(
 fn read<'d>(documents: &'d Documents, written: Place<'d>) -> Result<Option<Parameter<'d>>, String> {
     let at = documents.object(written).map_err(|problem| format!("a parameter is unknown: {problem}"))?;
     let node = at.node;
-    let (Some(name), Some(place_name)) = (node.text_of("name"), node.text_of("in")) else {
-        return Err("a parameter has no `name` or no `in`".to_owned());
-    };
+    let name = node.text_of("name").ok_or("a parameter has no `name`")?;
+    let place_name = node.text_of("in").ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
     let Some(place) = ParameterPlace::parse(place_name) else {
         if node.is_true("required") {
             return Err(format!("the parameter `{name}` is in `{place_name}`, which is not supported"));

@@ -6,11 +6,11 @@ use serde_json::Value;
 use url::Url;
 
 use super::files::file;
+use super::form;
 use super::multipart::Multipart;
 use super::path::{PathValue, path};
 use super::percent::{encoded, encoded_query, encoded_where_needed};
 use super::style::{expanded, pairs, text};
-use super::form;
 use crate::operation::{Argument, BodyPlan, Media, ParameterPlace, PathTemplate, Target};
 
 /// A request that is ready to be sent to the API, wherever that is.
@@ -140,7 +140,9 @@ fn header(argument: &str, name: &str, value: &str) -> Result<(HeaderName, Header
     let name = HeaderName::from_bytes(name.as_bytes());
     match (name, HeaderValue::from_str(value)) {
         (Ok(name), Ok(value)) if is_plain => Ok((name, value)),
-        _ => Err(format!("the argument `{argument}` is sent as a header, which can only hold printable ASCII characters")),
+        _ => Err(format!(
+            "the argument `{argument}` is sent as a header, which can only hold printable ASCII characters"
+        )),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
 const LENIENT: GeneralPurposeConfig =

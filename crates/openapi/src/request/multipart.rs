@@ -15,7 +15,13 @@ pub(super) struct Multipart {
 
 impl Multipart {
     /// Adds a member. Each item of a list is a part of its own.
-    pub(super) fn add(&mut self, argument: &str, name: &str, value: &Value, field: Option<&Field>) -> Result<(), String> {
+    pub(super) fn add(
+        &mut self,
+        argument: &str,
+        name: &str,
+        value: &Value,
+        field: Option<&Field>,
+    ) -> Result<(), String> {
         match value {
             Value::Null => Ok(()),
             Value::Array(items) => items.iter().try_for_each(|item| self.add_one(argument, name, item, field)),
@@ -106,6 +112,8 @@ mod tests {
     #[test]
     fn what_is_no_base64_is_refused() {
         let file = Field { is_file: true, ..Field::default() };
-        assert!(Multipart::default().add("f", "f", &json!("?"), Some(&file)).unwrap_err().contains("`f` is not Base64"));
+        assert!(
+            Multipart::default().add("f", "f", &json!("?"), Some(&file)).unwrap_err().contains("`f` is not Base64")
+        );
     }
 }

@@ -49,7 +49,9 @@ fn segment(value: &PathValue<'_>) -> Result<String, String> {
             ));
         }
         if text.chars().any(char::is_control) {
-            return Err(format!("the argument `{argument}` is a part of the path and must not contain control characters"));
+            return Err(format!(
+                "the argument `{argument}` is a part of the path and must not contain control characters"
+            ));
         }
     }
     if value.is_json {
@@ -79,8 +81,14 @@ mod tests {
     use super::*;
 
     fn filled(template: &str, value: Value) -> Result<String, String> {
-        let value =
-            |name| PathValue { argument: name, name, value: value.clone(), style: Style::Simple, explode: false, is_json: false };
+        let value = |name| PathValue {
+            argument: name,
+            name,
+            value: value.clone(),
+            style: Style::Simple,
+            explode: false,
+            is_json: false,
+        };
         path(&PathTemplate::parse(template), &[value("a"), value("b")])
     }
 
@@ -104,7 +112,8 @@ mod tests {
         let error = filled("/x/{c}", json!("v")).unwrap_err();
         assert_eq!(error, "missing argument `c`");
         let dot = |style, value: &str| {
-            let value = PathValue { argument: "a", name: "a", value: json!(value), style, explode: false, is_json: false };
+            let value =
+                PathValue { argument: "a", name: "a", value: json!(value), style, explode: false, is_json: false };
             path(&PathTemplate::parse("/x/.{a}"), &[value])
         };
         assert!(dot(Style::Simple, "b").is_ok());

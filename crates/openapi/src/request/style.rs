@@ -24,7 +24,8 @@ pub(super) fn expanded(
         Value::Array(items) => items.iter().map(|item| encode(&text(item))).collect::<Vec<_>>().join(separator),
         Value::Object(members) => {
             let between = if explode { "=" } else { "," };
-            let members = members.iter().map(|(key, member)| format!("{}{between}{}", encode(key), encode(&text(member))));
+            let members =
+                members.iter().map(|(key, member)| format!("{}{between}{}", encode(key), encode(&text(member))));
             members.collect::<Vec<_>>().join(separator)
         }
         scalar => encode(&text(scalar)),

@@ -29,6 +29,12 @@ const MAX_DESCRIPTION: usize = 2048;
 /// How much of a description stays where the schema is cut off.
 const MAX_STUB: usize = 200;
 const MAX_CHAIN: usize = 32;
+/// A longer schema fits nowhere, so its rest is not written.
+const MAX_WRITTEN: usize = 256 << 10;
+/// How much is written for all tools together. Many tools may use one large parameter.
+const MAX_IN_ALL: usize = 512 << 20;
+/// How many members are looked at to find those that are not sent.
+const MAX_HIDDEN: usize = 20_000;
 const MAX_NAME: usize = 64;
 
 /// Members that are `readOnly` do not belong into a request; those that are `writeOnly` are in no response.
@@ -88,6 +94,8 @@ pub(crate) struct Converter<'d> {
     names: HashSet<String>,
     /// Whether a pattern is one that we can check.
     patterns: HashMap<Box<str>, bool>,
+    /// How much has been written.
+    bytes: usize,
 }
 
 impl<'d> Converter<'d> {
@@ -101,13 +109,19 @@ impl<'d> Converter<'d> {
             parts: Vec::new(),
             names: HashSet::new(),
             patterns: HashMap::new(),
+            bytes: 0,
         }
     }
 
     /// Writes one schema.
     pub(crate) fn write(&mut self, place: Place<'d>, root: Root<'_>) -> Written {
         let mut out = Written::default();
+        if self.bytes > MAX_IN_ALL {
+            self.notes.add("the description is too large: some arguments allow anything".to_owned());
+            return Written { text: "{}".to_owned(), is_cut: true, ..out };
+        }
         self.schema(&mut out, place, Context { root, hidden: &HashSet::new() });
+        self.bytes += out.text.len();
         out
     }
 
@@ -177,6 +191,10 @@ impl<'d> Converter<'d> {
 
     fn schema(&mut self, out: &mut Written, place: Place<'d>, context: Context<'_>) {
         let node = place.node;
+        if out.text.len() > MAX_WRITTEN {
+            out.is_cut = true;
+            return out.text.push_str("{}");
+        }
         if let Node::Bool(allows) = node {
             return out.text.push_str(if *allows { "{}" } else { "false" });
         }
@@ -223,7 +241,7 @@ impl<'d> Converter<'d> {
         let none = HashSet::new();
         let below = context.below(&none);
         let mut hidden = context.hidden.clone();
-        self.collect_hidden(place, &mut hidden, &mut 1000);
+        self.collect_hidden(place, &mut hidden);
         for (name, node) in map.iter() {
             let at = place.at(node);
             match name {
@@ -270,6 +288,10 @@ impl<'d> Converter<'d> {
         key(&mut out.text, name);
         out.text.push('{');
         for (member, node) in map.iter() {
+            if out.text.len() > MAX_WRITTEN {
+                out.is_cut = true;
+                break;
+            }
             if hidden.contains(member) || name == "patternProperties" && !self.is_pattern(member) {
                 continue;
             }
@@ -294,28 +316,26 @@ impl<'d> Converter<'d> {
     }
 
     /// The members that are not sent in this direction, by the schema or by a branch of its `allOf`.
-    pub(super) fn collect_hidden<'n>(&self, place: Place<'d>, hidden: &mut HashSet<&'n str>, budget: &mut usize)
+    pub(super) fn collect_hidden<'n>(&self, place: Place<'d>, hidden: &mut HashSet<&'n str>)
     where
         'd: 'n,
     {
-        if *budget == 0 {
-            return;
-        }
-        *budget -= 1;
-        for (name, node) in place.node.members_of("properties") {
-            if self.is_hidden(place.at(node)) {
-                hidden.insert(name);
-            }
-        }
-        for branch in place.node.items_of("allOf") {
-            let branch = place.at(branch);
-            match branch.node.text_of("$ref") {
-                Some(reference) => {
-                    if let Ok((_, target)) = self.target(branch.document, reference) {
-                        self.collect_hidden(target, hidden, budget);
-                    }
+        let mut open = vec![place];
+        let mut left = MAX_HIDDEN;
+        while let Some(place) = open.pop() {
+            for (name, node) in place.node.members_of("properties").take(left) {
+                left -= 1;
+                if self.is_hidden(place.at(node)) {
+                    hidden.insert(name);
                 }
-                None => self.collect_hidden(branch, hidden, budget),
+            }
+            for branch in place.node.items_of("allOf").iter().take(left) {
+                left -= 1;
+                let branch = place.at(branch);
+                match branch.node.text_of("$ref") {
+                    Some(reference) => open.extend(self.target(branch.document, reference).map(|(_, target)| target)),
+                    None => open.push(branch),
+                }
             }
         }
     }
@@ -325,9 +345,8 @@ impl<'d> Converter<'d> {
             Direction::Request => "readOnly",
             Direction::Response => "writeOnly",
         };
-        let is_flagged = |reference: &str| {
-            self.target(place.document, reference).is_ok_and(|(_, target)| target.node.is_true(flag))
-        };
+        let is_flagged =
+            |reference: &str| self.target(place.document, reference).is_ok_and(|(_, target)| target.node.is_true(flag));
         place.node.is_true(flag) || place.node.text_of("$ref").is_some_and(is_flagged)
     }
 

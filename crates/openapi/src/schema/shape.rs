@@ -35,7 +35,7 @@ impl<'d> Converter<'d> {
         let mut gathering = Gathering::default();
         self.gather(&mut gathering, place)?;
         let mut hidden = HashSet::new();
-        self.collect_hidden(self.behind_reference(place)?, &mut hidden, &mut 1000);
+        self.collect_hidden(self.behind_reference(place)?, &mut hidden);
         let mut shape = gathering.shape;
         shape.members.retain(|(name, _)| !hidden.contains(name));
         shape.required.retain(|name| !hidden.contains(name));
@@ -73,9 +73,9 @@ impl<'d> Converter<'d> {
                     shape.members.push((name, place.at(member)));
                 }
             }
-        }
-        if shape.members.len() > MAX_MEMBERS {
-            return None;
+            if shape.members.len() > MAX_MEMBERS {
+                return None;
+            }
         }
         for name in node.items_of("required").iter().filter_map(Node::text) {
             if required.insert(name) {
