@@ -82,13 +82,17 @@ pub(crate) fn body<'d>(documents: &'d Documents, operation: Place<'d>) -> Result
     let media = content.at(node);
     Ok(Some(FoundBody {
         // Any type: an object or a list can only be meant as JSON.
-        media: if content_type == "*/*" { wildcard_media(documents, media) } else { media_of(content_type) },
+        media: if is_any(content_type) { wildcard_media(documents, media) } else { media_of(content_type) },
         content_type,
         required: at.node.is_true("required"),
         description: written.node.text_of("description").or_else(|| at.node.text_of("description")),
         schema: media.get("schema"),
         encoding: media.get("encoding"),
     }))
+}
+
+fn is_any(content_type: &str) -> bool {
+    matches!(content_type.trim(), "*/*" | "*" | "")
 }
 
 fn wildcard_media(documents: &Documents, media: Place<'_>) -> Media {
@@ -109,11 +113,12 @@ impl FoundBody<'_> {
                 }
             }
         }
-        let content_type = match (self.content_type, self.media) {
-            ("*/*", Media::Json) => "application/json",
-            (range, Media::Text) if range.contains('*') => "text/plain",
-            (range, _) if range.contains('*') => "application/octet-stream",
-            (named, _) => named,
+        let is_range = is_any(self.content_type) || self.content_type.contains('*');
+        let content_type = match self.media {
+            Media::Json if is_range => "application/json",
+            Media::Text if is_range => "text/plain",
+            _ if is_range => "application/octet-stream",
+            _ => self.content_type,
         };
         // The description must not add header lines.
         let is_valid = http::HeaderValue::from_str(content_type).is_ok();

@@ -242,6 +242,7 @@ fn high_water_mark() -> u64 {
 #[test]
 #[ignore = "a child process of the next test"]
 fn read_github_alone() {
+    let Some(result_file) = std::env::var_os(RESULT) else { return };
     let Some(folder) = folder() else { return };
     let path = folder.join("package/generated/api.github.com.json");
     let before = high_water_mark();
@@ -252,7 +253,7 @@ fn read_github_alone() {
     let after = high_water_mark();
     let bytes: usize = api.tools.iter().map(|tool| tool.definition.get().len()).sum();
     let result = format!("{} {} {} {bytes}", api.tools.len(), took.as_millis(), (after - before) >> 10);
-    fs::write(std::env::var_os(RESULT).expect("a file"), result).unwrap();
+    fs::write(result_file, result).unwrap();
 }
 
 #[test]

@@ -210,6 +210,12 @@ fn the_first_media_type_that_we_write_is_used() {
     assert_eq!(request(&form, json!({})).unwrap().body, None, "the body may be left out");
     let xml = tool("post", "/a", json!({"requestBody": {"content": {"application/xml": {"schema": schema}}}}));
     assert_eq!(body(&request(&xml, json!({"body": "<a/>"})).unwrap()), "<a/>");
+    for range in ["application/*+json", "*/*", ""] {
+        let any = tool("post", "/a", json!({"requestBody": {"content": { range: {"schema": schema}}}}));
+        let request = request(&any, json!({"a": "1"})).unwrap();
+        assert_eq!(header(&request, "content-type"), Some("application/json"), "{range}");
+        assert_eq!(body(&request), r#"{"a":"1"}"#);
+    }
     let injected = json!({"text/x\r\nX-Evil: 1": {"schema": {"type": "string"}}});
     let injected = tool("post", "/a", json!({"requestBody": {"content": injected}}));
     assert_eq!(
