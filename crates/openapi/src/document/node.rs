@@ -142,9 +142,8 @@ mod tests {
 
     #[test]
     fn members_of_large_maps_are_found_by_name() {
-        let entries =
-            (0..1000).rev().map(|number| (format!("n{number}").into(), Node::Number(number.to_string().into())));
-        let map = NodeMap::new(entries.collect());
+        let entry = |number: i32| (Box::from(format!("n{number}")), Node::Number(number.to_string().into()));
+        let map = NodeMap::new((0..1000).rev().map(entry).collect());
         assert_eq!(map.get("n0"), Some(&Node::Number("0".into())));
         assert_eq!(map.get("n999"), Some(&Node::Number("999".into())));
         assert_eq!((map.get("n1000"), map.get(""), map.get("z")), (None, None, None));

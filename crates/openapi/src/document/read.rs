@@ -129,6 +129,14 @@ impl<'de> Visitor<'de> for NodeSeed<'_> {
         Ok(Node::Number(value.to_string().into()))
     }
 
+    fn visit_i128<E>(self, value: i128) -> Result<Node, E> {
+        Ok(Node::Number(value.to_string().into()))
+    }
+
+    fn visit_u128<E>(self, value: u128) -> Result<Node, E> {
+        Ok(Node::Number(value.to_string().into()))
+    }
+
     fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
         Ok(serde_json::Number::from_f64(value).map_or(Node::Null, |number| Node::Number(number.to_string().into())))
     }
