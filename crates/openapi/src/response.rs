@@ -22,18 +22,20 @@ pub struct ApiResponse<'a> {
     pub body: &'a [u8],
 }
 
-/// A tool result, and whether it has structured content.
+/// A tool result, and what it contains.
 #[derive(Clone, Debug)]
 pub struct ApiResult {
     pub result: Raw,
+    /// The structured content; `None` if the response is not JSON.
     pub structured: Option<Raw>,
+    pub is_error: bool,
 }
 
 impl ApiResponse<'_> {
     /// The result of a tool with this name.
     pub fn result(&self, tool: &str) -> ApiResult {
         if !(200..300).contains(&self.status) {
-            return plain(&self.error());
+            return ApiResult { result: self.error(), structured: None, is_error: true };
         }
         if self.body.is_empty() {
             return plain(&text_content(&status_line(self.status)));
@@ -63,7 +65,7 @@ impl ApiResponse<'_> {
             proxy_json::object([("result", &value)])
         };
         let result = proxy_json::object([("content", &*text_block(value.get())), ("structuredContent", &structured)]);
-        Some(ApiResult { result, structured: Some(structured) })
+        Some(ApiResult { result, structured: Some(structured), is_error: false })
     }
 
     fn text(&self) -> String {
@@ -122,7 +124,7 @@ impl ApiResponse<'_> {
 }
 
 fn plain(result: &Raw) -> ApiResult {
-    ApiResult { result: Raw::clone(result), structured: None }
+    ApiResult { result: Raw::clone(result), structured: None, is_error: false }
 }
 
 fn status_line(status: u16) -> String {

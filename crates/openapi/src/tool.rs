@@ -1,5 +1,7 @@
 //! The definition of a tool for one operation.
 
+use std::sync::OnceLock;
+
 use http::HeaderValue;
 use proxy_json::{Raw, Schema};
 use serde_json::Value;
@@ -8,7 +10,7 @@ use crate::document::{Documents, Node, Place};
 use crate::notes::Notes;
 use crate::operation::{Arguments, FoundOperation, Media, media_of};
 use crate::request::{ApiRequest, Plan, build};
-use crate::response::ApiResponse;
+use crate::response::ApiResult;
 use crate::schema::{Converter, Definitions, Root, Written, key, separate, shortened};
 
 /// The maximum size of an input schema. What is deeper allows anything.
@@ -26,6 +28,8 @@ pub struct ApiTool {
     /// Whether the definition has an `outputSchema`.
     pub has_output_schema: bool,
     plan: Plan,
+    /// The output schema, compiled for the first result.
+    output: OnceLock<Option<Box<Schema>>>,
 }
 
 impl ApiTool {
@@ -35,16 +39,17 @@ impl ApiTool {
     }
 
     /// Why a result is not what the description promises; `None` if it is, or if nothing is promised.
-    pub fn output_mismatch(&self, response: &ApiResponse<'_>) -> Option<String> {
-        if !self.has_output_schema || !(200..300).contains(&response.status) {
+    pub fn output_mismatch(&self, result: &ApiResult) -> Option<String> {
+        if !self.has_output_schema || result.is_error {
             return None;
         }
-        let Some(structured) = response.result(&self.name).structured else {
-            return Some("the response is not JSON".to_owned());
-        };
-        let schema: Value = serde_json::from_str(self.definition.member("outputSchema")?.get()).ok()?;
+        let Some(structured) = &result.structured else { return Some("the response is not JSON".to_owned()) };
+        let schema = self.output.get_or_init(|| {
+            let schema: Value = serde_json::from_str(self.definition.member("outputSchema")?.get()).ok()?;
+            Schema::compile(&schema).ok().map(Box::new)
+        });
         let value: Value = serde_json::from_str(structured.get()).ok()?;
-        Schema::compile(&schema).ok()?.check(&value).err().map(|mismatch| mismatch.to_string())
+        schema.as_ref()?.check(&value).err().map(|mismatch| mismatch.to_string())
     }
 
     /// The definition without its `outputSchema`, for an API that does not keep what it promises.
@@ -114,7 +119,7 @@ impl<'d> ToolMaker<'d> {
             self.notes.add(format!("{label}: its definition cannot be written: {error}"));
             proxy_json::RawRef::EMPTY_OBJECT.to_owned()
         });
-        ApiTool { name, definition, has_output_schema: output.is_some(), plan }
+        ApiTool { name, definition, has_output_schema: output.is_some(), plan, output: OnceLock::new() }
     }
 
     /// The schema of the arguments, and whether something was cut off.

@@ -5,6 +5,7 @@ use proxy_json::RawRef;
 use url::Url;
 
 use super::*;
+use crate::ApiResponse;
 
 #[test]
 fn names_that_collide_tell_where_they_belong() {
@@ -240,17 +241,15 @@ fn a_response_that_is_not_as_described_is_noticed() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
     let responses = json!({"200": {"content": {"application/json": {"schema": schema}}}});
     let tool = tool("get", "/a", json!({ "responses": responses }));
-    let mismatch = |body: &'static str| {
-        tool.output_mismatch(&crate::ApiResponse {
-            status: 200,
-            content_type: "application/json",
-            body: body.as_bytes(),
-            ..crate::ApiResponse::default()
-        })
+    let mismatch = |status: u16, body: &'static str| {
+        let body = body.as_bytes();
+        let response = ApiResponse { status, content_type: "application/json", body, ..ApiResponse::default() };
+        tool.output_mismatch(&response.result(&tool.name))
     };
-    assert_eq!(mismatch("{\"a\":1}"), None);
-    assert!(mismatch("{\"a\":\"1\"}").is_some());
-    assert_eq!(mismatch("<html>").unwrap(), "the response is not JSON");
+    assert_eq!(mismatch(200, "{\"a\":1}"), None);
+    assert!(mismatch(200, "{\"a\":\"1\"}").is_some());
+    assert_eq!(mismatch(200, "<html>").unwrap(), "the response is not JSON");
+    assert_eq!(mismatch(404, "<html>"), None, "an error promises nothing");
     let without = tool.definition_without_output_schema();
     assert!(!without.get().contains("outputSchema") && without.get().contains("inputSchema"));
 }
