@@ -38,16 +38,16 @@ impl ApiResponse<'_> {
             return ApiResult { result: self.error(), structured: None, is_error: true };
         }
         if self.body.is_empty() {
-            return plain(&text_content(&status_line(self.status)));
+            return plain(text_content(&status_line(self.status)));
         }
         let essence = self.content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let is_text = std::str::from_utf8(self.body).is_ok();
         match media_of(&essence) {
-            Media::Json => self.json().unwrap_or_else(|| plain(&text_content(&self.text()))),
+            Media::Json => self.json().unwrap_or_else(|| plain(text_content(&self.text()))),
             // Some APIs do not tell the type.
-            _ if essence.is_empty() && is_text => self.json().unwrap_or_else(|| plain(&text_content(&self.text()))),
-            Media::Text | Media::Form => plain(&text_content(&self.text())),
-            Media::Multipart | Media::Bytes => plain(&self.bytes(tool, &essence)),
+            _ if essence.is_empty() && is_text => self.json().unwrap_or_else(|| plain(text_content(&self.text()))),
+            Media::Text | Media::Form => plain(text_content(&self.text())),
+            Media::Multipart | Media::Bytes => plain(self.bytes(tool, &essence)),
         }
     }
 
@@ -123,8 +123,8 @@ impl ApiResponse<'_> {
     }
 }
 
-fn plain(result: &Raw) -> ApiResult {
-    ApiResult { result: Raw::clone(result), structured: None, is_error: false }
+fn plain(result: Raw) -> ApiResult {
+    ApiResult { result, structured: None, is_error: false }
 }
 
 fn status_line(status: u16) -> String {
