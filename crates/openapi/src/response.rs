@@ -64,7 +64,8 @@ impl ApiResponse<'_> {
             // Structured content is an object.
             proxy_json::object([("result", &value)])
         };
-        let result = proxy_json::object([("content", &*text_block(value.get())), ("structuredContent", &structured)]);
+        let content = proxy_json::array([text_block(value.get())]);
+        let result = proxy_json::object([("content", &content), ("structuredContent", &structured)]);
         Some(ApiResult { result, structured: Some(structured), is_error: false })
     }
 
