@@ -1,5 +1,5 @@
-//! A description as a tree. Descriptions are large and are read once, so a node takes a third of the memory of a
-//! `serde_json::Value`.
+//! A description as a tree that is read once and never changed. Descriptions are large, and a node is much smaller than a
+//! `serde_json::Value`, which keeps a hash table for each object.
 
 /// One value of a description.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,6 +139,11 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_is_small() {
+        assert!(size_of::<Node>() * 2 <= size_of::<serde_json::Value>());
+    }
 
     #[test]
     fn members_of_large_maps_are_found_by_name() {
