@@ -1,0 +1,146 @@
+//! Reads a description.
+
+use serde_json::Value;
+use url::Url;
+
+use crate::document::{Documents, Node, OtherFiles, read_json, read_value};
+use crate::notes::Notes;
+use crate::operation::{Arguments, ParameterPlace, ToolNames, operations};
+use crate::schema::{Converter, Direction};
+use crate::security::Security;
+use crate::servers::default_url;
+use crate::tool::{ApiTool, ToolMaker};
+
+/// The memory that the definitions of one description may take. What comes later is cut more.
+const MAX_DEFINITIONS: usize = 48 << 20;
+
+/// What a description offers.
+#[derive(Debug)]
+pub struct Api {
+    pub title: String,
+    pub version: String,
+    /// In the order of the description.
+    pub tools: Vec<ApiTool>,
+    /// Where the description says that the API is.
+    pub default_url: Option<Url>,
+    pub security: Security,
+    /// What was left out, and why; for the operator.
+    pub notes: Vec<String>,
+    /// The files that the description refers to, relative to its folder.
+    pub other_files: Vec<String>,
+}
+
+/// Why a description cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DescriptionError {
+    #[error("{0}")]
+    Unreadable(String),
+    #[error("this is no OpenAPI description: it has no `openapi: 3...`")]
+    NotOpenApi,
+    #[error(
+        "this description is OpenAPI 2.0 (Swagger), which is not supported: convert it to 3.0, for example with \
+         `npx swagger2openapi --outfile openapi.json FILE`"
+    )]
+    Swagger,
+    #[error("OpenAPI {0} is not supported; 3.0 and 3.1 are")]
+    Version(String),
+}
+
+/// Where a description comes from.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The name of the file, without its folder.
+    pub file: &'a str,
+    pub others: &'a dyn OtherFiles,
+    /// The URL that it was fetched from.
+    pub url: Option<&'a Url>,
+    /// The names of headers that the config sets: they are no arguments.
+    pub headers: &'a [String],
+}
+
+impl Api {
+    /// Reads a description in JSON.
+    pub fn from_json(text: &str, source: Source<'_>) -> Result<Self, DescriptionError> {
+        Self::of(read_json(text).map_err(DescriptionError::Unreadable)?, source)
+    }
+
+    /// Reads a description that was parsed, from YAML for example.
+    pub fn from_value(value: &Value, source: Source<'_>) -> Result<Self, DescriptionError> {
+        Self::of(read_value(value).map_err(DescriptionError::Unreadable)?, source)
+    }
+
+    fn of(root: Node, source: Source<'_>) -> Result<Self, DescriptionError> {
+        let notes = Notes::default();
+        let is_older = check_version(&root, &notes)?;
+        let documents = Documents::new(source.file, root, source.others);
+        let security = Security::read(&documents);
+        let root = documents.root().node;
+        let info = root.get("info");
+        let text = |name: &str| info.and_then(|info| info.text_of(name)).unwrap_or_default().to_owned();
+        let tools = tools(&documents, is_older, &security, source.headers, &notes);
+        Ok(Api {
+            title: text("title"),
+            version: text("version"),
+            tools,
+            default_url: default_url(root, source.url),
+            other_files: documents.other_files().map(str::to_owned).collect(),
+            security,
+            notes: notes.into_lines(),
+        })
+    }
+}
+
+/// Whether a description is of version 3.0.
+fn check_version(root: &Node, notes: &Notes) -> Result<bool, DescriptionError> {
+    if root.get("swagger").is_some() {
+        return Err(DescriptionError::Swagger);
+    }
+    let version = match root.get("openapi") {
+        Some(Node::Text(version) | Node::Number(version)) => version,
+        _ => return Err(DescriptionError::NotOpenApi),
+    };
+    let mut numbers = version.split('.');
+    match (numbers.next(), numbers.next()) {
+        (Some("3"), Some("0")) => Ok(true),
+        (Some("3"), Some("1")) => Ok(false),
+        (Some("3"), Some(_)) => {
+            notes.add(format!("OpenAPI {version} is read as 3.1; what is new in it is ignored"));
+            Ok(false)
+        }
+        _ => Err(DescriptionError::Version(version.to_string())),
+    }
+}
+
+fn tools(
+    documents: &Documents,
+    is_older: bool,
+    security: &Security,
+    headers: &[String],
+    notes: &Notes,
+) -> Vec<ApiTool> {
+    let mut maker = ToolMaker {
+        documents,
+        requests: Converter::new(documents, is_older, Direction::Request, notes),
+        responses: Converter::new(documents, is_older, Direction::Response, notes),
+        notes,
+        room: MAX_DEFINITIONS,
+    };
+    let is_taken = |place: ParameterPlace, name: &str| {
+        let is_configured = || headers.iter().any(|header| header.eq_ignore_ascii_case(name));
+        security.sets(place, name) || place == ParameterPlace::Header && is_configured()
+    };
+    let mut names = ToolNames::default();
+    let mut tools = Vec::new();
+    for operation in operations(documents, notes) {
+        let arguments = match Arguments::of(&operation, documents, &maker.requests, &is_taken) {
+            Ok(arguments) => arguments,
+            Err(problem) => {
+                notes.add(format!("{} is left out: {problem}", operation.label()));
+                continue;
+            }
+        };
+        let name = names.name(operation.place.node.text_of("operationId"), operation.method, operation.path);
+        tools.push(maker.tool(name, &operation, arguments));
+    }
+    tools
+}

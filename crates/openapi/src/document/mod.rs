@@ -1,0 +1,11 @@
+//! The files of a description as trees, and what their references mean.
+
+mod documents;
+mod node;
+mod read;
+mod reference;
+
+pub use documents::OtherFiles;
+pub(crate) use documents::{Documents, Key, Place};
+pub(crate) use node::Node;
+pub(crate) use read::{read_json, read_value};

@@ -1,0 +1,24 @@
+//! Tools from an OpenAPI description: reads the description, lists its operations as MCP tools, makes an HTTP request of a
+//! tool call, and a tool result of the response. All of this is pure: it opens no file and no connection, and knows nothing
+//! of servers or configs.
+
+mod api;
+mod document;
+mod notes;
+mod operation;
+mod request;
+mod response;
+mod schema;
+mod security;
+mod servers;
+mod tool;
+
+pub use api::{Api, DescriptionError, Source};
+pub use document::OtherFiles;
+pub use request::ApiRequest;
+pub use response::{ApiResponse, ApiResult};
+pub use security::{Credential, Given, Security};
+pub use tool::ApiTool;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Which operations become tools, and what is known of them.
+
+use std::collections::HashMap;
+
+use super::*;
+use crate::{DescriptionError, OtherFiles};
+
+struct Files(HashMap<&'static str, Value>);
+
+impl OtherFiles for Files {
+    fn read(&self, path: &str) -> Result<Value, String> {
+        self.0.get(path).cloned().ok_or_else(|| format!("there is no `{path}`"))
+    }
+}
+
+#[test]
+fn circles_of_other_references_are_left_out() {
+    let description = json!({
+        "openapi": "3.1.0",
+        "paths": {
+            "/a": {"$ref": "#/paths/~1b"},
+            "/b": {"$ref": "#/paths/~1a"},
+            "/c": {"get": {"parameters": [{"$ref": "#/components/parameters/P"}]}},
+            "/d": {"get": {"responses": {"200": {"$ref": "#/components/responses/R"}}}},
+        },
+        "components": {
+            "parameters": {"P": {"$ref": "#/components/parameters/P"}},
+            "responses": {"R": {"$ref": "#/components/responses/R"}},
+        },
+    });
+    let api = read(&description);
+    let names: Vec<&str> = api.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["get_d"]);
+    assert_eq!(api.notes.len(), 3, "{:?}", api.notes);
+    assert!(api.notes.iter().any(|note| note.starts_with("GET /c is left out: a parameter is unknown")));
+}
+
+#[test]
+fn other_files_are_read_below_the_folder_only() {
+    let files = Files(HashMap::from([
+        (
+            "paths/pets.yaml",
+            json!({"get": {"parameters": [{"$ref": "../parts.yaml#/Limit"}],
+            "requestBody": {"$ref": "body.yaml"}}}),
+        ),
+        (
+            "parts.yaml",
+            json!({"Limit": {"name": "limit", "in": "query", "schema": {"$ref": "#/Number"}},
+            "Number": {"type": "integer"}, "Pet": {"type": "object", "properties": {"n": {"$ref": "#/Number"}}}}),
+        ),
+        ("paths/body.yaml", json!({"content": {"application/json": {"schema": {"$ref": "../parts.yaml#/Pet"}}}})),
+    ]));
+    let description = json!({
+        "openapi": "3.0.0",
+        "paths": {
+            "/pets": {"$ref": "paths/pets.yaml"},
+            "/secret": {"post": json_body(json!({"type": "array", "items": {"$ref": "../../etc/passwd"}}))},
+            "/far": {"post": json_body(json!({"type": "array", "items": {"$ref": "https://evil.example/s.json"}}))},
+        },
+    });
+    let api = Api::from_value(&description, Source { others: &files, ..SOURCE }).unwrap();
+    let schema = input(&api.tools[0]);
+    assert!(accepts(&schema, &json!({"limit": 1, "n": 2})));
+    assert!(!accepts(&schema, &json!({"limit": "1"})) && !accepts(&schema, &json!({"n": "2"})));
+    assert_eq!(api.other_files, ["paths/pets.yaml", "paths/body.yaml", "parts.yaml"]);
+    for tool in &api.tools[1..] {
+        assert_eq!(input(tool)["properties"]["body"]["items"], json!({}));
+    }
+    assert_eq!(api.notes.iter().filter(|note| note.contains("outside the folder")).count(), 2, "{:?}", api.notes);
+}
+
+#[test]
+fn parameters_of_the_path_item_belong_to_each_operation() {
+    let api = api(
+        json!({"/a/{id}": {
+            "parameters": [
+                {"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}},
+                {"name": "v", "in": "query", "schema": {"type": "integer"}},
+            ],
+            "get": {"parameters": [{"name": "v", "in": "query", "required": true, "schema": {"type": "string"}}]},
+            "delete": {},
+        }}),
+        json!({}),
+    );
+    let schema = input(&api.tools[0]);
+    assert_eq!(schema["properties"], json!({"id": {"type": "integer"}, "v": {"type": "string"}}));
+    assert_eq!(schema["required"], json!(["id", "v"]));
+    assert_eq!(input(&api.tools[1])["required"], json!(["id"]));
+}
+
+#[test]
+fn tools_have_valid_and_unique_names() {
+    let get = |id: Value| json!({"get": {"operationId": id}});
+    let api = api(
+        json!({"/a": get(json!("list")), "/b": get(json!("list")), "/c/{d}": get(json!(null)), "/e": get(json!("a/b c!"))}),
+        json!({}),
+    );
+    let names: Vec<&str> = api.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["list", "list_2", "get_c_d", "a_b_c"]);
+}
+
+#[test]
+fn only_operations_that_do_something_are_tools() {
+    let item = json!({"get": {}, "head": {}, "options": {}, "trace": {}, "x-own": {}, "summary": "s",
+        "post": {"callbacks": {"done": {"{$request.body#/url}": {"post": {}}}}}});
+    let api = read(&json!({"openapi": "3.1.0", "paths": {"/a": item}, "webhooks": {"new": {"post": {}}}}));
+    let names: Vec<&str> = api.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["get_a", "post_a"]);
+    assert_eq!(read(&json!({"openapi": "3.1.0", "webhooks": {}})).tools.len(), 0);
+}
+
+#[test]
+fn the_script_finds_the_route_and_hints_follow_the_method() {
+    let operation = json!({"tags": ["pets", 1], "deprecated": true, "summary": "Find", "description": "Finds pets."});
+    let found = definition(&tool("get", "/pets", operation));
+    assert_eq!(
+        found["_meta"]["extra"],
+        json!({"method": "GET", "path": "/pets", "tags": ["pets"], "deprecated": true})
+    );
+    assert_eq!((&found["title"], &found["description"]), (&json!("Find"), &json!("Finds pets.")));
+    assert_eq!(found["annotations"], json!({"readOnlyHint": true, "openWorldHint": true}));
+    let hints = |method: &str| definition(&tool(method, "/pets", json!({})))["annotations"].clone();
+    assert_eq!(hints("put"), json!({"idempotentHint": true, "openWorldHint": true}));
+    assert_eq!(hints("delete"), json!({"destructiveHint": true, "idempotentHint": true, "openWorldHint": true}));
+    assert_eq!(hints("post"), json!({"openWorldHint": true}));
+    assert_eq!(hints("patch"), json!({"openWorldHint": true}));
+}
+
+#[test]
+fn versions_are_told_apart() {
+    let version = |description: Value| Api::from_value(&description, SOURCE).map(|api| api.notes);
+    assert!(matches!(version(json!({"swagger": "2.0"})), Err(DescriptionError::Swagger)));
+    assert!(DescriptionError::Swagger.to_string().contains("swagger2openapi"));
+    assert!(matches!(version(json!({"paths": {}})), Err(DescriptionError::NotOpenApi)));
+    assert!(matches!(version(json!([])), Err(DescriptionError::NotOpenApi)));
+    assert!(matches!(version(json!({"openapi": "4.0.0"})), Err(DescriptionError::Version(_))));
+    assert_eq!(
+        version(json!({"openapi": "3.2.0"})).unwrap(),
+        ["OpenAPI 3.2.0 is read as 3.1; what is new in it is ignored"]
+    );
+    assert_eq!(version(json!({"openapi": 3.1})).unwrap(), [""; 0], "YAML without quotes");
+    assert!(matches!(Api::from_json("{", SOURCE), Err(DescriptionError::Unreadable(_))));
+}
