@@ -97,8 +97,8 @@ impl World {
 
     /// The token that the last call of a tool has shown to the server.
     pub fn shown(&self) -> String {
-        let calls = self.server.visits().into_iter().filter(|visit| visit.method.as_deref() == Some("tools/call"));
-        calls.last().and_then(|visit| visit.authorization).expect("a call with a token")
+        let mut calls = self.server.visits().into_iter().filter(|visit| visit.method.as_deref() == Some("tools/call"));
+        calls.next_back().and_then(|visit| visit.authorization).expect("a call with a token")
     }
 }
 
