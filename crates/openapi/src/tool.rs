@@ -185,7 +185,7 @@ impl<'d> ToolMaker<'d> {
     fn add(&mut self, out: &mut Written, place: Place<'d>, root: Root<'_>) {
         let written = self.requests.write(place, root);
         out.text.push_str(&written.text);
-        out.parts.extend(written.parts);
+        out.parts.extend_from_slice(&written.parts);
         out.is_cut |= written.is_cut;
     }
 
@@ -218,7 +218,7 @@ impl<'d> ToolMaker<'d> {
         }
         let has_type = written.text.contains("\"type\":") && schema.node.get("type").is_some();
         match self.form(schema, &mut 100)? {
-            Form::Object if has_type => Some(joined(written.text, &definitions)),
+            Form::Object if has_type => Some(joined(written.text.clone(), &definitions)),
             Form::Object if written.text == "{}" => None,
             // MCP wants this in the outermost schema, and not behind a reference.
             Form::Object => Some(joined(written.text.replacen('{', "{\"type\":\"object\",", 1), &definitions)),

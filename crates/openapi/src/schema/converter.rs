@@ -32,7 +32,11 @@ const MAX_CHAIN: usize = 32;
 /// A longer schema fits nowhere, so its rest is not written.
 const MAX_WRITTEN: usize = 256 << 10;
 /// How much is written for all tools together. Many tools may use one large parameter.
-const MAX_IN_ALL: usize = 512 << 20;
+const MAX_IN_ALL: usize = 256 << 20;
+/// Schemas that take longer to write are written once, if several tools have them.
+const KEPT: usize = 16 << 10;
+/// A longer list of values tells a model nothing.
+const MAX_VALUES: usize = 5000;
 /// How many members are looked at to find those that are not sent.
 const MAX_HIDDEN: usize = 20_000;
 const MAX_NAME: usize = 64;
@@ -96,7 +100,12 @@ pub(crate) struct Converter<'d> {
     patterns: HashMap<Box<str>, bool>,
     /// How much has been written.
     bytes: usize,
+    /// Large schemas that are not parts, such as those of shared parameters.
+    kept: HashMap<KeptKey, Rc<Written>>,
 }
+
+/// The address of a node, and how it was written.
+type KeptKey = (*const Node, Option<usize>, Option<*const str>);
 
 impl<'d> Converter<'d> {
     pub(crate) fn new(documents: &'d Documents, is_older: bool, direction: Direction, notes: &'d Notes) -> Self {
@@ -110,19 +119,30 @@ impl<'d> Converter<'d> {
             names: HashSet::new(),
             patterns: HashMap::new(),
             bytes: 0,
+            kept: HashMap::new(),
         }
     }
 
     /// Writes one schema.
-    pub(crate) fn write(&mut self, place: Place<'d>, root: Root<'_>) -> Written {
+    pub(crate) fn write(&mut self, place: Place<'d>, root: Root<'_>) -> Rc<Written> {
+        let key: KeptKey = (std::ptr::from_ref(place.node), root.levels, root.description.map(std::ptr::from_ref));
+        if let Some(kept) = self.kept.get(&key) {
+            return Rc::clone(kept);
+        }
         let mut out = Written::default();
         if self.bytes > MAX_IN_ALL {
             self.notes.add("the description is too large: some arguments allow anything".to_owned());
-            return Written { text: "{}".to_owned(), is_cut: true, ..out };
+            "{}".clone_into(&mut out.text);
+            out.is_cut = true;
+            return Rc::new(out);
         }
         self.schema(&mut out, place, Context { root, hidden: &HashSet::new() });
         self.bytes += out.text.len();
-        out
+        let written = Rc::new(out);
+        if written.text.len() > KEPT {
+            self.kept.insert(key, Rc::clone(&written));
+        }
+        written
     }
 
     pub(super) fn name(&self, part: usize) -> &str {
@@ -134,7 +154,7 @@ impl<'d> Converter<'d> {
         if let Some(written) = &self.parts[part].written {
             return Rc::clone(written);
         }
-        let written = Rc::new(self.write(self.parts[part].place, Root::default()));
+        let written = self.write(self.parts[part].place, Root::default());
         self.parts[part].written = Some(Rc::clone(&written));
         written
     }
@@ -399,7 +419,7 @@ fn write_types(out: &mut String, node: &Node, is_nullable: bool) {
 
 fn write_enum(out: &mut String, node: &Node, is_nullable: bool) {
     let values = node.list().unwrap_or_default();
-    if values.is_empty() {
+    if values.is_empty() || values.len() > MAX_VALUES {
         return;
     }
     key(out, "enum");

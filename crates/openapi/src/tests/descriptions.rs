@@ -1,6 +1,7 @@
 //! Which operations become tools, and what is known of them.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::{DescriptionError, OtherFiles};
@@ -140,4 +141,31 @@ fn versions_are_told_apart() {
     );
     assert_eq!(version(json!({"openapi": 3.1})).unwrap(), [""; 0], "YAML without quotes");
     assert!(matches!(Api::from_json("{", SOURCE), Err(DescriptionError::Unreadable(_))));
+}
+
+#[test]
+fn a_description_that_repeats_itself_takes_little_time() {
+    let members = |count: usize| -> Value {
+        let member = json!({"type": "string", "description": "x".repeat(100)});
+        Value::Object((0..count).map(|name| (format!("m{name}"), member.clone())).collect())
+    };
+    let object = |count: usize| json!({"type": "object", "properties": members(count)});
+    let parameter = json!({"$ref": "#/components/parameters/P"});
+    let operation = json!({"parameters": [parameter],
+        "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Body"}}}}});
+    let paths: serde_json::Map<String, Value> =
+        (0..2000).map(|path| (format!("/p{path}"), json!({"post": operation}))).collect();
+    let description = json!({
+        "openapi": "3.1.0",
+        "paths": paths,
+        "components": {
+            "parameters": {"P": {"name": "p", "in": "query", "schema": object(5000)}},
+            "schemas": {"Body": object(5000)},
+        },
+    });
+    let start = Instant::now();
+    let api = read(&description);
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert_eq!(api.tools.len(), 2000);
+    assert!(api.tools.iter().all(|tool| tool.definition.get().len() < 70 << 10));
 }
