@@ -22,7 +22,12 @@ use crate::support::temp_dir::TempDir;
 fn server(directory: &TempDir, tools: &[Value]) -> std::process::Command {
     let answers: serde_json::Map<String, Value> = tools
         .iter()
-        .map(|tool| (tool["name"].as_str().unwrap().to_owned(), json!({"content": [{"type": "text", "text": "done"}]})))
+        .map(|tool| {
+            (
+                tool["name"].as_str().expect("a tool has a name").to_owned(),
+                json!({"content": [{"type": "text", "text": "done"}]}),
+            )
+        })
         .collect();
     let tools = directory.write("tools.json", &Value::from(tools).to_string());
     let results = directory.write("results.json", &Value::from(answers).to_string());
@@ -71,9 +76,9 @@ async fn received(client: &mut StdioClient) -> (String, Value) {
     let seen = client.call("seen", "{}").await.value();
     let messages = seen["result"]["structuredContent"]["messages"].as_array().cloned().unwrap_or_default();
     let calls = messages.iter().filter_map(|message| serde_json::from_str::<Value>(message.as_str()?).ok());
-    let calls = calls.filter(|call| call["method"] == "tools/call" && call["params"]["name"] != "seen");
-    let last = calls.last().unwrap_or_else(|| panic!("no call: {seen}"));
-    (last["params"]["name"].as_str().unwrap().to_owned(), last["params"]["arguments"].clone())
+    let mut calls = calls.filter(|call| call["method"] == "tools/call" && call["params"]["name"] != "seen");
+    let last = calls.next_back().unwrap_or_else(|| panic!("no call: {seen}"));
+    (last["params"]["name"].as_str().expect("a call names its tool").to_owned(), last["params"]["arguments"].clone())
 }
 
 const LONG: &str = "a_very_long_name_of_a_tool_that_no_client_accepts_as_it_is";

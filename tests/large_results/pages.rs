@@ -120,7 +120,7 @@ async fn call_tool_is_paged_by_the_tool_it_calls_and_handlers_see_whole_results(
     let limits = "results: {maxTokens: off, tools: {export: {maxTokens: 2000}}}\n\
                   optimizer: {enabled: true, listBelow: 0, embedding: {provider: none}}";
     let mut proxy = stdio(world(limits)).await;
-    assert_eq!(proxy.tools().await, ["find_tool", "call_tool", "read_result"]);
+    assert_eq!(proxy.tools().await, ["find_tool", "describe_tool", "call_tool", "read_result"]);
     let carried = async |client: &mut crate::support::stdio_client::StdioClient, tool: &str| {
         client.call("call_tool", &json!({"tool_name": tool, "parameters": {}}).to_string()).await
     };

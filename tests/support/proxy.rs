@@ -49,7 +49,7 @@ impl Proxy {
     /// A program beside the config.
     pub fn executable(self, name: &str, text: &str) -> Self {
         let file = self.directory.write(name, text);
-        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("the file is ours");
         self
     }
 

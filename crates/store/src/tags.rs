@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Begins a value with tags. No JSON text begins like this.
+/// Begins a value with tags, and any other value that begins like this. No JSON text does.
 const MARKER: u8 = 1;
 
 /// Words without commas and line breaks.
@@ -31,7 +31,7 @@ impl Tags {
 
     /// The value with these tags in front.
     pub(super) fn before(&self, value: Vec<u8>) -> Vec<u8> {
-        if self.is_empty() {
+        if self.is_empty() && value.first() != Some(&MARKER) {
             return value;
         }
         let mut tagged = vec![MARKER];
@@ -62,6 +62,8 @@ mod tests {
         assert_eq!(tags.text(), "a,b");
         assert_eq!(Tags::split(tags.before(b"[1]\n".to_vec())), (b"[1]\n".to_vec(), tags.clone()));
         assert_eq!(Tags::split(Tags::default().before(b"5".to_vec())), (b"5".to_vec(), Tags::default()));
+        let binary = vec![MARKER, 7, b'\n', 9];
+        assert_eq!(Tags::split(Tags::default().before(binary.clone())), (binary, Tags::default()));
         assert_eq!(tags.with(&Tags::parse("c")).text(), "a,b,c");
     }
 }
