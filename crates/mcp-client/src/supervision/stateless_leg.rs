@@ -44,10 +44,9 @@ impl SupervisedServer {
                 // Does not make the supervisor reconnect: no client waits for this.
                 let connected = state.wait_for(|state| state.connection.is_some()).await;
                 let Ok(main) = connected.map(|state| state.connection.clone()) else { return };
-                let hold = self.holds.hold_unless_resting();
-                if let Some(main) = main.filter(|_| hold.is_some())
-                    && self.settle_stateless_leg(&main).await
-                {
+                let Some(_hold) = self.holds.hold_unless_resting() else { continue };
+                let Some(main) = main else { continue };
+                if self.settle_stateless_leg(&main).await {
                     return;
                 }
             }

@@ -29,16 +29,23 @@ pub(super) fn read(fields: &mut Fields, server: &mut ServerConfig, of: SettingsO
     let lazy = start.as_ref().and_then(|reader| reader.choice(&[("eager", false), ("lazy", true)]));
     let idle_stop = fields.get("idleStop");
     let idle = idle_stop.as_ref().and_then(ValueReader::timeout_or_off);
-    let start = start.filter(|_| lazy == Some(true));
-    let idle_stop = idle_stop.filter(|_| idle.flatten().is_some());
-    for reader in [&start, &idle_stop].into_iter().flatten() {
+    let stops = idle.flatten().is_some();
+    for (reader, rests) in [(&start, lazy == Some(true)), (&idle_stop, stops)] {
+        let Some(reader) = reader else { continue };
+        if !rests {
+            continue;
+        }
         if server.is_per_person() {
             report(reader, "has no effect here: the connection of a caller is opened when they need it");
         } else if required == Some(true) {
             report(reader, "conflicts with `required: true`: the proxy does not run without this server");
         }
     }
-    if let Some(reader) = idle_stop.as_ref().filter(|_| of == SettingsOf::Entry && server.session_scoped) {
+    if let Some(reader) = &idle_stop
+        && stops
+        && of == SettingsOf::Entry
+        && server.session_scoped
+    {
         report(reader, "conflicts with `scope: session`: the server knows things about each client that end with it");
     }
     server.rest.lazy = lazy.unwrap_or(server.rest.lazy);
@@ -53,13 +60,13 @@ pub(super) fn read(fields: &mut Fields, server: &mut ServerConfig, of: SettingsO
     server.required &= !server.rest.may_rest();
 }
 
-/// `required` has no effect with `tokenExchange`, because there is no connection before the first call.
+/// `required` has no effect if each caller has their own connection, because there is none before the first call.
 fn read_required(fields: &mut Fields, server: &mut ServerConfig) -> Option<bool> {
     let reader = fields.get("required")?;
     let required = reader.boolean();
     server.required = required.unwrap_or_default();
     if server.required && server.is_per_person() {
-        report(&reader, "has no effect with `tokenExchange`: each caller has their own connection");
+        report(&reader, "has no effect here: each caller has their own connection");
     }
     required
 }
