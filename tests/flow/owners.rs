@@ -90,10 +90,11 @@ async fn two_proxies_with_one_store_know_the_same() {
         let mut here = session(holder(&one, token)).await;
         let mut there = session(holder(&two, token)).await;
         assert!(!is_stopped(&there.call("send_mail", SEND).await));
-        match modern {
-            true => holder(&one, token).modern_call("read_vault", "{}").await.result(),
-            false => here.call("read_vault", "{}").await.result(),
-        };
+        if modern {
+            holder(&one, token).modern_call("read_vault", "{}").await.result();
+        } else {
+            here.call("read_vault", "{}").await.result();
+        }
         assert!(is_stopped(&there.call("send_mail", SEND).await), "at the other proxy");
         assert!(is_stopped(&holder(&two, token).modern_call("send_mail", SEND).await));
     }

@@ -59,9 +59,10 @@ async fn a_tool_that_policies_hide_meanwhile_takes_its_results_with_it() {
         let proxy = world(&sections).file("policies/a.cedar", all).http().await;
         let mut ann = session_of(&proxy, "secret-token-of-a").await;
         let export = json!({"tool_name": "export", "parameters": {}}).to_string();
-        let answer = match sections.contains("optimizer") {
-            true => ann.call("call_tool", &export).await,
-            false => ann.call("export", "{}").await,
+        let answer = if sections.contains("optimizer") {
+            ann.call("call_tool", &export).await
+        } else {
+            ann.call("export", "{}").await
         };
         let (id, _) = paged(&answer);
         // Nobody is asked about `read_result` itself.

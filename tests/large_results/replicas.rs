@@ -31,10 +31,7 @@ fn moved(client: &HttpClient, proxy: &HttpProxy) -> HttpClient {
 }
 
 async fn call(client: &mut HttpClient, modern: bool, tool: &str, arguments: &str) -> Message {
-    match modern {
-        true => client.modern_call(tool, arguments).await,
-        false => client.call(tool, arguments).await,
-    }
+    if modern { client.modern_call(tool, arguments).await } else { client.call(tool, arguments).await }
 }
 
 #[tokio::test]

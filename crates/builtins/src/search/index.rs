@@ -124,9 +124,12 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         let form = if compact { format!("compact {max_tokens:?}") } else { String::new() };
         let request = [text.as_str(), &limit.to_string(), &form];
         let listed = handle.listed(context);
-        let search = |handle: &SearchHandle| match compact {
-            true => handle.search_compact(&text, limit, listed.as_deref(), max_tokens),
-            false => handle.search(&text, limit, listed.as_deref()),
+        let search = |handle: &SearchHandle| {
+            if compact {
+                handle.search_compact(&text, limit, listed.as_deref(), max_tokens)
+            } else {
+                handle.search(&text, limit, listed.as_deref())
+            }
         };
         let found = handle.query("index.search", &request, context, search)?;
         Ok(convert::text_to_starlark(found.get(), eval.heap())?)

@@ -114,11 +114,11 @@ impl Holds {
     /// no `idleStop`.
     pub(super) fn idle_limit(&self) -> Option<Duration> {
         let settings = self.settings?;
-        match settings.lazy && !self.lock().was_used {
+        if settings.lazy && !self.lock().was_used {
             // It was only started for its lists.
-            true => Some(Duration::ZERO),
-            false => settings.idle_stop,
+            return Some(Duration::ZERO);
         }
+        settings.idle_stop
     }
 
     /// Completes when there are no holds, with the moment since when.

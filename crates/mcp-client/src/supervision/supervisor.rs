@@ -446,9 +446,10 @@ impl Supervisor {
 
     /// Publishes that the server cannot be reached. One that rests as a rule is tried again when it is needed.
     fn publish_down(&mut self, reason: &str) {
-        match self.server.rests() {
-            true => self.publisher.publish_resting(Some(reason)),
-            false => self.publisher.publish_down(reason),
+        if self.server.rests() {
+            self.publisher.publish_resting(Some(reason));
+        } else {
+            self.publisher.publish_down(reason);
         }
     }
 

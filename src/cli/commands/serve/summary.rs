@@ -21,9 +21,10 @@ pub(super) fn print_summary(gateway: &Gateway) {
             .into_iter()
             .flatten()
             .collect();
-    let servers = match states.is_empty() {
-        true => table::count(all, "server"),
-        false => format!("{} ({})", table::count(all, "server"), states.join(", ")),
+    let servers = if states.is_empty() {
+        table::count(all, "server")
+    } else {
+        format!("{} ({})", table::count(all, "server"), states.join(", "))
     };
     logging::status(&format!("ready: {} of {servers}", table::count(tools, "tool")));
     if let Some(surface) = surface {

@@ -85,7 +85,12 @@ mod tests {
     fn a_program_is_looked_for_in_path_then_where_it_may_be_installed_then_in_the_shells_path() {
         let home = testing::folder("search");
         let [in_path, node, other] = ["bin", ".nvm/versions/node/v22.9.0/bin", "odd place"].map(|name| home.join(name));
-        for file in [in_path.join("uvx"), node.join("npx"), home.join(".local/bin/uvx"), other.join("deno")] {
+        for file in [
+            in_path.join("notes-uvx"),
+            node.join("notes-npx"),
+            home.join(".local/bin/notes-uvx"),
+            other.join("notes-deno"),
+        ] {
             testing::program(&file, "");
         }
         let shell = home.join("shell");
@@ -99,9 +104,9 @@ mod tests {
         let found = |name| find_program(name, variable).unwrap();
         let path =
             |folder: &Path| Some(OsString::from(format!("{}:{}:/bin:/usr/bin", folder.display(), in_path.display())));
-        assert_eq!(found("uvx"), FoundProgram { file: in_path.join("uvx"), path: None });
-        assert_eq!(found("npx"), FoundProgram { file: node.join("npx"), path: path(&node) });
-        assert_eq!(found("deno"), FoundProgram { file: other.join("deno"), path: path(&other) });
+        assert_eq!(found("notes-uvx"), FoundProgram { file: in_path.join("notes-uvx"), path: None });
+        assert_eq!(found("notes-npx"), FoundProgram { file: node.join("notes-npx"), path: path(&node) });
+        assert_eq!(found("notes-deno"), FoundProgram { file: other.join("notes-deno"), path: path(&other) });
         let missing = find_program("no-such-program", variable).unwrap_err().to_string();
         assert_eq!(missing, "in `PATH`, in the folders of nvm, Homebrew and others, or in the log-in shell's `PATH`");
     }

@@ -39,10 +39,10 @@ impl CachedServer {
             .into_iter()
             .map(|seen| ViewVariant { profile: seen.profile, info: seen.info, lists: seen.lists, lock: None })
             .collect();
-        match approved.is_empty() {
-            true => (self, false),
-            false => (CachedServer::of_lists(approved, self), true),
+        if approved.is_empty() {
+            return (self, false);
         }
+        (CachedServer::of_lists(approved, self), true)
     }
 
     /// A server with these lists, about which else only this is known.
