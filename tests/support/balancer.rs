@@ -33,6 +33,8 @@ impl Upstream {
     pub async fn of(proxy: &HttpProxy) -> Self {
         let line = proxy.program.stderr.line("metrics on ").await;
         let (_, diagnostics) = line.split_once("metrics on ").expect("the line was found by this text");
+        // A balancer that asks too early leaves it out for a while.
+        proxy.program.stderr.line("ready: ").await;
         Upstream { port: port_of(&proxy.url), diagnostics: port_of(diagnostics) }
     }
 }
