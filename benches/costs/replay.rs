@@ -9,7 +9,7 @@ use std::time::Instant;
 use proxy_builtins::{Handler, Settings, run_session_script};
 use proxy_json::{Raw, RawRef, raw};
 use proxy_model::{
-    BackendKind, BackendView, Definition, ItemKind, ItemRef, JournalSnapshot, Lists, Question, Snapshot, Status,
+    BackendKind, BackendView, Definition, ItemKind, ItemRef, JournalSnapshot, Lists, Question, ServerInfo, Snapshot,
     SurfaceKey,
 };
 use proxy_script::{CallOptions, Effects, Function, Host, Journal, JournalCursor, Limits, Questions, Source, Stop};
@@ -70,20 +70,12 @@ fn run(function: &Function, past: JournalSnapshot) -> (bool, JournalSnapshot) {
 pub fn cost() -> f64 {
     let tool =
         Definition::parse(ItemKind::Tool, raw(&json!({"name": "t", "inputSchema": {"type": "object"}}))).unwrap();
-    let backend = BackendView {
-        name: "b".into(),
-        kind: BackendKind::Stdio,
-        status: Status::Ready,
-        error: String::new(),
-        info: Arc::default(),
-        lists: Arc::new(Lists { tools: vec![Arc::new(tool)], ..Lists::default() }),
-        variants: Arc::default(),
-        start_time: None,
-        reports: Arc::default(),
-        last_known: None,
-        is_doubtful: false,
-        lock: None,
-    };
+    let backend = BackendView::ready(
+        "b",
+        BackendKind::Stdio,
+        ServerInfo::default(),
+        Lists { tools: vec![Arc::new(tool)], ..Lists::default() },
+    );
     let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: vec![Arc::new(backend)] });
     let settings = Arc::new(Settings::default());
     let source = Source::new("policy.star", SCRIPT);

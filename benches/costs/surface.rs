@@ -6,7 +6,7 @@ use std::time::Instant;
 use proxy_config::Config;
 use proxy_engine::gateway::script_source;
 use proxy_json as json;
-use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, Snapshot, Status};
+use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, ServerInfo, Snapshot};
 use proxy_wire::Revision;
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"query":{"type":"string","description":"What to look for"},"limit":{"type":"integer"}},"required":["query"]}"#;
@@ -30,20 +30,7 @@ fn servers_with(schema: &str) -> Vec<Arc<BackendView>> {
                     Arc::new(Definition::parse(ItemKind::Tool, json::valid(raw).unwrap()).unwrap())
                 })
                 .collect();
-            Arc::new(BackendView {
-                name: format!("server{server}").into(),
-                kind: BackendKind::Stdio,
-                status: Status::Ready,
-                error: String::new(),
-                info: Arc::default(),
-                lists: Arc::new(Lists { tools, ..Lists::default() }),
-                variants: Arc::default(),
-                start_time: None,
-                reports: Arc::default(),
-                last_known: None,
-                is_doubtful: false,
-                lock: None,
-            })
+            Arc::new(BackendView::ready(&format!("server{server}"), BackendKind::Stdio, ServerInfo::default(), Lists { tools, ..Lists::default() }))
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, ServerInfo, Snapshot, Status};
+use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, ServerInfo, Snapshot};
 use serde_json::{Value, json};
 
 pub fn snapshot(folder: &Path) -> Result<Arc<Snapshot>, String> {
@@ -29,18 +29,5 @@ pub fn snapshot(folder: &Path) -> Result<Arc<Snapshot>, String> {
 
 fn view(name: &str, lists: Lists) -> BackendView {
     let info = ServerInfo { name: name.to_owned(), capabilities: json!({"tools": {}}), ..ServerInfo::default() };
-    BackendView {
-        name: name.into(),
-        kind: BackendKind::Stdio,
-        status: Status::Ready,
-        error: String::new(),
-        info: Arc::new(info),
-        lists: Arc::new(lists),
-        start_time: None,
-        reports: Arc::default(),
-        variants: Arc::default(),
-        last_known: None,
-        is_doubtful: false,
-        lock: None,
-    }
+    BackendView::ready(name, BackendKind::Stdio, info, lists)
 }

@@ -91,3 +91,26 @@ async fn a_running_proxy_answers_and_a_preset_that_cannot_be_used_is_told() {
     let text = proxy.world.run(["tokens"]).await.expect(0).stdout;
     assert!(text.contains("(script)") && text.contains("not possible: "), "{text}");
 }
+
+#[tokio::test]
+async fn a_client_with_limits_gets_other_definitions() {
+    // Given a tool whose description is longer than a client shows, and clients that accept one tool
+    let proxy = world(
+        "aggregation: { conflictResolution: prefix }\n\
+         clients: { rows: { curt: { match: [curt], descriptionLength: 200 }, few: { match: [few], tools: 1 } } }",
+    );
+    let report = async |client: &[&str]| proxy.run([&["tokens", "--json"], client].concat()).await.expect(0).json();
+    // When it is measured for everybody and for these clients
+    let everybody = report(&[]).await;
+    let curt = report(&["--client", "curt"]).await;
+    let few = report(&["--client", "few"]).await;
+    // Then servers offer the same, the long description costs less, and few tools become a search
+    assert_eq!(everybody["offered"], curt["offered"], "{curt}");
+    let published = |report: &Value| tokens(&at(&report["tools"], "tool", "long")["published"]);
+    assert!(published(&curt) < 100 && published(&everybody) > 200, "{curt}");
+    assert_eq!(at(&curt["presets"], "preset", "default@1")["tokens"], curt["published"], "{curt}");
+    assert_eq!(at(&few["servers"], "server", "")["publishedTools"], 3, "{few}");
+    // And a row that does not exist is an error that names one that does
+    let unknown = proxy.run(["tokens", "--client", "gemini"]).await.expect(2);
+    assert!(unknown.stderr.contains("there is no row `gemini`"), "{}", unknown.stderr);
+}

@@ -8,7 +8,7 @@ use proxy_builtins::{Plan, Settings, run_session_script};
 use proxy_engine::extension;
 use proxy_host_io::HostIo;
 use proxy_json::raw;
-use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, Snapshot, Status, SurfaceKey};
+use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Lists, ServerInfo, Snapshot, SurfaceKey};
 use proxy_script::{Limits, Source};
 use serde_json::{Value, json};
 
@@ -37,24 +37,16 @@ fn backend(name: &str, tools: &[&str]) -> Arc<BackendView> {
     };
     let template = json!({"uriTemplate": "file:///docs/{path}", "name": "files"});
     let template = Definition::parse(ItemKind::ResourceTemplate, raw(&template)).expect("it is a template");
-    Arc::new(BackendView {
-        name: name.into(),
-        kind: BackendKind::Stdio,
-        status: Status::Ready,
-        error: String::new(),
-        info: Arc::default(),
-        lists: Arc::new(Lists {
+    Arc::new(BackendView::ready(
+        name,
+        BackendKind::Stdio,
+        ServerInfo::default(),
+        Lists {
             tools: tools.iter().map(tool).collect(),
             resource_templates: vec![Arc::new(template)],
             ..Lists::default()
-        }),
-        start_time: None,
-        reports: Arc::default(),
-        last_known: None,
-        is_doubtful: false,
-        lock: None,
-        variants: Arc::default(),
-    })
+        },
+    ))
 }
 
 /// What extensions of the documents can reach while they are loaded: nothing.

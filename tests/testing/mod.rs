@@ -1,5 +1,6 @@
 //! `proxy test`: given this test file, the person sees exactly that.
 
+mod changed_servers;
 mod examples;
 mod reports;
 mod running;

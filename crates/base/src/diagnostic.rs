@@ -106,6 +106,12 @@ impl Diagnostic {
         self
     }
 
+    /// At this location, if it is known.
+    pub fn at_known(mut self, place: Option<&Location>) -> Self {
+        self.place = place.cloned();
+        self
+    }
+
     pub fn rule(mut self, name: &'static str) -> Self {
         self.rule = Some(name);
         self

@@ -16,6 +16,8 @@ pub enum BackendKind {
 }
 
 impl BackendKind {
+    pub const ALL: [BackendKind; 3] = [BackendKind::Stdio, BackendKind::Http, BackendKind::Extension];
+
     pub fn as_str(self) -> &'static str {
         match self {
             BackendKind::Stdio => "stdio",
@@ -128,6 +130,24 @@ pub struct ViewVariant {
 }
 
 impl BackendView {
+    /// A server that is ready and offers these items.
+    pub fn ready(name: &str, kind: BackendKind, info: ServerInfo, lists: Lists) -> Self {
+        BackendView {
+            name: name.into(),
+            kind,
+            status: Status::Ready,
+            error: String::new(),
+            info: Arc::new(info),
+            lists: Arc::new(lists),
+            start_time: None,
+            reports: Arc::default(),
+            variants: Arc::default(),
+            last_known: None,
+            is_doubtful: false,
+            lock: None,
+        }
+    }
+
     /// What stateless clients see of a server that the main connection meets in a session.
     pub fn stateless_leg(&self) -> Option<&ViewVariant> {
         self.variants.iter().find(|variant| variant.profile == ClientProfile::STATELESS)

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::lock::testing::{approved, rules, seen};
     use crate::lock::{LockFile, SeenLists};
-    use crate::{BackendKind, Definition, ItemKind, Status};
+    use crate::{BackendKind, Definition, ItemKind};
 
     #[test]
     fn what_is_published_depends_on_the_mode() {
@@ -91,20 +91,8 @@ mod tests {
             let file = LockFile { servers: [("s".to_owned(), locked.clone())].into() };
             let rules = [("s".to_owned(), rules(mode))].into();
             let lock = Lock { path: "proxy.lock".into(), is_found: true, file: Arc::new(file), rules };
-            let raw = BackendView {
-                name: "s".into(),
-                kind: BackendKind::Stdio,
-                status: Status::Ready,
-                error: String::new(),
-                info: Arc::clone(&now.info),
-                lists: Arc::clone(&now.lists),
-                start_time: None,
-                reports: Arc::default(),
-                variants: Arc::default(),
-                last_known: None,
-                is_doubtful: false,
-                lock: None,
-            };
+            let raw =
+                BackendView::ready("s", BackendKind::Stdio, ServerInfo::clone(&now.info), Lists::clone(&now.lists));
             lock.published(&raw, ClientProfile::SESSION)
         };
         let published = |mode| {

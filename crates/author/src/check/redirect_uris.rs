@@ -17,10 +17,7 @@ fn remark(name: &str, server: &ServerConfig) -> Option<Diagnostic> {
     let remark = Diagnostic::remark(format!(
         "`mcpServers.{name}.auth`: the client needs the redirect URIs `{page}` and `http://127.0.0.1{port}/callback`"
     ));
-    Some(match &server.auth_place {
-        Some(place) => remark.at(place.clone()),
-        None => remark,
-    })
+    Some(remark.at_known(server.auth_place.as_ref()))
 }
 
 #[cfg(test)]

@@ -87,8 +87,8 @@ fn search_index_members(builder: &mut MethodsBuilder) {
     ///
     /// With `compact = True`, the dicts have `name`, `signature`, `description` (its first sentence), `backend` and
     /// `score`, and `lossy` (True) if the signature does not show every parameter, member and literal. If they would
-    /// cost more than `max_tokens`, parts are left out: optional parameters, output types, descriptions, and at last the
-    /// signatures of the tools at the end of the list.
+    /// cost more than `max_tokens`, parts are left out: optional parameters, output types, descriptions in the lower half, and
+    /// at last the signatures of the tools at the end of the list.
     ///
     /// ```python
     /// for found in index.search("open a ticket", keywords = ["bug"], limit = 3):

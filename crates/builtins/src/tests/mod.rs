@@ -25,7 +25,7 @@ use super::{Handler, Plan, Settings, run_session_script};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_json::{Raw, RawRef, raw};
 use proxy_model::{
-    BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Question, ServerInfo, Snapshot, Status, SurfaceKey,
+    BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Question, ServerInfo, Snapshot, SurfaceKey,
 };
 use proxy_script::{
     CallOptions, Effects, Failure, Host, JournalCursor, Limits, LogLevel, Output, Questions, Source, Stop,
@@ -41,20 +41,12 @@ pub(super) fn tool(name: &str) -> Value {
 
 pub(super) fn backend(name: &str, tools: &[Value]) -> Arc<BackendView> {
     let tools = tools.iter().map(|tool| Arc::new(Definition::parse(ItemKind::Tool, raw(tool)).unwrap())).collect();
-    Arc::new(BackendView {
-        name: name.into(),
-        kind: BackendKind::Stdio,
-        status: Status::Ready,
-        error: String::new(),
-        info: Arc::new(ServerInfo { name: format!("{name}-server"), version: "1.2".into(), ..ServerInfo::default() }),
-        lists: Arc::new(Lists { tools, ..Lists::default() }),
-        start_time: None,
-        reports: Arc::default(),
-        last_known: None,
-        is_doubtful: false,
-        lock: None,
-        variants: Arc::default(),
-    })
+    Arc::new(BackendView::ready(
+        name,
+        BackendKind::Stdio,
+        ServerInfo { name: format!("{name}-server"), version: "1.2".into(), ..ServerInfo::default() },
+        Lists { tools, ..Lists::default() },
+    ))
 }
 
 /// A backend with tools of these names, all with the same schema.

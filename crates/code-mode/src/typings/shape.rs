@@ -269,23 +269,7 @@ impl SchemaReader<'_> {
 
 /// Decodes a JSON pointer in a URI fragment, which may be percent-encoded.
 fn unescaped(pointer: &str) -> String {
-    let bytes = pointer.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let code = pointer.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match (bytes[at], code) {
-            (b'%', Some(code)) => {
-                plain.push(code);
-                at += 3;
-            }
-            (byte, _) => {
-                plain.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&plain).into_owned()
+    percent_encoding::percent_decode_str(pointer).decode_utf8_lossy().into_owned()
 }
 
 fn literal(value: &Value) -> Type {

@@ -4,9 +4,6 @@
 use crate::syntax::reader::ValueReader;
 use proxy_model::lock::{IgnoredText, LockMode};
 
-const MODES: [(&str, LockMode); 3] =
-    [("warn", LockMode::Warn), ("freeze", LockMode::Freeze), ("block", LockMode::Block)];
-
 /// The keys of `lock` that are set at one place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LockSettings {
@@ -29,10 +26,11 @@ impl LockSettings {
 
 /// Reads a mode, or a map of settings.
 pub(crate) fn read_lock(reader: &ValueReader) -> Option<LockSettings> {
+    let modes = LockMode::ALL.map(|mode| (mode.as_str(), mode));
     let Some(mut fields) = reader.fields_or_string()? else {
-        return Some(LockSettings { mode: Some(reader.choice(&MODES)?), ..LockSettings::default() });
+        return Some(LockSettings { mode: Some(reader.choice(&modes)?), ..LockSettings::default() });
     };
-    let mode = fields.read("mode", |mode| mode.choice(&MODES));
+    let mode = fields.read("mode", |mode| mode.choice(&modes));
     let ignore = fields.read("ignore", |patterns| {
         let mut ignored = IgnoredText::default();
         patterns.list(|pattern| {

@@ -18,7 +18,7 @@ use proxy_mcp_client::{
 };
 use proxy_model::lock::ViewLock;
 use proxy_model::{
-    BackendKind, BackendView, ItemKind, JournalSnapshot, Lists, ServerInfo, Status, error_result, error_result_with,
+    BackendKind, BackendView, ItemKind, JournalSnapshot, Lists, ServerInfo, error_result, error_result_with,
     no_completion,
 };
 use proxy_script::{FailureKind, Host, Limits, Stop};
@@ -52,26 +52,18 @@ impl ExtensionBackend {
         if extension.items.iter().any(|item| item.refresh_interval().is_some()) {
             capabilities.insert(ItemKind::Resource.capability().to_owned(), json!({"subscribe": true}));
         }
-        let view = BackendView {
-            name: extension.name.as_str().into(),
-            kind: BackendKind::Extension,
-            status: Status::Ready,
-            error: String::new(),
-            info: Arc::new(ServerInfo {
+        let view = BackendView::ready(
+            &extension.name,
+            BackendKind::Extension,
+            ServerInfo {
                 name: extension.name.clone(),
                 version: extension.version.clone(),
                 instructions: String::new(),
                 capabilities: capabilities.into(),
                 ..ServerInfo::default()
-            }),
-            lists: Arc::new(lists),
-            start_time: None,
-            reports: Arc::default(),
-            last_known: None,
-            is_doubtful: false,
-            lock: None,
-            variants: Arc::default(),
-        };
+            },
+            lists,
+        );
         let namespace = format!("extension:{}", extension.name).into();
         ExtensionBackend { extension, view: Arc::new(view), namespace, pool }
     }

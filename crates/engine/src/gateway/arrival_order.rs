@@ -39,24 +39,12 @@ impl ArrivalOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proxy_model::{BackendKind, Status};
+    use proxy_model::{BackendKind, Lists, ServerInfo, Status};
 
     fn snapshot(backends: &[(&str, Status)]) -> Arc<Snapshot> {
         let view = |(name, status): &(&str, Status)| {
-            Arc::new(BackendView {
-                name: (*name).into(),
-                kind: BackendKind::Stdio,
-                status: *status,
-                error: String::new(),
-                info: Arc::default(),
-                lists: Arc::default(),
-                variants: Arc::default(),
-                start_time: None,
-                reports: Arc::default(),
-                last_known: None,
-                is_doubtful: false,
-                lock: None,
-            })
+            let view = BackendView::ready(name, BackendKind::Stdio, ServerInfo::default(), Lists::default());
+            Arc::new(BackendView { status: *status, ..view })
         };
         Arc::new(Snapshot { version: 1, generation: 1, backends: backends.iter().map(view).collect() })
     }

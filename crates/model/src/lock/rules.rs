@@ -19,6 +19,8 @@ pub enum LockMode {
 }
 
 impl LockMode {
+    pub const ALL: [LockMode; 3] = [LockMode::Warn, LockMode::Freeze, LockMode::Block];
+
     pub fn as_str(self) -> &'static str {
         match self {
             LockMode::Warn => "warn",

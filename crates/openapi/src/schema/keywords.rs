@@ -88,9 +88,6 @@ pub(crate) fn shortened(text: &str, max: usize) -> std::borrow::Cow<'_, str> {
     if text.len() <= max {
         return text.into();
     }
-    let mut end = max.saturating_sub('…'.len_utf8());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(max.saturating_sub('…'.len_utf8()));
     format!("{}…", text[..end].trim_end()).into()
 }

@@ -5,10 +5,13 @@ mod report;
 
 use clap::Args;
 
+use crate::cli::commands::client_rows;
 use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, QueryArgs};
 use crate::cli::{output, table};
+use presets::{PublishedTool, Trial};
 use proxy_base::grouped_digits::grouped;
+use proxy_engine::surface::histories;
 use report::{TokenReport, ToolTokens};
 
 /// The number of tools in the table without `--top`.
@@ -19,6 +22,9 @@ pub(crate) struct TokensArgs {
     /// Number of tools to show, most expensive first [default: 10, with --json all]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
+    /// Count the definitions as clients of a row of limits get them, such as `gemini-cli`
+    #[arg(long, value_name = "ROW")]
+    client: Option<String>,
     #[command(flatten)]
     query: QueryArgs,
     /// Print JSON
@@ -34,8 +40,19 @@ pub(super) fn run(args: &TokensArgs) -> Result<(), CommandFailure> {
         query::report_missing(answers, &report);
         Ok(report)
     })?;
-    let presets = presets::measure(&loaded.config, &surface, &query.user.principal)?;
-    let mut report = TokenReport::new(&surface, presets);
+    let row = args.client.as_deref().map(|name| client_rows::row(&loaded, name)).transpose()?;
+    let trial = Trial::new(&loaded.config, &surface, &query.user.principal, row)?;
+    let mut report = match args.client {
+        Some(_) => {
+            let own = trial.own_surface()?;
+            let histories = histories(&own, &trial.snapshot);
+            TokenReport::new(&surface, &trial.published(&own), &histories, trial.presets())
+        }
+        None => {
+            let published: Vec<PublishedTool> = report::tools(&surface.published).map(PublishedTool::of).collect();
+            TokenReport::new(&surface, &published, &surface.histories, trial.presets())
+        }
+    };
     let shown = args.top.unwrap_or(if args.json { usize::MAX } else { SHOWN_TOOLS });
     report.tools.truncate(shown);
     if args.json {

@@ -9,10 +9,11 @@ use crate::admin::SurfaceReport;
 use crate::cli::failure::CommandFailure;
 use proxy_builtins::presets::{PRESETS, Preset};
 use proxy_config::{Config, SessionScript};
+use proxy_dialects::{Dialect, Lowered};
 use proxy_engine::gateway::script_source;
-use proxy_engine::surface::Surface;
+use proxy_engine::surface::{BuildError, ScriptSource, Surface};
 use proxy_identity::cedar::Policies;
-use proxy_model::{BackendKind, BackendView, ItemKind, Lists, Principal, ServerInfo, Snapshot, Status, SurfaceKey};
+use proxy_model::{BackendKind, BackendView, ItemKind, Lists, Principal, ServerInfo, Snapshot, SurfaceKey};
 use proxy_search::estimate_tokens;
 
 /// The tools that one preset publishes with this config, and their tokens.
@@ -26,43 +27,90 @@ pub(super) struct PresetTokens {
     pub(super) error: Option<String>,
 }
 
-/// Runs every preset over what the servers offer, for this user.
-pub(super) fn measure(
-    config: &Config,
-    report: &SurfaceReport,
-    principal: &Principal,
-) -> Result<Vec<PresetTokens>, CommandFailure> {
-    let policies = config.cedar.as_ref().map(|cedar| Policies::load(cedar, &config.folder)).transpose();
-    let policies = policies.map_err(CommandFailure::config)?.map(Arc::new);
-    let snapshot = snapshot(report);
-    let key = SurfaceKey::of(principal.clone(), Arc::default());
-    let measured = PRESETS.iter().map(|preset| match surface(preset, config, &snapshot, &key) {
-        Ok(surface) => {
-            let surface = Arc::new(surface);
-            let surface = match &policies {
-                Some(policies) => Arc::new(surface.permitted_to(policies, &key)),
-                None => surface,
-            };
-            let tokens = surface.tools().map(|tool| estimate_tokens(tool.definition.raw().get()));
-            PresetTokens {
-                preset: preset.full_name(),
-                tools: surface.tools().count(),
-                tokens: Some(tokens.sum()),
-                error: None,
-            }
-        }
-        Err(error) => PresetTokens { preset: preset.full_name(), tools: 0, tokens: None, error: Some(error) },
-    });
-    Ok(measured.collect())
+/// A tool that is published to a client, and its tokens.
+pub(super) struct PublishedTool {
+    pub(super) name: String,
+    /// Empty if a script made it.
+    pub(super) server: String,
+    pub(super) tokens: usize,
 }
 
-fn surface(preset: &Preset, config: &Config, snapshot: &Arc<Snapshot>, key: &SurfaceKey) -> Result<Surface, String> {
-    let mut config = config.clone();
-    config.session = SessionScript::Preset { name: preset.full_name(), place: None };
-    // A section that this preset does not read is no error: it is tried, not chosen.
-    config.script_for_once = true;
-    let script = script_source(&config, None).map_err(|problem| problem.message)?;
-    script.build_for(snapshot, key.clone()).map_err(|error| error.diagnostic().message.clone())
+/// Runs session scripts over what the servers offer.
+pub(super) struct Trial<'a> {
+    config: &'a Config,
+    pub(super) snapshot: Arc<Snapshot>,
+    policies: Option<Arc<Policies>>,
+    key: SurfaceKey,
+    /// The row of the clients; `None` for clients that accept every tool.
+    dialect: Option<Arc<Dialect>>,
+}
+
+impl<'a> Trial<'a> {
+    pub(super) fn new(
+        config: &'a Config,
+        report: &SurfaceReport,
+        principal: &Principal,
+        dialect: Option<Arc<Dialect>>,
+    ) -> Result<Self, CommandFailure> {
+        let policies = config.cedar.as_ref().map(|cedar| Policies::load(cedar, &config.folder)).transpose();
+        let policies = policies.map_err(CommandFailure::config)?.map(Arc::new);
+        let row = dialect.as_ref().map(|dialect| Arc::clone(&dialect.row));
+        let key = SurfaceKey { row, ..SurfaceKey::of(principal.clone(), Arc::default()) };
+        Ok(Trial { config, snapshot: snapshot(report), policies, key, dialect })
+    }
+
+    /// What the script of this config publishes.
+    pub(super) fn own_surface(&self) -> Result<Arc<Surface>, CommandFailure> {
+        let script = script_source(self.config, None).map_err(|problem| CommandFailure::config(vec![problem]))?;
+        self.surface(&script).map_err(|error| CommandFailure::from(&error))
+    }
+
+    /// What every preset would publish.
+    pub(super) fn presets(&self) -> Vec<PresetTokens> {
+        let measured = PRESETS.iter().map(|preset| match self.preset(preset) {
+            Ok(surface) => {
+                let published = self.published(&surface);
+                let tokens = published.iter().map(|tool| tool.tokens).sum();
+                PresetTokens { preset: preset.full_name(), tools: published.len(), tokens: Some(tokens), error: None }
+            }
+            Err(error) => PresetTokens { preset: preset.full_name(), tools: 0, tokens: None, error: Some(error) },
+        });
+        measured.collect()
+    }
+
+    fn preset(&self, preset: &Preset) -> Result<Arc<Surface>, String> {
+        let mut config = self.config.clone();
+        config.session = SessionScript::Preset { name: preset.full_name(), place: None };
+        // A section that this preset does not read is no error: it is tried, not chosen.
+        config.script_for_once = true;
+        let script = script_source(&config, None).map_err(|problem| problem.message)?;
+        self.surface(&script).map_err(|error| error.diagnostic().message.clone())
+    }
+
+    fn surface(&self, script: &ScriptSource) -> Result<Arc<Surface>, BuildError> {
+        let surface = Arc::new(script.build_for(&self.snapshot, self.key.clone())?);
+        Ok(match &self.policies {
+            Some(policies) => Arc::new(surface.permitted_to(policies, &self.key)),
+            None => surface,
+        })
+    }
+
+    /// The tools as the clients get them.
+    pub(super) fn published(&self, surface: &Surface) -> Vec<PublishedTool> {
+        let dialect = self.dialect.as_deref();
+        let listed =
+            surface.tools().filter(|tool| dialect.is_none_or(|dialect| surface.left_out(dialect, tool).is_none()));
+        let published = listed.map(|tool| {
+            let lowered = dialect.and_then(|dialect| tool.lowered(surface.dialects(), dialect));
+            let text = lowered.and_then(Lowered::text).unwrap_or_else(|| tool.definition.raw());
+            PublishedTool {
+                name: tool.definition.key().to_owned(),
+                server: tool.source().map(|source| source.backend.to_string()).unwrap_or_default(),
+                tokens: estimate_tokens(text.get()),
+            }
+        });
+        published.collect()
+    }
 }
 
 /// The servers with what they offer, as if all of them were ready.
@@ -80,25 +128,11 @@ fn snapshot(report: &SurfaceReport) -> Arc<Snapshot> {
             capabilities: capabilities.into_iter().collect(),
             ..ServerInfo::default()
         };
-        Arc::new(BackendView {
-            name: server.name.as_str().into(),
-            kind: kind(&server.kind),
-            status: Status::Ready,
-            error: String::new(),
-            info: Arc::new(info),
-            lists: Arc::new(lists),
-            start_time: None,
-            reports: Arc::default(),
-            variants: Arc::default(),
-            last_known: None,
-            is_doubtful: false,
-            lock: None,
-        })
+        Arc::new(BackendView::ready(&server.name, kind(&server.kind), info, lists))
     });
     Arc::new(Snapshot { version: 1, generation: 1, backends: backends.collect() })
 }
 
 fn kind(name: &str) -> BackendKind {
-    let kinds = [BackendKind::Stdio, BackendKind::Http, BackendKind::Extension];
-    kinds.into_iter().find(|kind| kind.as_str() == name).unwrap_or(BackendKind::Stdio)
+    BackendKind::ALL.into_iter().find(|kind| kind.as_str() == name).unwrap_or(BackendKind::Stdio)
 }

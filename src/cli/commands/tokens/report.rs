@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::presets::PresetTokens;
+use super::presets::{PresetTokens, PublishedTool};
 use crate::admin::{ReportedItem, SurfaceReport};
+use proxy_engine::surface::ItemHistory;
 use proxy_model::ItemKind;
 use proxy_search::estimate_tokens;
 
@@ -50,7 +51,12 @@ pub(super) struct ToolTokens {
 }
 
 impl TokenReport {
-    pub(super) fn new(surface: &SurfaceReport, presets: Vec<PresetTokens>) -> Self {
+    pub(super) fn new(
+        surface: &SurfaceReport,
+        published: &[PublishedTool],
+        histories: &[ItemHistory],
+        presets: Vec<PresetTokens>,
+    ) -> Self {
         let mut servers: Vec<ServerTokens> =
             surface.servers.iter().map(|status| ServerTokens::of(&status.name)).collect();
         let mut offered: HashMap<(&str, &str), usize> = HashMap::new();
@@ -61,16 +67,14 @@ impl TokenReport {
             server.offered += tokens;
             offered.insert((&item.server, item.definition.key()), tokens);
         }
-        let mut published: HashMap<&str, usize> = HashMap::new();
-        for item in tools(&surface.published) {
-            let tokens = cost(item);
-            let server = entry(&mut servers, &item.server);
+        for tool in published {
+            let server = entry(&mut servers, &tool.server);
             server.published_tools += 1;
-            server.published += tokens;
-            published.insert(item.definition.key(), tokens);
+            server.published += tool.tokens;
         }
+        let published: HashMap<&str, usize> = published.iter().map(|tool| (tool.name.as_str(), tool.tokens)).collect();
         servers.retain(|server| server.offered_tools + server.published_tools > 0);
-        let histories = surface.histories.iter().filter(|history| history.kind == ItemKind::Tool);
+        let histories = histories.iter().filter(|history| history.kind == ItemKind::Tool);
         let mut tools: Vec<ToolTokens> = histories
             .map(|history| ToolTokens {
                 tool: history.name.clone(),
@@ -92,6 +96,12 @@ impl TokenReport {
     }
 }
 
+impl PublishedTool {
+    pub(super) fn of(item: &ReportedItem) -> Self {
+        PublishedTool { name: item.definition.key().to_owned(), server: item.server.clone(), tokens: cost(item) }
+    }
+}
+
 impl ServerTokens {
     fn of(server: &str) -> Self {
         ServerTokens { server: server.to_owned(), ..ServerTokens::default() }
@@ -107,7 +117,7 @@ fn entry<'a>(servers: &'a mut Vec<ServerTokens>, name: &str) -> &'a mut ServerTo
     &mut servers[position]
 }
 
-fn tools(items: &[ReportedItem]) -> impl Iterator<Item = &ReportedItem> {
+pub(super) fn tools(items: &[ReportedItem]) -> impl Iterator<Item = &ReportedItem> {
     items.iter().filter(|item| item.kind == ItemKind::Tool)
 }
 

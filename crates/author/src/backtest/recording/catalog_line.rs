@@ -103,22 +103,14 @@ impl OfferedServer {
             Status::Login,
             Status::PerPerson,
         ];
-        let kinds = [BackendKind::Stdio, BackendKind::Http, BackendKind::Extension];
         let variants = self.variants.iter().map(VariantLine::variant).collect::<Result<Vec<_>, _>>()?;
         let (info, lists) = self.offer.parts()?;
+        let kind = BackendKind::ALL.into_iter().find(|kind| kind.as_str() == self.kind).unwrap_or(BackendKind::Stdio);
         Ok(BackendView {
-            name: self.name.as_str().into(),
-            kind: kinds.into_iter().find(|kind| kind.as_str() == self.kind).unwrap_or(BackendKind::Stdio),
             status: statuses.into_iter().find(|status| status.as_str() == self.status).unwrap_or(Status::Ready),
             error: self.error.clone(),
-            info: Arc::new(info),
-            lists: Arc::new(lists),
-            start_time: None,
-            reports: Arc::default(),
             variants: Arc::new(variants),
-            last_known: None,
-            is_doubtful: false,
-            lock: None,
+            ..BackendView::ready(&self.name, kind, info, lists)
         })
     }
 }

@@ -18,9 +18,10 @@ use starlark::values::{
 };
 use starlark::{starlark_complex_value, starlark_module, starlark_simple_value};
 
-use crate::testing::session::{FakeBackendSpec, FakeItem, FakeReply};
+use crate::testing::session::{Approved, FakeBackendSpec, FakeItem, FakeReply};
 use crate::testing::world::TestWorld;
 use proxy_json::raw;
+use proxy_model::lock::LockMode;
 use proxy_model::{Definition, ItemKind, Status};
 use proxy_script::{convert, script_error};
 
@@ -73,6 +74,8 @@ pub(super) struct TestBackendData {
     pub status: Status,
     pub error: String,
     pub instructions: String,
+    #[allocative(skip)]
+    pub approved: Option<Approved>,
 }
 
 starlark_simple_value!(TestBackendData);
@@ -144,7 +147,19 @@ pub(super) fn fake_backend_spec<'v>(
         error: data.error.clone(),
         instructions: data.instructions.clone(),
         items,
+        approved: data.approved.clone(),
     }))
+}
+
+fn approved_items(mode: LockMode, items: &[Value<'_>]) -> starlark::Result<Approved> {
+    let definition = |item: &Value<'_>| {
+        let item = TestItem::from_value(*item)?;
+        let data = item.data.downcast_ref::<TestItemData>()?;
+        Some((data.kind, Arc::clone(&data.definition)))
+    };
+    let items = items.iter().map(definition).collect::<Option<_>>();
+    let wrong = "`approved` must be a list of testing.tool(...), testing.resource(...) and testing.prompt(...)";
+    Ok(Approved { mode, items: items.ok_or_else(|| script_error(wrong))? })
 }
 
 fn fake_item<'v>(item: Value<'v>, world: &TestWorld, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<FakeItem> {
@@ -245,14 +260,26 @@ pub(super) fn register_backends(builder: &mut GlobalsBuilder) {
 
     /// Creates a test server for the `backends` argument of `testing.session`. With `error`, the server is down: its
     /// `status` is `"failed"`, and calls fail with this error.
+    ///
+    /// With `approved`, a list of items, the server is locked: these were approved, and `tools`, `resources` and
+    /// `prompts` are what it lists now. `lock` is the mode: `"warn"`, `"freeze"` or `"block"`.
+    ///
+    /// ```python
+    /// testing.backend(tools = [testing.tool("read", "new text")], approved = [testing.tool("read", "old text")])
+    /// ```
     fn backend<'v>(
         #[starlark(default = UnpackList::default())] tools: UnpackList<Value<'v>>,
         #[starlark(default = UnpackList::default())] resources: UnpackList<Value<'v>>,
         #[starlark(default = UnpackList::default())] prompts: UnpackList<Value<'v>>,
         #[starlark(require = named, default = "")] instructions: &str,
         #[starlark(require = named, default = "")] error: &str,
+        #[starlark(require = named, default = NoneOr::None)] approved: NoneOr<UnpackList<Value<'v>>>,
+        #[starlark(require = named, default = "freeze")] lock: &str,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<TestBackend<'v>> {
+        let mode = LockMode::ALL.into_iter().find(|mode| mode.as_str() == lock);
+        let mode = mode.ok_or_else(|| script_error("`lock` must be \"warn\", \"freeze\" or \"block\""))?;
+        let approved = approved.into_option().map(|items| approved_items(mode, &items.items)).transpose()?;
         let mut items = Vec::new();
         let kinds: [(&str, UnpackList<Value<'v>>, &[ItemKind]); 3] = [
             ("tools", tools, &[ItemKind::Tool]),
@@ -275,7 +302,7 @@ pub(super) fn register_backends(builder: &mut GlobalsBuilder) {
             }
         }
         let status = if error.is_empty() { Status::Ready } else { Status::Failed };
-        let data = TestBackendData { status, error: error.to_owned(), instructions: instructions.to_owned() };
+        let data = TestBackendData { status, error: error.to_owned(), instructions: instructions.to_owned(), approved };
         let heap = eval.heap();
         Ok(TestBackendGen { data: heap.alloc(data), items: heap.alloc(items) })
     }

@@ -65,7 +65,7 @@ impl SessionBackends {
         let mut backends = SessionBackends::default();
         for spec in fakes {
             let name = spec.name.clone();
-            let backend = FakeBackend::new(spec, world);
+            let backend = FakeBackend::new(spec, world).map_err(|error| script_error(error.to_string()))?;
             backends.calls.push((name, backend.calls()));
             backends.all.push(Arc::new(backend));
         }

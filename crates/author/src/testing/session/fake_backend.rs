@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value as Json, json};
 
+use super::approved::Approved;
 use super::recording::RecordedValues;
 use crate::testing::world::TestWorld;
 use proxy_json::{Object, Raw, Schema, raw};
@@ -13,8 +14,8 @@ use proxy_mcp_client::{
 };
 use proxy_model::lock::ViewLock;
 use proxy_model::{
-    BackendKind, BackendView, Definition, ItemKind, Lists, ServerInfo, Status, UriTemplate, error_result, shaped,
-    shaped_contents, shaped_messages,
+    BackendKind, BackendView, Definition, DefinitionError, ItemKind, Lists, ServerInfo, Status, UriTemplate,
+    error_result, shaped, shaped_contents, shaped_messages,
 };
 use proxy_wire::{RpcError, code};
 
@@ -49,43 +50,43 @@ pub(crate) struct FakeBackendSpec {
     pub error: String,
     pub instructions: String,
     pub items: Vec<FakeItem>,
+    /// What was approved of the server; `None` if it is not locked.
+    pub approved: Option<Approved>,
 }
 
 impl FakeBackend {
-    pub(crate) fn new(spec: FakeBackendSpec, world: &Arc<TestWorld>) -> Self {
+    /// # Errors
+    /// If a definition that was approved is invalid.
+    pub(crate) fn new(spec: FakeBackendSpec, world: &Arc<TestWorld>) -> Result<Self, DefinitionError> {
         let mut lists = Lists::default();
         for item in &spec.items {
             lists.of_mut(item.kind).push(Arc::clone(&item.definition));
         }
         let nonempty = ItemKind::ALL.into_iter().filter(|kind| !lists.of(*kind).is_empty());
         let capabilities: Map<String, Json> = nonempty.map(|kind| (kind.capability().to_owned(), json!({}))).collect();
+        let info = ServerInfo {
+            name: spec.name.clone(),
+            version: "1.0.0".to_owned(),
+            instructions: spec.instructions,
+            protocol_version: "2025-11-25".to_owned(),
+            capabilities: capabilities.into(),
+            ..ServerInfo::default()
+        };
         let view = BackendView {
-            name: spec.name.as_str().into(),
-            kind: BackendKind::Stdio,
             status: spec.status,
             error: spec.error,
-            info: Arc::new(ServerInfo {
-                name: spec.name,
-                version: "1.0.0".to_owned(),
-                instructions: spec.instructions,
-                protocol_version: "2025-11-25".to_owned(),
-                capabilities: capabilities.into(),
-                ..ServerInfo::default()
-            }),
-            lists: Arc::new(lists),
-            start_time: None,
-            reports: Arc::default(),
-            last_known: None,
-            is_doubtful: false,
-            lock: None,
-            variants: Arc::default(),
+            ..BackendView::ready(&spec.name, BackendKind::Stdio, info, lists)
         };
-        FakeBackend {
+        let view = match &spec.approved {
+            Some(approved) => approved.published(&view)?,
+            None => view,
+        };
+        Ok(FakeBackend {
             view: Arc::new(view),
             items: spec.items,
             world: Arc::clone(world),
             calls: RecordedValues::default(),
-        }
+        })
     }
 
     /// The calls so far; the record grows as more arrive.
@@ -162,7 +163,7 @@ impl Backend for FakeBackend {
     }
 
     fn lock(&self, _: Option<&dyn Peer>) -> Option<Arc<ViewLock>> {
-        None
+        self.view.lock.clone()
     }
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {

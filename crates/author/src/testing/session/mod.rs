@@ -1,5 +1,6 @@
 //! Sessions under test: the real script, surface and calls, over servers that exist only in the test.
 
+mod approved;
 mod build;
 mod client;
 mod completion;
@@ -9,6 +10,7 @@ mod overrides;
 mod recording;
 mod test_session;
 
+pub(super) use approved::Approved;
 pub(super) use build::SessionSpec;
 pub(super) use client::ClientSpec;
 pub(super) use fake_backend::{FakeBackendSpec, FakeItem, FakeReply};

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Around the answer: start-up files may print something, too.
 const MARK: &str = "===path===";
-const MAX_OUTPUT: u64 = 1 << 20;
+const MAX_OUTPUT: usize = 1 << 20;
 
 /// What the shell has said.
 #[derive(Clone, Debug)]
@@ -60,24 +60,32 @@ fn ask(shell: &OsStr, variable: impl Fn(&str) -> Option<OsString>) -> ShellPath 
         command.pre_exec(|| rustix::process::setsid().map(drop).map_err(Into::into));
     }
     let Ok(mut child) = command.spawn() else { return ShellPath::Failed };
-    let stdout = child.stdout.take();
+    let Some(stdout) = child.stdout.take() else { return ShellPath::Failed };
     let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut output = Vec::new();
-        let read = stdout.map(|stdout| stdout.take(MAX_OUTPUT).read_to_end(&mut output));
-        let _ = sender.send(read.map(|_| output));
-    });
+    std::thread::spawn(move || sender.send(read_marked(stdout)));
     let answer = match receiver.recv_timeout(TIMEOUT) {
-        Ok(Some(output)) => marked(&output).map_or(ShellPath::Failed, ShellPath::Known),
-        Ok(None) => ShellPath::Failed,
+        Ok(path) => path.map_or(ShellPath::Failed, ShellPath::Known),
         Err(_) => ShellPath::TimedOut,
     };
-    // It leads a session of its own, so also what it left behind ends.
     if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
         let _ = kill_process_group(group, Signal::KILL);
     }
     let _ = child.wait();
     answer
+}
+
+/// Reads until the second mark. Not until the end: start-up files may leave a process behind that keeps the pipe open.
+fn read_marked(mut stdout: impl Read) -> Option<OsString> {
+    let mut output = Vec::new();
+    let mut chunk = [0; 4096];
+    while output.len() < MAX_OUTPUT {
+        let read = stdout.read(&mut chunk).ok().filter(|read| *read > 0)?;
+        output.extend_from_slice(&chunk[..read]);
+        if let Some(path) = marked(&output) {
+            return Some(path);
+        }
+    }
+    None
 }
 
 /// What stands between the marks.
@@ -106,6 +114,8 @@ mod tests {
     fn only_what_stands_between_the_marks_is_the_path() {
         let answer = asked("banner", "echo 'PATH=/trap'; PATH=\"/some/bin:$PATH\"; eval \"$4\"; echo bye");
         assert!(matches!(&answer, ShellPath::Known(path) if path == "/some/bin:/bin:/usr/bin"), "{answer:?}");
+        let answer = asked("agent", "sleep 60 & eval \"$4\"");
+        assert!(matches!(&answer, ShellPath::Known(path) if path == "/bin:/usr/bin"), "{answer:?}");
     }
 
     #[test]

@@ -101,11 +101,7 @@ pub(crate) fn resolve_personal_accounts(
             ),
         };
         let text = format!("`mcpServers.{name}.auth`: `per: person` requires {missing}");
-        let problem = Diagnostic::error(text).hint(hint);
-        problems.push(match &server.auth_place {
-            Some(place) => problem.at(place.clone()),
-            None => problem,
-        });
+        problems.push(Diagnostic::error(text).hint(hint).at_known(server.auth_place.as_ref()));
     }
     problems
 }

@@ -27,11 +27,7 @@ pub(crate) fn resolve_signed(servers: &mut IndexMap<String, ServerConfig>, serve
             (_, None) => ("serve.publicUrl", "set it to the URL of this proxy: it is the issuer of what it signs"),
         };
         let text = format!("`mcpServers.{name}.auth`: `type: signed` requires `{missing}`");
-        let problem = Diagnostic::error(text).hint(hint);
-        problems.push(match &server.auth_place {
-            Some(place) => problem.at(place.clone()),
-            None => problem,
-        });
+        problems.push(Diagnostic::error(text).hint(hint).at_known(server.auth_place.as_ref()));
     }
     problems
 }

@@ -44,10 +44,7 @@ pub(crate) fn resolve_subject_issuers(
                 })
             }
         };
-        problems.push(match &server.auth_place {
-            Some(place) => problem.at(place.clone()),
-            None => problem,
-        });
+        problems.push(problem.at_known(server.auth_place.as_ref()));
     }
     problems
 }
