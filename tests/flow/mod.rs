@@ -90,6 +90,13 @@ impl Conversation {
         let messages = seen["result"]["structuredContent"]["messages"].as_array().cloned().unwrap_or_default();
         messages.iter().filter_map(Value::as_str).filter(|message| message.contains(wanted)).count()
     }
+
+    /// The same, once it has.
+    async fn waits_for(&mut self, wanted: &str) -> usize {
+        self.call("seen", json!({ "wait_for": wanted })).await;
+        // Beside the request to wait for it.
+        self.reached(wanted).await - 1
+    }
 }
 
 fn text(value: &str) -> Value {

@@ -121,9 +121,7 @@ async fn a_servers_own_words_do_not_stop_the_answer_to_its_question() {
             let answer = json!({"action": "accept", "content": {"colour": "red"}});
             let (questions, outcome) = conversation.client.converse("ask", json!({}), answer).await;
             assert_eq!(questions.len(), 1, "{era} {modern}: {outcome}");
-            if !(era == "modern" && modern) {
-                assert!(outcome.to_string().contains("red"), "{era} {modern}: {outcome}");
-            }
+            assert!(outcome.to_string().contains("red"), "{era} {modern}: {outcome}");
         }
     }
 }
@@ -162,4 +160,84 @@ async fn subscriptions_and_methods_of_vendors_carry_no_secret_out() {
     let followed = request(&mut conversation, "resources/subscribe", json!({"uri": "memo://notes/s3cret-2"})).await;
     assert!(error(&followed).contains("`memo://notes/s3cret-2` was not followed"), "{followed}");
     assert_eq!((conversation.reached("s3cret-1").await, conversation.reached("s3cret-2").await), (0, 0));
+}
+
+#[tokio::test]
+async fn an_answer_does_not_leave_if_a_secret_was_read_while_the_question_was_open() {
+    let accepted = json!({"action": "accept", "content": {"colour": "the key"}});
+    for era in ["legacy", "modern"] {
+        for action in ["deny", "ask"] {
+            // Given a question of a server that is open at a stateless client
+            let section = SECRETS.replace("deny", action);
+            let mut conversation = Conversation::at(world(era, &[], &[PASSTHROUGH, &section]), true).await;
+            let mut asking = json!({"name": "ask", "arguments": {}});
+            let asked = conversation.client.modern_request("tools/call", &asking).await.value();
+            let key = asked["result"]["inputRequests"].as_object().expect("a question").keys().next().expect("one");
+            // When a secret is read before the answer
+            conversation.passes("note", text("s3cret")).await;
+            asking["inputResponses"] = json!({key.as_str(): accepted});
+            asking["requestState"] = asked["result"]["requestState"].clone();
+            let params = asking.clone();
+            let decline = json!({"action": "decline"});
+            let (questions, outcome) =
+                conversation.client.converse_with("tools/call", params, |_| decline.clone()).await;
+            // Then the server does not get the answer; with `ask`, a person has said so
+            assert_eq!(questions.len(), usize::from(action == "ask"), "{era} {action}: {questions:?} {outcome}");
+            assert_eq!(conversation.reached("the key").await, 0, "{era} {action}: {outcome}");
+            assert!(outcome.to_string().contains("`ask` was not called"), "{era} {action}: {outcome}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_asks_between_calls_gets_no_secret() {
+    // Given a client on standard input that has read nothing secret
+    let section = SECRETS.replace("labels: [{", "labels: [{name: ask, labels: []}, {");
+    let mut conversation = Conversation::at(world("legacy", &[], &[PASSTHROUGH, &section]), false).await;
+    let later = json!({"later": true, "message": "What is new?"});
+    conversation.call("ask", later.clone()).await;
+    // When the server asks after its answer, then the client is asked
+    let question = conversation.client.proxy.client.next().await;
+    assert_eq!(question.method().as_deref(), Some("elicitation/create"), "{}", question.raw);
+    let answer = json!({"action": "accept", "content": {"colour": "plain"}});
+    let id = question.id().expect("an id");
+    conversation.client.proxy.client.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{answer}}}"#)).await;
+    assert_eq!(conversation.waits_for("plain").await, 1);
+    // But not after a secret was read
+    conversation.passes("note", text("s3cret")).await;
+    conversation.call("ask", later).await;
+    assert_eq!(conversation.waits_for("this conversation has read `note` (secret)").await, 1);
+}
+
+#[tokio::test]
+async fn an_item_of_the_script_marks_before_it_asks() {
+    let script = r#"
+tools = {meta.name: call for meta, call in backends()["fake"].tools()}
+
+def tells(args):
+    return elicit("The key is s3cret", {"properties": {"colour": {"type": "string"}}}, when_unavailable = "reject").action
+
+publish(metadata("tells", "", {}, {}).replace(labels = ["secret"]), tells)
+publish(metadata("send_mail", "", {}, {}), lambda args: tools["send_mail"](args))
+"#;
+    let section = "flow: {rules: [{when: [secret], then: egress, do: deny}]}";
+    for modern in [false, true] {
+        let (proxy, folder) = world("legacy", &[], &["sessionInit: {scriptFile: s.star}", section]);
+        let proxy = proxy.file("s.star", script);
+        let mut conversation =
+            Conversation { client: crate::elicitation::Client::at(proxy, modern, EVERYTHING).await, _folder: folder };
+        // Given a call whose question is never answered
+        let params = json!({"name": "tells", "arguments": {}});
+        match modern {
+            true => drop(conversation.client.modern_request("tools/call", &params).await),
+            false => {
+                conversation.client.proxy.client.begin("tools/call", &params.to_string()).await;
+                let question = conversation.client.proxy.client.next().await;
+                assert!(question.raw.contains("s3cret"), "{}", question.raw);
+            }
+        }
+        // Then what it told counts as read
+        let why = conversation.stopped("send_mail", text("s3cret")).await;
+        assert!(why.contains("`tells` (secret)"), "{why}");
+    }
 }

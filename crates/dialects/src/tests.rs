@@ -372,3 +372,29 @@ fn hostile_schemas_end_soon() {
         assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
     }
 }
+
+/// Tools of which a careless step would make gigabytes.
+#[test]
+fn a_small_schema_never_becomes_a_huge_one() {
+    let repeated_types =
+        (0..60).fold(json!({}), |inner, _| json!({"type": ["object", "string", "object"], "properties": {"a": inner}}));
+    let references = |to: &str| vec![json!({"$ref": to}); 25_000];
+    let shared = json!({
+        "type": "object",
+        "properties": {"a": {"anyOf": references("#/$defs/b")}},
+        "$defs": {"b": {"anyOf": references("#/$defs/e")}, "e": {}},
+    });
+    let own_root = json!({"anyOf": vec![json!({"$ref": "#"}); 1000], "properties": {"a": {}}});
+    let branch = |number: usize| json!({"properties": {format!("p{number}"): {}}, "required": [format!("p{number}")]});
+    let many = json!({"anyOf": (0..5000).map(branch).collect::<Vec<_>>()});
+    let dialects = Dialects::built_in();
+    for (what, root) in [("types", repeated_types), ("references", shared), ("root", own_root), ("branches", many)] {
+        let schema = root.to_string();
+        let published = definition(&json!({"name": "t", "inputSchema": root}));
+        for dialect in dialects.rows() {
+            let lowered = lower(dialect, &tool(&published));
+            let size = lowered.text().map_or(0, |text| text.get().len());
+            assert!(size <= 4 * schema.len() + (1 << 20), "{what} for {}: {} became {size}", dialect.row, schema.len());
+        }
+    }
+}

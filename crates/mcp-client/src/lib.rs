@@ -19,7 +19,8 @@ pub use call::{
 };
 pub use connection::{
     Audience, Cache, ConnectionHolders, CredentialsSource, CurrentLock, Environment, HeldConnection, NotHeld,
-    OwnConnection, ServerSession, SessionIdText, SharedHolders, SoleClient, StartPolicy, StartSlots,
+    OwnConnection, QuestionGate, QuestionGuard, ServerSession, SessionIdText, SharedHolders, SoleClient, StartPolicy,
+    StartSlots,
 };
 pub use handle::{Handle, ServerLoad, StopOnDrop, forbidden_input_request, start, wants_more};
 pub use per_person::PerPersonServer;

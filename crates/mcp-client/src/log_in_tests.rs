@@ -93,6 +93,7 @@ impl GuardedServer {
             holders: Default::default(),
             lock: Default::default(),
             attribution: Default::default(),
+            question_gate: Default::default(),
         };
         let mut server = ServerConfig::new(TransportConfig::Http { url, headers: Default::default(), sse: false });
         server.circuit_breaker = CircuitBreaker { failures: 1, cooldown: Duration::from_secs(3600) };

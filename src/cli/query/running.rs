@@ -195,7 +195,7 @@ impl RunningProxy {
                 CallEvent::Log(_) => {}
                 CallEvent::Elicitation { id, method, params, answer_seconds } => {
                     let answer_timeout = Duration::from_secs(answer_seconds);
-                    self.ask(user.as_ref(), id, Question { method, params, answer_timeout });
+                    self.ask(user.as_ref(), id, Question { method, params, answer_timeout, is_of_proxy: false });
                 }
                 CallEvent::Result(result) => return Ok(result),
                 CallEvent::Error { unknown: true, .. } => return Err(UseError::Unknown),

@@ -39,7 +39,7 @@ pub(super) fn problems(
     };
     let of_servers = offered().map(|item| surface.labels_of(flow, &item, None).labels);
     let published = || ItemKind::ALL.into_iter().flat_map(|kind| surface.entries(kind));
-    let of_script = published().map(|entry| entry.labels_at_use(flow));
+    let of_script = published().map(|entry| entry.labels_at_use(flow, entry.definition.key()));
     let carried = of_servers.chain(of_script).fold(Labels::default(), |all, labels| all.with(&labels));
     let texts = script.map(|script| texts_of(script, &config.folder)).unwrap_or_default();
     let is_set_by_script = |label: &str| texts.iter().any(|text| text.contains(&format!("\"{label}\"")));

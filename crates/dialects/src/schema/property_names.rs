@@ -1,6 +1,6 @@
 //! `property-names`: top-level properties whose names the client's provider refuses get others.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -45,7 +45,8 @@ pub(crate) fn rename_properties(schema: &mut Value, changes: &mut Changes) -> Re
     if let Some((new, old)) = renamed.iter().find(|(new, _)| !taken.insert(new)) {
         return Err(format!("its properties `{old}` and another are both named `{new}`"));
     }
-    let new_name = |name: &str| renamed.iter().find(|(_, old)| old == name).map(|(new, _)| new.clone());
+    let new_names: NewNames<'_> = renamed.iter().map(|(new, old)| (old.as_str(), new.as_str())).collect();
+    let new_name = |name: &str| new_names.get(name).map(|new| (*new).to_owned());
     // Whoever sends the published name of a property gets past its schema.
     changes.takes_constraint = true;
     let root = Path::ROOT;
@@ -69,7 +70,7 @@ pub(crate) fn rename_properties(schema: &mut Value, changes: &mut Changes) -> Re
             changes.take(members, &Path::ROOT, &format!("{keyword}: {value}"));
         }
     }
-    follow(members, &renamed);
+    follow(members, &new_names);
     Ok(renamed)
 }
 
@@ -78,14 +79,17 @@ fn is_accepted(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(is_plain)
 }
 
+/// The names in the client's list, by the published ones.
+type NewNames<'a> = HashMap<&'a str, &'a str>;
+
 /// Points references at the renamed properties.
-fn follow(members: &mut Map<String, Value>, renamed: &[(String, String)]) {
+fn follow(members: &mut Map<String, Value>, renamed: &NewNames<'_>) {
     for value in members.values_mut() {
         follow_in(value, renamed);
     }
 }
 
-fn follow_in(value: &mut Value, renamed: &[(String, String)]) {
+fn follow_in(value: &mut Value, renamed: &NewNames<'_>) {
     match value {
         Value::Object(members) => {
             if let Some(Value::String(reference)) = members.get_mut("$ref")
@@ -93,7 +97,7 @@ fn follow_in(value: &mut Value, renamed: &[(String, String)]) {
             {
                 let (first, rest) = rest.split_once('/').map_or((rest, None), |(first, rest)| (first, Some(rest)));
                 let name = decoded(first).replace("~1", "/").replace("~0", "~");
-                if let Some((new, _)) = renamed.iter().find(|(_, old)| *old == name) {
+                if let Some(new) = renamed.get(name.as_str()) {
                     let rest = rest.map(|rest| format!("/{rest}")).unwrap_or_default();
                     *reference = format!("#/properties/{new}{rest}");
                 }

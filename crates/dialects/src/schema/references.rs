@@ -94,6 +94,8 @@ struct Inliner<'a, 'c> {
 
 impl<'a> Inliner<'a, '_> {
     fn schema(&mut self, schema: &'a Value, at: &Path<'_>, followed: usize, nesting: usize) -> Value {
+        // Also a schema without members costs something.
+        self.spend(3);
         let Value::Object(members) = schema else { return self.data(schema) };
         if self.left == 0 {
             return self.ended(members, at, "larger than 256 KiB");

@@ -1,6 +1,7 @@
 //! `root-union`: a schema whose root is a union becomes one object with the properties of all alternatives. What each
 //! alternative requires is told in the tool's description.
 
+use indexmap::{IndexMap, IndexSet};
 use serde_json::{Map, Value, json};
 
 use super::references::resolve;
@@ -11,6 +12,10 @@ const UNIONS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 const MAX_LEVELS: usize = 8;
 /// How many kinds of one property are kept apart.
 const MAX_KINDS: usize = 16;
+/// How many schemas are read. What comes after them allows everything.
+const MAX_SCHEMAS: usize = 5000;
+/// How many alternatives are told.
+const MAX_TOLD_BRANCHES: usize = 20;
 /// The length of what is told about the alternatives.
 const MAX_TOLD: usize = 400;
 
@@ -21,12 +26,16 @@ pub(crate) fn merge_root_union(schema: &mut Value, changes: &mut Changes) {
         return;
     }
     let root = schema.clone();
-    let shape = Shape::of(&root, &root, 0);
+    let mut reader = Reader { root: &root, left: MAX_SCHEMAS };
+    let shape = reader.shape(&root, 0);
     let Value::Object(members) = schema else { return };
     let mut alternatives = Vec::new();
     for keyword in ["anyOf", "oneOf"] {
         if let Some(Value::Array(branches)) = members.get(keyword) {
-            alternatives.extend(branches.iter().map(|branch| Shape::of(branch, &root, 1)));
+            alternatives.extend(branches.iter().take(MAX_TOLD_BRANCHES).map(|branch| {
+                let mut reader = Reader { root: &root, left: MAX_SCHEMAS / MAX_TOLD_BRANCHES };
+                reader.shape(branch, 1)
+            }));
         }
     }
     for keyword in UNIONS.into_iter().chain(["$ref", "unevaluatedProperties", "additionalProperties"]) {
@@ -44,7 +53,7 @@ pub(crate) fn merge_root_union(schema: &mut Value, changes: &mut Changes) {
 
 /// The arguments that each alternative requires, beyond its fixed values.
 fn told(alternatives: &[Shape]) -> String {
-    let each: Vec<String> = alternatives.iter().take(20).map(Shape::told).filter(|text| !text.is_empty()).collect();
+    let each: Vec<String> = alternatives.iter().map(Shape::told).filter(|text| !text.is_empty()).collect();
     if each.is_empty() {
         return "not every combination is allowed".to_owned();
     }
@@ -55,14 +64,25 @@ fn told(alternatives: &[Shape]) -> String {
 #[derive(Clone, Debug, Default)]
 struct Shape {
     /// The schemas of each property, in the order in which they were found.
-    properties: Vec<(String, Vec<Value>)>,
-    required: Vec<String>,
+    properties: IndexMap<String, Vec<Value>>,
+    required: IndexSet<String>,
 }
 
-impl Shape {
-    fn of(schema: &Value, root: &Value, level: usize) -> Self {
+/// Reads the schemas of one tool.
+struct Reader<'a> {
+    root: &'a Value,
+    /// How many schemas may still be read.
+    left: usize,
+}
+
+impl Reader<'_> {
+    fn shape(&mut self, schema: &Value, level: usize) -> Shape {
         let Value::Object(members) = schema else { return Shape::default() };
         let mut shape = Shape::default();
+        if self.left == 0 {
+            return shape;
+        }
+        self.left -= 1;
         if let Some(Value::Object(properties)) = members.get("properties") {
             for (name, schema) in properties {
                 shape.add(name, schema);
@@ -75,31 +95,28 @@ impl Shape {
         if level >= MAX_LEVELS {
             return shape;
         }
-        let target = members.get("$ref").and_then(Value::as_str).and_then(|reference| resolve(root, reference));
+        let target = members.get("$ref").and_then(Value::as_str).and_then(|reference| resolve(self.root, reference));
         if let Some(target) = target {
-            shape.add_all_of(Shape::of(target, root, level + 1));
+            shape.add_all_of(self.shape(target, level + 1));
         }
         if let Some(Value::Array(parts)) = members.get("allOf") {
             for part in parts {
-                shape.add_all_of(Shape::of(part, root, level + 1));
+                shape.add_all_of(self.shape(part, level + 1));
             }
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(Value::Array(branches)) = members.get(keyword) {
-                let branches: Vec<Shape> = branches.iter().map(|branch| Shape::of(branch, root, level + 1)).collect();
+                let branches: Vec<Shape> = branches.iter().map(|branch| self.shape(branch, level + 1)).collect();
                 shape.add_one_of(branches);
             }
         }
         shape
     }
+}
 
+impl Shape {
     fn add(&mut self, name: &str, schema: &Value) {
-        let position = self.properties.iter().position(|(known, _)| known == name);
-        let position = position.unwrap_or_else(|| {
-            self.properties.push((name.to_owned(), Vec::new()));
-            self.properties.len() - 1
-        });
-        let kinds = &mut self.properties[position].1;
+        let kinds = self.properties.entry(name.to_owned()).or_default();
         if kinds.len() <= MAX_KINDS && !kinds.contains(schema) {
             kinds.push(schema.clone());
         }
@@ -114,11 +131,7 @@ impl Shape {
     /// Adds a schema that also holds.
     fn add_all_of(&mut self, other: Shape) {
         self.add_properties(&other);
-        for name in other.required {
-            if !self.required.contains(&name) {
-                self.required.push(name);
-            }
-        }
+        self.required.extend(other.required);
     }
 
     /// Adds schemas of which one holds. Required is what all of them require.
@@ -127,11 +140,8 @@ impl Shape {
             self.add_properties(branch);
         }
         let Some((first, others)) = branches.split_first() else { return };
-        for name in &first.required {
-            if others.iter().all(|other| other.required.contains(name)) && !self.required.contains(name) {
-                self.required.push(name.clone());
-            }
-        }
+        let by_all = first.required.iter().filter(|name| others.iter().all(|other| other.required.contains(*name)));
+        self.required.extend(by_all.cloned());
     }
 
     fn merged_properties(&self) -> Map<String, Value> {

@@ -1,5 +1,7 @@
 //! `types`: every schema has one type. `["string", "null"]` becomes `"string"` that is `nullable`, any other list alternatives.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::walk::walk;
@@ -38,8 +40,8 @@ fn split(members: &mut Map<String, Value>, at: &Path<'_>, changes: &mut Changes)
     let Some(Value::Array(listed)) = members.get("type") else { return };
     let mut types: Vec<String> = listed.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     let is_nullable = types.iter().any(|name| name == "null");
-    types.retain(|name| name != "null");
-    types.dedup();
+    let mut seen = HashSet::new();
+    types.retain(|name| name != "null" && seen.insert(name.clone()));
     match &types[..] {
         [] if is_nullable => {
             changes.note(at, || "one `type`".to_owned());

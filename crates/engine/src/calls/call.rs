@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::runtime::Handle;
 
@@ -114,17 +115,14 @@ impl Calls {
                     // Arguments are read to make or check their headers.
                     check_arguments_are_unique(&call)?;
                 }
-                if !is_in_process
-                    && let Some(answer) = self
-                        .run_on_request(
-                            request,
-                            &call,
-                            entry.argument_checks.is_some() || call.is_lowered,
-                            guard.as_ref(),
-                        )
-                        .await?
-                {
-                    return Ok(answer);
+                let guard = guard.map(|guard| guard.continuing(call.continues.clone().unwrap_or_default()));
+                let mut is_agreed = false;
+                if !is_in_process {
+                    let checks_arguments = entry.argument_checks.is_some() || call.is_lowered;
+                    match self.run_on_request(request, &call, checks_arguments, guard.as_ref()).await? {
+                        Admitted::Answered(answer) => return Ok(answer),
+                        Admitted::Passes { agreed } => is_agreed = agreed,
+                    }
                 }
                 let permit = match permit.is_current(self.dispatcher.policies()) {
                     true => permit,
@@ -150,7 +148,7 @@ impl Calls {
                 } else {
                     let mut sent = request.backend_call(call.kind.use_method(), params);
                     sent.accepts_tasks = call.accepts_task;
-                    let passage = guard.map(|guard| passage(guard, &call));
+                    let passage = guard.map(|guard| Passage::new(guard, is_agreed));
                     self.forward(request, &target.backend, sent, permit, passage).await?
                 }
             }
@@ -194,36 +192,44 @@ impl Calls {
         let permit = self.unlisted_permit(request, backend, &call.key)?;
         let target = ItemRef { backend: Arc::clone(backend), kind: ItemKind::Resource, name: call.key.as_str().into() };
         let guard = self.guard(request, || FlowItem::of(&target, &call.params), call.kind.use_method());
-        if let Some(answer) = self.run_on_request(request, &call, false, guard.as_ref()).await? {
-            return Ok(answer);
-        }
+        let guard = guard.map(|guard| guard.continuing(call.continues.clone().unwrap_or_default()));
+        let is_agreed = match self.run_on_request(request, &call, false, guard.as_ref()).await? {
+            Admitted::Answered(answer) => return Ok(answer),
+            Admitted::Passes { agreed } => agreed,
+        };
         let permit = match permit.is_current(self.dispatcher.policies()) {
             true => permit,
             false => self.unlisted_permit(request, backend, &call.key)?,
         };
-        let passage = guard.map(|guard| passage(guard, &call));
+        let passage = guard.map(|guard| Passage::new(guard, is_agreed));
         let mut sent = request.backend_call(call.kind.use_method(), call.params);
         sent.accepts_tasks = call.accepts_task;
         self.forward(request, backend, sent, permit, passage).await
     }
 
     /// Runs the script's `on_request` for an item that has no script handler, and checks its arguments if the script
-    /// changed its schema. Then a person is asked, if a flow rule says so. Returns `None` if the call may proceed, and the
-    /// result if it must not or `on_request` has answered the call itself.
+    /// changed its schema. Then a person is asked, if a flow rule says so.
     async fn run_on_request(
         &self,
         request: &RequestContext,
         call: &ItemCall,
         checks_arguments: bool,
         guard: Option<&FlowGuard>,
-    ) -> Result<Option<Raw>, CallError> {
+    ) -> Result<Admitted, CallError> {
         let asking = guard.filter(|guard| guard.may_ask());
-        if call.admitted || !(checks_arguments || asking.is_some() || request.surface.on_request().is_some()) {
-            return Ok(None);
+        let continues = call.continues.is_some();
+        let is_hooked = !continues && (checks_arguments || request.surface.on_request().is_some());
+        if !is_hooked && asking.is_none() {
+            return Ok(Admitted::Passes { agreed: false });
         }
-        let work = HandlerWork::Admission { forwards: false, flow: asking.cloned().map(Box::new) };
+        let agreed = Arc::new(AtomicBool::default());
+        let flow = asking.cloned().map(Box::new);
+        let work = HandlerWork::Admission { forwards: false, continues, flow, agreed: Arc::clone(&agreed) };
         let run = HandlerRun::new(request, work, call.clone());
-        Box::pin(self.handle(request, run)).await
+        Ok(match Box::pin(self.handle(request, run)).await? {
+            Some(answer) => Admitted::Answered(answer),
+            None => Admitted::Passes { agreed: agreed.load(Ordering::Relaxed) },
+        })
     }
 
     /// Forwards a request to a backend, with the permit of the policies. `flow` is that of a labelled item.
@@ -250,16 +256,18 @@ impl Calls {
         FlowGuard::of(caller, &item(), method.into(), false)
     }
 
-    /// What a request needs that no person can be asked about: one that is not the call of an item.
+    /// What a request needs that no person can be asked about: one that is not the call of an item. `told` are the labels of
+    /// what the call that it continues has told before.
     pub fn passage(
         &self,
         request: &RequestContext,
         method: &str,
+        told: Labels,
         item: impl FnOnce() -> Option<FlowItem>,
     ) -> Option<Passage> {
         let caller = request.flow_caller(&self.store)?;
         let guard = FlowGuard::of(caller, &item()?, method.to_owned().into(), false)?;
-        Some(Passage::new(guard, false))
+        Some(Passage::new(guard.continuing(told), false))
     }
 
     /// The labels of what the conversation of a request has read.
@@ -374,6 +382,7 @@ impl Calls {
             surface: None,
             observer: None,
             agreed: Arc::default(),
+            unmarked: Arc::default(),
         }
     }
 
@@ -408,11 +417,14 @@ impl Calls {
     }
 }
 
-/// The passage of a call about which the person was asked, if a rule says so. A call that continues after its server has asked
-/// was asked about when it began.
-fn passage(guard: FlowGuard, call: &ItemCall) -> Passage {
-    let is_covered = call.admitted || guard.may_ask();
-    Passage::new(guard, is_covered)
+/// What came of a call before it is sent to its server.
+enum Admitted {
+    /// `on_request` has answered it, or it must not be made.
+    Answered(Raw),
+    Passes {
+        /// Whether the person has agreed.
+        agreed: bool,
+    },
 }
 
 /// The backend's own URI of a resource that the client reads by another one.

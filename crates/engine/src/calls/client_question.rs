@@ -22,5 +22,10 @@ pub fn as_request(question: &Question) -> backend::Question {
         }
         QuestionKind::Roots => ("roots/list", json!({})),
     };
-    backend::Question { method: method.to_owned(), params: raw(&params), answer_timeout: ANSWER_TIMEOUT }
+    backend::Question {
+        method: method.to_owned(),
+        params: raw(&params),
+        answer_timeout: ANSWER_TIMEOUT,
+        is_of_proxy: true,
+    }
 }

@@ -16,6 +16,7 @@ use crate::surface::{PublishedItem, Surface};
 use proxy_builtins::{Completers, Handler, completable_names, unknown_argument};
 use proxy_json::{Object, Raw, RawRef, array, object, raw};
 use proxy_mcp_client::CallError;
+use proxy_model::flow::Labels;
 use proxy_model::{ItemKind, ItemRef, MAX_COMPLETIONS, no_completion};
 use proxy_script::{FailureKind, Stop};
 use proxy_wire::completion::METHOD;
@@ -108,7 +109,8 @@ impl Calls {
         if self.dispatcher.is_in_process(&target.backend) {
             call.host = Some(Arc::new(self.completion_host(request, &target.name)).host());
         }
-        let flow = self.passage(request, METHOD, || Some(FlowItem::of(target, RawRef::EMPTY_OBJECT)));
+        let flow =
+            self.passage(request, METHOD, Labels::default(), || Some(FlowItem::of(target, RawRef::EMPTY_OBJECT)));
         self.forward(request, &target.backend, call, permit, flow).await
     }
 

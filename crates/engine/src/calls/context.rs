@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::flow::FlowCaller;
+use super::flow::{FlowCaller, ToldLabels};
 use crate::results::OwnItem;
 use crate::surface::Surface;
 use proxy_dialects::Dialect;
 use proxy_json::{Object, Raw, raw};
 use proxy_mcp_client::{BackendCall, Cancellation, Peer};
+use proxy_model::flow::Labels;
 use proxy_model::{ClientInfo, ItemKind, JournalSnapshot, Owner, Principal, RecordedItem, RequestInfo, ScopeRules};
 use proxy_store::Store;
 use proxy_telemetry::CallRecording;
@@ -40,6 +41,8 @@ pub struct RequestContext {
     pub recording: Option<Arc<CallRecording>>,
     /// What the client accepts. `None` if it is not known, or nothing about tools is asked.
     pub dialect: Option<Arc<Dialect>>,
+    /// What the call tells the conversation.
+    pub told: ToldLabels,
 }
 
 impl RequestContext {
@@ -58,6 +61,7 @@ impl RequestContext {
             policy: None,
             recording: None,
             dialect: None,
+            told: ToldLabels::default(),
         }
     }
 
@@ -116,7 +120,9 @@ impl RequestContext {
 
     /// Whose marks count. `None` if no labels are tracked.
     pub(super) fn flow_caller(&self, store: &Store) -> Option<FlowCaller> {
-        FlowCaller::of(Some(&self.surface), &self.principal, self.owner(), store, self.recording.as_ref())
+        let recording = self.recording.as_ref();
+        let caller = FlowCaller::of(Some(&self.surface), &self.principal, self.owner(), store, recording)?;
+        Some(caller.telling(&self.told))
     }
 
     /// The request as scripts see it.
@@ -154,8 +160,9 @@ pub struct ItemCall {
     pub accepts_task: bool,
     /// Whether the client got the tool with fewer constraints than are published: its arguments are checked here.
     pub is_lowered: bool,
-    /// Whether `on_request` has already admitted this call: it continues after its server asked the client something.
-    pub admitted: bool,
+    /// Set if `on_request` has already admitted this call, which continues after its server asked the client something: the
+    /// labels of what the call itself has told before.
+    pub continues: Option<Labels>,
     /// The effects that the handler recorded before it asked, and the answers.
     pub journal: Option<JournalSnapshot>,
 }
@@ -174,7 +181,7 @@ impl ItemCall {
             own: None,
             accepts_task: false,
             is_lowered: false,
-            admitted: false,
+            continues: None,
             journal: None,
         }
     }

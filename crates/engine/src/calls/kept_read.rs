@@ -78,7 +78,7 @@ impl Calls {
         if let Err(refused) = self.own_item_permit(request, call.kind, &call.key) {
             return refused.answer(call.kind);
         }
-        let run = HandlerRun::new(request, HandlerWork::Admission { forwards: true, flow: None }, call.clone());
+        let run = HandlerRun::new(request, HandlerWork::hook(true), call.clone());
         if request.surface.on_request().is_some()
             && let Some(answer) = Box::pin(self.handle(request, run)).await?
         {

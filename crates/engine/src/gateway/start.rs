@@ -17,14 +17,14 @@ use super::preparation::PreparedProfiles;
 use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::{People, Surfaces};
-use crate::calls::{Calls, Dispatcher, WaitingMemory};
+use crate::calls::{Calls, Dispatcher, GuardedQuestions, WaitingMemory};
 use crate::results::PagedResults;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{Authentication, Config, ServerConfig};
 use proxy_fiber::Pool;
 use proxy_mcp_client::{
     Answer, Attribution, Audience, Backend, BackendCall, Cache, CallError, ConnectionHolders, CredentialsSource,
-    CurrentLock, Environment, ServerSession, SharedHolders, SoleClient, StartSlots,
+    CurrentLock, Environment, QuestionGate, ServerSession, SharedHolders, SoleClient, StartSlots,
 };
 
 use proxy_base::process::{is_served_by_ancestor, watchdog, with_ancestor};
@@ -101,6 +101,7 @@ impl Gateway {
             holders: SharedHolders::default(),
             lock: CurrentLock::default(),
             attribution: Attribution::default(),
+            question_gate: QuestionGate::default(),
         };
         if let Some(client) = &options.client {
             environment.audience.introduce(client.clone());
@@ -128,6 +129,10 @@ impl Gateway {
             installed.environment.clone(),
             Arc::clone(&telemetry),
         ));
+        let rules = current.clone();
+        let surface_now = move || rules.borrow().surface.clone();
+        let questions = GuardedQuestions::new(surface_now, installed.backend_set.calls().store.clone());
+        installed.environment.question_gate.set(questions);
         tokio::spawn(release_removed(Arc::clone(&installed.backend_set), current.clone()));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
         let required = required.map(|(name, _)| name.clone()).collect();

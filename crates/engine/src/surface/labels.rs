@@ -63,10 +63,24 @@ impl Surface {
     }
 
     /// The labels that the config or the script gives to an item whose calls a function of the script handles.
-    pub fn labels_of_made(flow: &Flow, key: &str, by_script: Option<&Labels>) -> Labels {
-        let of_config = flow.labels.iter().filter(|rule| rule.server.is_none() && rule.name.matches(key));
+    pub fn labels_of_made(flow: &Flow, keys: &[&str], by_script: Option<&Labels>) -> Labels {
+        let is_meant = |rule: &&LabelRule| rule.server.is_none() && keys.iter().any(|key| rule.name.matches(key));
+        let of_config = flow.labels.iter().filter(is_meant);
         let all = of_config.map(|rule| &rule.labels).chain(by_script).cloned().reduce(|all, labels| all.with(&labels));
         all.unwrap_or_default()
+    }
+
+    /// The labels of everything that a server offers.
+    pub fn labels_of_server(&self, flow: &Flow, server: &Arc<str>) -> Labels {
+        let Some(backend) = self.origin().backend(server) else { return Labels::default() };
+        let items = ItemKind::ALL.into_iter().flat_map(|kind| {
+            backend.lists.of(kind).iter().map(move |definition| ItemRef {
+                backend: Arc::clone(server),
+                kind,
+                name: definition.key().into(),
+            })
+        });
+        items.fold(Labels::default(), |all, item| all.with(&self.labels_of(flow, &item, None).labels))
     }
 
     /// The labels of an item about which nobody says anything: what its hints mean. A missing hint counts as true.
@@ -92,10 +106,11 @@ fn is_open(definition: &Definition) -> bool {
 impl PublishedItem {
     /// The labels that hold when the item is used, whatever its handler calls. None for an item that is forwarded: its
     /// labels are those of the server's item.
-    pub fn labels_at_use(&self, flow: &Flow) -> Labels {
+    pub fn labels_at_use(&self, flow: &Flow, key: &str) -> Labels {
         match &self.handler {
             Handler::Backend(_) => Labels::default(),
-            Handler::Script(_) => Surface::labels_of_made(flow, self.definition.key(), self.labels.as_ref()),
+            // A template is used by one of its URIs.
+            Handler::Script(_) => Surface::labels_of_made(flow, &[self.definition.key(), key], self.labels.as_ref()),
         }
     }
 }

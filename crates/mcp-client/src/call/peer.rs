@@ -88,6 +88,8 @@ pub struct Question {
     pub params: Raw,
     /// How long the client may take to answer.
     pub answer_timeout: Duration,
+    /// Whether the proxy itself asks, and no server gets the answer.
+    pub is_of_proxy: bool,
 }
 
 impl Question {

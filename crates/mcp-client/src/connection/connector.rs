@@ -213,7 +213,7 @@ impl Connector {
                 None => Transport::Stdio(self.start(&purpose.signals, purpose.is_trial).await?),
             };
             process.set(transport.process_id());
-            Self::reserve(&transport, &purpose);
+            self.reserve(&transport, &purpose);
             match self.negotiate(&transport, &purpose, memory).await {
                 Ok(negotiation) => return Ok(self.connection(transport, negotiation, purpose)),
                 // A process that exits without having read the request would exit in the other era as well.
@@ -247,9 +247,9 @@ impl Connector {
 
     /// Reserves a transport for the sole client of the connection. Done before the handshake, because the server may send
     /// requests as soon as the handshake is complete.
-    fn reserve(transport: &Transport, purpose: &ConnectionPurpose) {
+    fn reserve(&self, transport: &Transport, purpose: &ConnectionPurpose) {
         if let Some(client) = &purpose.sole_client {
-            transport.set_sole_client(client);
+            transport.set_sole_client(self.environment.question_gate.guarded(&self.name, client));
         }
     }
 
@@ -328,7 +328,7 @@ impl Connector {
         }
         memory.prefer_older = self.era_flapping().prefers_older();
         let transport = Transport::Http(HttpTransport::new(&self.name, client.clone(), Arc::clone(&purpose.signals)));
-        Self::reserve(&transport, &purpose);
+        self.reserve(&transport, &purpose);
         match self.negotiate(&transport, &purpose, memory).await {
             Ok(negotiation) => {
                 if matches!(purpose.leg, Leg::Either(_)) {
@@ -370,7 +370,7 @@ impl Connector {
         let Some(revision) = continued::revision_of(&session, &self.server, url) else { return Ok(None) };
         let transport = HttpTransport::new(&self.name, client.clone(), Arc::clone(&purpose.signals));
         let transport = Transport::Http(transport);
-        Self::reserve(&transport, purpose);
+        self.reserve(&transport, purpose);
         let attribution = &self.environment.attribution;
         let declared = purpose.declared;
         let outcome = continued::go_on(&transport, &self.server, attribution, declared, &session, revision).await;
@@ -420,7 +420,7 @@ impl Connector {
             TransportError::Protocol(reason) => SseFailure::OtherTransport(reason),
             error => SseFailure::Failed(HandshakeError::from(error).into()),
         })?;
-        Self::reserve(&transport, purpose);
+        self.reserve(&transport, purpose);
         match handshake::negotiate_sse(&transport, &self.server, &self.environment.attribution, purpose.declared).await
         {
             Ok(negotiation) => Ok((transport, negotiation)),

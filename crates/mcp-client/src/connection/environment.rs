@@ -11,6 +11,7 @@ use super::cache::Cache;
 use super::credentials_source::CredentialsSource;
 use super::current_lock::CurrentLock;
 use super::holder::SharedHolders;
+use super::question_gate::QuestionGate;
 use super::start_slots::StartSlots;
 use crate::call::Attribution;
 use proxy_config::{RestSettings, ServerConfig};
@@ -45,6 +46,8 @@ pub struct Environment {
     pub lock: CurrentLock,
     /// Whether questions name the server that asks.
     pub attribution: Attribution,
+    /// What stands before the questions that servers ask between calls.
+    pub question_gate: QuestionGate,
 }
 
 /// Which servers are started before anybody calls them.

@@ -17,6 +17,7 @@ mod listen;
 mod list_reports;
 mod listing;
 mod params;
+mod question_gate;
 mod session_first;
 mod start_slots;
 mod start_work;
@@ -35,5 +36,6 @@ pub use holder::{
     ConnectionHolders, HeldConnection, NotHeld, OwnConnection, ServerSession, SessionIdText, SharedHolders,
 };
 pub(super) use listing::{ServerListing, list};
+pub use question_gate::{QuestionGate, QuestionGuard};
 pub(super) use start_slots::StartSlot;
 pub use start_slots::StartSlots;

@@ -84,7 +84,7 @@ impl InputRounds {
         let answers = join_all(required.requests.iter().map(|request| async move {
             let method = request.method.clone();
             let params = server.attribution().params(&server.name, &method, request.params.clone());
-            let question = Question { method, params, answer_timeout: timeout };
+            let question = Question { method, params, answer_timeout: timeout, is_of_proxy: false };
             let answer = tokio::time::timeout(timeout, peer.ask(question)).await;
             let answer = answer.unwrap_or_else(|_| Err(RpcError::internal("the client did not answer in time")));
             (request, answer)

@@ -117,7 +117,7 @@ impl PersonalAccount {
             self.server
         );
         let params = raw(&json!({"mode": "url", "message": message, "url": url, "elicitationId": id}));
-        Question { method: "elicitation/create".to_owned(), params, answer_timeout }
+        Question { method: "elicitation/create".to_owned(), params, answer_timeout, is_of_proxy: true }
     }
 }
 

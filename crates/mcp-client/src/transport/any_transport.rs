@@ -60,8 +60,8 @@ impl Transport {
     }
 
     /// Reserves the transport for one client, which may then be asked even while none of its calls is running.
-    pub(crate) fn set_sole_client(&self, client: &Arc<dyn Peer>) {
-        self.pending().set_sole_client(Arc::clone(client));
+    pub(crate) fn set_sole_client(&self, client: Arc<dyn Peer>) {
+        self.pending().set_sole_client(client);
     }
 
     /// Whether client requests are in flight. Over HTTP, only requests in sessions are known.

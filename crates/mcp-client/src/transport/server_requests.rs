@@ -85,7 +85,8 @@ async fn ask(
     // The time the client takes does not count toward the timeout of the server's call.
     let _pause = recipient.activity.as_ref().map(Activity::pause);
     let params = terms.attribution.params(server, &request.method, params);
-    let question = Question { method: request.method.clone(), params, answer_timeout: terms.timeout };
+    let question =
+        Question { method: request.method.clone(), params, answer_timeout: terms.timeout, is_of_proxy: false };
     match tokio::time::timeout(terms.timeout, recipient.peer.ask(question)).await {
         Ok(answer) => answer,
         Err(_) => Err(RpcError::internal("the client did not answer in time")),

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// The label of what strangers may have written.
 pub const UNTRUSTED: &str = "untrusted";
 /// The label of what sends data out.
@@ -12,7 +14,7 @@ pub const EGRESS: &str = "egress";
 const MAX_LENGTH: usize = 64;
 
 /// A set of labels, in alphabetical order. Cheap to clone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Labels(Arc<BTreeSet<Arc<str>>>);
 
 impl Labels {

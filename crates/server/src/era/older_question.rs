@@ -111,6 +111,7 @@ mod tests {
             method: method.to_owned(),
             params: proxy_json::raw(&params),
             answer_timeout: Duration::from_secs(1),
+            is_of_proxy: false,
         };
         params_for(revision, &question)
             .map(|converted| serde_json::from_str(converted.get()).unwrap())

@@ -45,8 +45,9 @@ pub(crate) async fn call(
     count_answers(server, &call);
     match redeemed.target {
         TicketTarget::Call(number) => Box::pin(resume_conversation(server, peer, request, &call, number)).await,
-        TicketTarget::Server { backend, name, state } => {
+        TicketTarget::Server { backend, name, state, told } => {
             let call = with_server_state(call, &request.surface, &backend, &name, &state)?;
+            let call = ItemCall { continues: Some(told), ..call };
             if let Some(recording) = &request.recording {
                 answers(&call).iter().for_each(|answer| recording.answered(Some(answer)));
             }
@@ -178,7 +179,7 @@ fn seal_server_state(
     // Without `requestState` there is nothing to wrap.
     let Some(state) = object.get("requestState") else { return Ok(result) };
     let (backend, name) = (backend.to_string(), name.to_string());
-    let waiting = TicketTarget::Server { backend, name, state: state.get().to_owned() };
+    let waiting = TicketTarget::Server { backend, name, state: state.get().to_owned(), told: request.told.get() };
     let (fingerprint, store) = (CallFingerprint::of(call)?, &server.gateway.calls().store);
     let ticket =
         server.tickets.issue(store, &request.principal, fingerprint, waiting, request.call_id(), STATE_LIFETIME)?;
@@ -217,7 +218,7 @@ fn with_server_state(
     let object = Object::of(&call.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let state = proxy_json::valid(state.to_owned()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let params = object.edit().set("requestState", &state).finish_raw();
-    Ok(ItemCall { params, admitted: true, ..call })
+    Ok(ItemCall { params, ..call })
 }
 
 /// The server of the item and the server's own name for it; `None` for a script handler.

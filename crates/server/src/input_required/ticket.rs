@@ -10,6 +10,7 @@ use super::journals::OpenQuestion;
 use proxy_base::seal::{Purpose, Sealer};
 use proxy_engine::calls::ItemCall;
 use proxy_json::{Object, ObjectError, RawRef, check_unique_keys, digest};
+use proxy_model::flow::Labels;
 use proxy_model::{Home, Owner, Principal};
 use proxy_store::Store;
 use proxy_wire::RpcError;
@@ -44,7 +45,14 @@ pub(super) enum TicketTarget {
     /// A call that is suspended in this process.
     Call(u64),
     /// A stateless server, with the `requestState` that it returned, byte for byte.
-    Server { backend: String, name: String, state: String },
+    Server {
+        backend: String,
+        name: String,
+        state: String,
+        /// The labels of what the call has told.
+        #[serde(default, skip_serializing_if = "Labels::is_empty")]
+        told: Labels,
+    },
     /// A script handler, which runs again with its journal.
     Script(OpenQuestion),
 }
@@ -197,7 +205,12 @@ mod tests {
     }
 
     fn server_state() -> TicketTarget {
-        TicketTarget::Server { backend: "b".to_owned(), name: "n".to_owned(), state: "1".to_owned() }
+        TicketTarget::Server {
+            backend: "b".to_owned(),
+            name: "n".to_owned(),
+            state: "1".to_owned(),
+            told: Labels::default(),
+        }
     }
 
     const MINUTE: Duration = Duration::from_secs(60);

@@ -27,7 +27,7 @@ use super::client::peer::{AskBy, ClientPeer};
 use super::client::sink::MessageSink;
 use super::client::state::Client;
 use proxy_dialects::Dialect;
-use proxy_engine::calls::{RecordedRequest, RequestContext, RequestOrigin};
+use proxy_engine::calls::{RecordedRequest, RequestContext, RequestOrigin, ToldLabels};
 use proxy_engine::gateway::STOPPED;
 use proxy_engine::surface::Surface;
 use proxy_json::Raw;
@@ -173,6 +173,7 @@ fn context(
         revision: Some(client.revision),
         retries_with_input: client.revision.is_stateless(),
         headers: Arc::clone(&client.facts.headers),
+        told: ToldLabels::of(&surface),
         surface,
         scope_rules: server.gateway.scope_rules(),
         peer: Some(peer as Arc<dyn Peer>),

@@ -19,6 +19,7 @@ use proxy_engine::calls::{FlowItem, OtherRequest, RequestContext};
 use proxy_engine::surface::Surface;
 use proxy_json::{Needle, Object, Raw, raw};
 use proxy_mcp_client::{CallError, TASKS_EXTENSION};
+use proxy_model::flow::Labels;
 use proxy_model::{BackendKind, Era, Home, ItemKind, ItemRef, Owner};
 use proxy_wire::{Method, Request, Revision, RpcError, code, without_reserved};
 
@@ -35,6 +36,9 @@ struct SealedTask {
     /// The process whose connection the server knows the task by; none if every process can ask for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     home: Option<String>,
+    /// The labels of what the call had told when it became a task.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    told: Labels,
 }
 
 /// Whether a stateless client declared the tasks extension with this request.
@@ -114,6 +118,7 @@ pub(super) fn with_sealed_id(
             stateless,
             tool: tool.to_owned(),
             home: home.clone(),
+            told: request.told.get(),
         };
         let content = serde_json::to_vec(&content).unwrap_or_default();
         server
@@ -191,7 +196,7 @@ pub(super) async fn task(
     call.accepts_tasks = true;
     // `tasks/result` waits until the task has ended, so it has no timeout.
     call.timeout = (message.kind == Method::TasksResult).then_some(Duration::MAX);
-    let flow = calls.passage(request, &message.method, || {
+    let flow = calls.passage(request, &message.method, task.told.clone(), || {
         let published = request.surface.find(ItemKind::Tool, &task.tool).and_then(|entry| entry.source().cloned());
         let unpublished =
             || ItemRef { backend: Arc::clone(&backend), kind: ItemKind::Tool, name: task.tool.as_str().into() };

@@ -15,6 +15,7 @@ use proxy_engine::gateway::SurfaceHandle;
 use proxy_engine::surface::Surface;
 use proxy_json::{Object, Raw, RawRef};
 use proxy_mcp_client::{CallError, ROOTS_CHANGED};
+use proxy_model::flow::Labels;
 use proxy_model::{ItemKind, Owner, is_protocol_method};
 use proxy_wire::{ClientMeta, Notification, Request, RpcError, code, key, without_reserved};
 
@@ -59,7 +60,7 @@ pub(super) async fn forward(
     }
     let call = request.backend_call(method.clone(), params);
     let about = || Some(FlowItem::Method { server: Arc::clone(&backend), method: method.clone() });
-    let flow = calls.passage(request, method, about);
+    let flow = calls.passage(request, method, Labels::default(), about);
     let outcome = calls.forward(request, &backend, call, permit, flow).await;
     // Encoded like a prompt: errors are JSON-RPC errors, not tool results.
     let outcome = outcome
@@ -105,7 +106,7 @@ pub(crate) fn forward_notification(
         });
         let admitted = async |backend: &Arc<str>| {
             let about = || FlowItem::Method { server: Arc::clone(backend), method: method.clone() };
-            let Some(surface) = &surface else { return true };
+            let Some(surface) = &surface else { return false };
             calls.admit_words(surface, &handle.key().principal, Some(&owner), &method, about).await.is_ok()
         };
         match permitted {

@@ -10,7 +10,9 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::{setup, spinner};
 use proxy_config::{Config, ServerConfig};
 use proxy_identity::oauth::{CredentialStorage, LogIns};
-use proxy_mcp_client::{Audience, Backend, Cache, CredentialsSource, Environment, StartPolicy, StartSlots, start};
+use proxy_mcp_client::{
+    Audience, Backend, Cache, CredentialsSource, Environment, QuestionGate, StartPolicy, StartSlots, start,
+};
 use proxy_model::lock::SeenLists;
 use proxy_model::{Abilities, BackendView, ClientProfile, Era, Owner, Status};
 use proxy_wire::http::HttpPool;
@@ -49,6 +51,7 @@ pub(super) async fn ask(
             holders: Default::default(),
             lock: Default::default(),
             attribution: Default::default(),
+            question_gate: QuestionGate::default(),
         };
         let profiles = cache.profiles(name, server);
         async move { ((*name).clone(), one(name, server, &environment, profiles).await) }

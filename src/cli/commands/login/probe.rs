@@ -9,7 +9,9 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::setup;
 use proxy_config::ServerConfig;
 use proxy_identity::oauth::{Challenge, LogIns};
-use proxy_mcp_client::{Audience, Backend, Cache, CredentialsSource, Environment, StartPolicy, StartSlots, start};
+use proxy_mcp_client::{
+    Audience, Backend, Cache, CredentialsSource, Environment, QuestionGate, StartPolicy, StartSlots, start,
+};
 use proxy_model::{Credentials, Status};
 use proxy_wire::http::HttpPool;
 
@@ -43,6 +45,7 @@ pub(super) async fn ask(log_ins: &Arc<LogIns>, name: &str, server: &ServerConfig
         holders: Default::default(),
         lock: Default::default(),
         attribution: Default::default(),
+        question_gate: QuestionGate::default(),
     };
     let handle = start(name, server, &environment);
     let view = loop {

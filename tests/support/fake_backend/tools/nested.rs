@@ -9,7 +9,8 @@ use crate::call::Call;
 use crate::message::{self, quoted};
 use crate::outbox::Outbox;
 
-/// With `after` it asks only when a message holds that text, whether or not its call was cancelled meanwhile.
+/// With `after` it asks only when a message holds that text, whether or not its call was cancelled meanwhile. With `later` it
+/// asks when the call has its answer.
 pub async fn ask(call: &Call) {
     if let Some(wanted) = call.argument::<String>("after") {
         inspection::message_with(call, &wanted).await;
@@ -18,6 +19,11 @@ pub async fn ask(call: &Call) {
     let rounds: usize = call.argument("rounds").unwrap_or(1);
     let schema = r#"{"type":"object","properties":{"colour":{"type":"string"}},"required":["colour"]}"#;
     let params = format!(r#"{{"message":{},"requestedSchema":{schema}}}"#, quoted(&message));
+    if call.argument::<bool>("later") == Some(true) {
+        let id = format!(r#""later-{}""#, call.shared.next_number());
+        call.structured("{}");
+        return outbox(call).text(message::request(&id, "elicitation/create", &params));
+    }
     need(call, "elicitation/create", &params, rounds).await;
 }
 

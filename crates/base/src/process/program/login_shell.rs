@@ -36,7 +36,7 @@ pub(super) fn path(variable: impl Fn(&str) -> Option<OsString>) -> ShellPath {
     // Held meanwhile: several servers may be looked for at once.
     let mut asked = ASKED.lock();
     let answer = asked.entry([shell.clone(), home]).or_insert_with(|| {
-        let answer = ask(&shell, &variable);
+        let answer = ask(&shell, &variable, TIMEOUT);
         tracing::debug!(?shell, ?answer, "asked the log-in shell for its PATH");
         answer
     });
@@ -45,7 +45,7 @@ pub(super) fn path(variable: impl Fn(&str) -> Option<OsString>) -> ShellPath {
 
 /// Runs the shell as a terminal would, but without a terminal.
 #[expect(unsafe_code, reason = "the shell must leave the session of the terminal before it runs anything")]
-fn ask(shell: &OsStr, variable: impl Fn(&str) -> Option<OsString>) -> ShellPath {
+fn ask(shell: &OsStr, variable: impl Fn(&str) -> Option<OsString>, timeout: Duration) -> ShellPath {
     let mut command = Command::new(shell);
     let print = format!("printf '%s' {MARK}; printenv PATH; printf '%s' {MARK}");
     command.args(["-l", "-i", "-c", &print]).env_clear().env("TERM", "dumb");
@@ -63,7 +63,7 @@ fn ask(shell: &OsStr, variable: impl Fn(&str) -> Option<OsString>) -> ShellPath 
     let Some(stdout) = child.stdout.take() else { return ShellPath::Failed };
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(read_marked(stdout)));
-    let answer = match receiver.recv_timeout(TIMEOUT) {
+    let answer = match receiver.recv_timeout(timeout) {
         Ok(path) => path.map_or(ShellPath::Failed, ShellPath::Known),
         Err(_) => ShellPath::TimedOut,
     };
@@ -103,25 +103,27 @@ mod tests {
     use super::super::testing;
     use super::*;
 
+    const PATIENT: Duration = Duration::from_secs(50);
+
     /// What a shell says that runs this.
-    fn asked(name: &str, script: &str) -> ShellPath {
+    fn asked(name: &str, script: &str, timeout: Duration) -> ShellPath {
         let shell = testing::folder(name).join("shell");
         testing::program(&shell, script);
-        ask(shell.as_os_str(), |name| (name == "PATH").then(|| "/bin:/usr/bin".into()))
+        ask(shell.as_os_str(), |name| (name == "PATH").then(|| "/bin:/usr/bin".into()), timeout)
     }
 
     #[test]
     fn only_what_stands_between_the_marks_is_the_path() {
-        let answer = asked("banner", "echo 'PATH=/trap'; PATH=\"/some/bin:$PATH\"; eval \"$4\"; echo bye");
+        let answer = asked("banner", "echo 'PATH=/trap'; PATH=\"/some/bin:$PATH\"; eval \"$4\"; echo bye", PATIENT);
         assert!(matches!(&answer, ShellPath::Known(path) if path == "/some/bin:/bin:/usr/bin"), "{answer:?}");
-        let answer = asked("agent", "sleep 60 & eval \"$4\"");
+        let answer = asked("agent", "sleep 60 & eval \"$4\"", PATIENT);
         assert!(matches!(&answer, ShellPath::Known(path) if path == "/bin:/usr/bin"), "{answer:?}");
     }
 
     #[test]
     fn a_shell_that_asks_hangs_or_says_nothing_of_use_is_not_waited_for() {
-        assert!(matches!(asked("asks", "read answer && eval \"$4\""), ShellPath::Failed));
-        assert!(matches!(asked("exits", "exit 3"), ShellPath::Failed));
-        assert!(matches!(asked("hangs", "sleep 60"), ShellPath::TimedOut));
+        assert!(matches!(asked("asks", "read answer && eval \"$4\"", PATIENT), ShellPath::Failed));
+        assert!(matches!(asked("exits", "exit 3", PATIENT), ShellPath::Failed));
+        assert!(matches!(asked("hangs", "sleep 60", Duration::from_millis(50)), ShellPath::TimedOut));
     }
 }

@@ -1,14 +1,36 @@
 //! Whose marks count for a call, and where they are stored.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::surface::Surface;
 use proxy_config::{Flow, FlowOwner};
+use proxy_mcp_client::Peer;
 use proxy_model::flow::{FlowDecision, Labels, Mark, Marks, Reading};
 use proxy_model::{Owner, Principal, RefusalReason};
 use proxy_store::Store;
 use proxy_telemetry::CallRecording;
+
+/// The labels of what a call tells a conversation that had not read anything like it. They do not stop the answers to the
+/// questions of the same call.
+#[derive(Clone, Debug, Default)]
+pub struct ToldLabels(Option<Arc<OnceLock<Labels>>>);
+
+impl ToldLabels {
+    /// Nothing is remembered without flow rules.
+    pub fn of(surface: &Surface) -> Self {
+        ToldLabels(surface.flow().map(|_| Arc::default()))
+    }
+
+    pub(super) fn set(&self, labels: &Labels) {
+        // A call of a published item is sent once.
+        let _ = self.0.as_ref().map(|told| told.set(labels.clone()));
+    }
+
+    pub fn get(&self) -> Labels {
+        self.0.as_ref().and_then(|told| told.get()).cloned().unwrap_or_default()
+    }
+}
 
 /// The caller of a request, for flow rules.
 #[derive(Clone)]
@@ -19,6 +41,7 @@ pub(in crate::calls) struct FlowCaller {
     /// `None` for an anonymous request without a session: nobody knows what it belongs to.
     owner: Option<Owner>,
     recording: Option<Arc<CallRecording>>,
+    pub(super) told: ToldLabels,
 }
 
 impl FlowCaller {
@@ -36,14 +59,33 @@ impl FlowCaller {
             Some(session @ Owner::Session(_)) if flow.per == FlowOwner::Session => session.clone(),
             connection => Owner::of_values(principal, connection),
         };
-        let owner = Some(owner).filter(|owner| !matches!(owner, Owner::Request(_) | Owner::Everybody));
+        let owner = Some(owner).filter(is_followed);
         Some(FlowCaller {
             flow,
             surface: Arc::clone(surface),
             store: store.clone(),
             owner,
             recording: recording.cloned(),
+            told: ToldLabels::default(),
         })
+    }
+
+    /// The same for a request that remembers what its call tells.
+    pub(in crate::calls) fn telling(self, told: &ToldLabels) -> Self {
+        FlowCaller { told: told.clone(), ..self }
+    }
+
+    /// The client that a server asks while no call runs.
+    pub(super) fn between_calls(surface: &Arc<Surface>, peer: &dyn Peer, store: &Store) -> Option<Self> {
+        let flow = Arc::clone(surface.flow()?);
+        let owner = match (peer.owner(), peer.person()) {
+            (session @ Owner::Session(_), _) if flow.per == FlowOwner::Session => session.clone(),
+            (_, person @ (Owner::Person(_) | Owner::Process)) => person,
+            (connection, _) => connection.clone(),
+        };
+        let owner = Some(owner).filter(is_followed);
+        let surface = Arc::clone(surface);
+        Some(FlowCaller { flow, surface, store: store.clone(), owner, recording: None, told: ToldLabels::default() })
     }
 
     pub(in crate::calls) fn flow(&self) -> &Flow {
@@ -94,4 +136,9 @@ impl FlowCaller {
             recording.refused(RefusalReason::Flow, || at, why);
         }
     }
+}
+
+/// Whether it is known what an owner's requests belong to.
+fn is_followed(owner: &Owner) -> bool {
+    !matches!(owner, Owner::Request(_) | Owner::Everybody)
 }

@@ -30,6 +30,8 @@ pub(in crate::calls) struct FlowGuard {
     method: Cow<'static, str>,
     /// Whether a handler makes the call.
     is_inner: bool,
+    /// The labels of what the call has told before, if it continues.
+    pub(super) told: Labels,
 }
 
 /// What the rules say.
@@ -61,30 +63,46 @@ impl FlowGuard {
         }
         let name = item.name(&caller.surface);
         let server = Some(Arc::clone(item.server()));
-        Some(FlowGuard { caller, labels, name, server, method, is_inner })
+        Some(FlowGuard { caller, labels, name, server, method, is_inner, told: Labels::default() })
     }
 
     /// The guard of the use of an item whose calls a function of the script handles. `None` if it has no labels of its own.
-    pub(in crate::calls) fn at_use(caller: FlowCaller, entry: &PublishedItem) -> Option<Self> {
-        let labels = entry.labels_at_use(&caller.flow);
-        if labels.is_empty() {
-            return None;
-        }
-        let (name, method) = (entry.definition.key().to_owned(), entry.kind.use_method().into());
-        Some(FlowGuard { caller, labels, name, server: None, method, is_inner: false })
+    pub(in crate::calls) fn at_use(caller: FlowCaller, entry: &PublishedItem, key: &str) -> Option<Self> {
+        let labels = entry.labels_at_use(&caller.flow, key);
+        Self::of_script(caller, key, entry.kind.use_method(), labels, false)
     }
 
     /// The same for a tool that the script calls for the client.
     pub(in crate::calls) fn of_made(caller: FlowCaller, name: &str, labels: Labels) -> Option<Self> {
-        let method = "tools/call".into();
-        (!labels.is_empty()).then(|| FlowGuard {
+        Self::of_script(caller, name, "tools/call", labels, true)
+    }
+
+    fn of_script(caller: FlowCaller, name: &str, method: &'static str, labels: Labels, is_inner: bool) -> Option<Self> {
+        if labels.is_empty() {
+            return None;
+        }
+        let name = name.to_owned();
+        let method = method.into();
+        Some(FlowGuard { caller, labels, name, server: None, method, is_inner, told: Labels::default() })
+    }
+
+    /// The guard of a question that a server asks while no call runs: the answer may be to anything that it offers.
+    pub(super) fn between_calls(caller: FlowCaller, server: &Arc<str>, method: &str) -> Self {
+        let labels = caller.surface.labels_of_server(&caller.flow, server).with(&egress());
+        FlowGuard {
             caller,
             labels,
-            name: name.to_owned(),
-            server: None,
-            method,
-            is_inner: true,
-        })
+            name: method.to_owned(),
+            server: Some(Arc::clone(server)),
+            method: method.to_owned().into(),
+            is_inner: false,
+            told: Labels::default(),
+        }
+    }
+
+    /// The guard of a call that continues, and has told this before.
+    pub(in crate::calls) fn continuing(self, told: Labels) -> Self {
+        FlowGuard { told, ..self }
     }
 
     /// Whether a rule may ask a person about the call.
@@ -99,7 +117,19 @@ impl FlowGuard {
     /// If a rule denies the call, or the store does not tell what the conversation has read.
     pub(in crate::calls) async fn verdict(&self) -> Result<Verdict, CallError> {
         let reading = self.reading().await?;
-        if carries_words(&self.method) { self.judge(&reading, &self.labels) } else { Ok(Verdict::Passes) }
+        if carries_words(&self.method) { self.judge_call(reading, &self.told) } else { Ok(Verdict::Passes) }
+    }
+
+    /// Judges the call. What it has told itself does not stop it.
+    pub(super) fn judge_call(&self, reading: Reading, told: &Labels) -> Result<Verdict, CallError> {
+        let before = match reading {
+            Reading::Marked(mut marks) => {
+                marks.0.retain(|label, _| !told.contains(label));
+                Reading::Marked(marks)
+            }
+            unknown => unknown,
+        };
+        self.judge(&before, &self.labels)
     }
 
     pub(super) async fn reading(&self) -> Result<Reading, CallError> {
@@ -184,6 +214,11 @@ impl FlowGuard {
         });
     }
 
+    /// Records the answer of the person.
+    pub(super) fn note_consent(&self, consent: &Consent, agreed: bool) {
+        self.note(&consent.rule, Some(agreed));
+    }
+
     /// Records the answer of the person, as far as the rules can still be told.
     pub(in crate::calls) async fn note_answer(&self, agreed: bool) {
         let Ok(reading) = self.caller.reading().await else { return };
@@ -220,4 +255,14 @@ fn sent(params: &RawRef) -> String {
         Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
         None => text.to_owned(),
     }
+}
+
+/// Whether the answer to a question agrees.
+pub(in crate::calls) fn is_accepted(answer: &RawRef) -> bool {
+    Object::of(answer).ok().and_then(|answer| answer.string("action")).as_deref() == Some("accept")
+}
+
+/// The labels of a request to the client's model.
+pub(super) fn egress() -> Labels {
+    [Arc::from(EGRESS)].into_iter().collect()
 }

@@ -1,6 +1,7 @@
 //! Stores the marks of an item before what its server says is passed on.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -35,8 +36,8 @@ pub(super) struct Marker {
     pub(super) guard: FlowGuard,
     /// The labels of the item that the conversation did not have when the call was sent: what the server says during the call
     /// does not stop the answers to its own questions.
-    pub(super) own: Labels,
-    /// Whether the person has agreed to this call, or did not have to.
+    pub(super) told: Labels,
+    /// Whether the person has agreed to this call.
     pub(super) is_covered: bool,
     runtime: Handle,
     state: Mutex<MarkState>,
@@ -46,16 +47,17 @@ enum MarkState {
     Unmarked,
     /// The marks are being stored; these messages wait.
     Storing(Vec<(Arc<dyn Peer>, ServerMessage)>),
-    Marked,
+    /// The marks are stored, until this time at least. None if the item has no labels.
+    Marked(Option<Instant>),
     /// The marks could not be stored: nothing is passed on.
     Failed,
 }
 
 impl Marker {
-    pub(super) fn new(guard: FlowGuard, own: Labels, is_covered: bool, runtime: Handle) -> Arc<Self> {
+    pub(super) fn new(guard: FlowGuard, told: Labels, is_covered: bool, runtime: Handle) -> Arc<Self> {
         // An item without labels sets no marks.
-        let state = if guard.labels.is_empty() { MarkState::Marked } else { MarkState::Unmarked };
-        Arc::new(Marker { guard, own, is_covered, runtime, state: Mutex::new(state) })
+        let state = if guard.labels.is_empty() { MarkState::Marked(None) } else { MarkState::Unmarked };
+        Arc::new(Marker { guard, told, is_covered, runtime, state: Mutex::new(state) })
     }
 
     /// Stores the marks, and then passes on the messages that waited for that.
@@ -68,7 +70,9 @@ impl Marker {
         }
         let stored = self.guard.mark().await;
         let mut state = self.state.lock();
-        let next = if stored.is_ok() { MarkState::Marked } else { MarkState::Failed };
+        // A call may take longer than marks are remembered.
+        let until = Instant::now() + self.guard.caller.flow.remember / 2;
+        let next = if stored.is_ok() { MarkState::Marked(Some(until)) } else { MarkState::Failed };
         if let (MarkState::Storing(waiting), Ok(())) = (std::mem::replace(&mut *state, next), &stored) {
             // Under the lock, so that later messages do not overtake these. Passing on never blocks.
             waiting.into_iter().for_each(|(peer, message)| message.pass_on(peer.as_ref()));
@@ -81,14 +85,16 @@ impl Marker {
     pub(super) fn pass_on(self: &Arc<Self>, peer: &Arc<dyn Peer>, message: ServerMessage) {
         let mut state = self.state.lock();
         match &mut *state {
-            MarkState::Marked => message.pass_on(peer.as_ref()),
+            MarkState::Marked(until) if until.is_none_or(|until| Instant::now() < until) => {
+                message.pass_on(peer.as_ref());
+            }
             MarkState::Failed => {}
             MarkState::Storing(waiting) => {
                 if waiting.len() < MAX_WAITING {
                     waiting.push((Arc::clone(peer), message));
                 }
             }
-            MarkState::Unmarked => {
+            MarkState::Unmarked | MarkState::Marked(_) => {
                 *state = MarkState::Storing(vec![(Arc::clone(peer), message)]);
                 let marker = Arc::clone(self);
                 self.runtime.spawn(async move { drop(marker.mark().await) });

@@ -5,7 +5,9 @@
 //! - [`FlowGuard`] judges one call: it passes, a person has to agree, or it is stopped.
 //! - [`Passage`] takes a call through the dispatch point: it asks the guard before, and stores the marks of the item before
 //!   anything that the server says is passed on.
+//! - [`GuardedQuestions`] judges the answers to what servers ask while no call runs.
 
+mod between_calls;
 mod caller;
 mod guard;
 mod item;
@@ -13,8 +15,10 @@ mod marker;
 mod passage;
 mod peer;
 
+pub use between_calls::GuardedQuestions;
 pub(super) use caller::FlowCaller;
-pub(super) use guard::{FlowGuard, Verdict};
+pub use caller::ToldLabels;
+pub(super) use guard::{FlowGuard, Verdict, is_accepted};
 pub use item::FlowItem;
 pub use passage::Passage;
 

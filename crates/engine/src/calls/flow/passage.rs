@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::guard::{FlowGuard, Verdict};
+use super::guard::{FlowGuard, Verdict, egress};
 use super::item::carries_words;
 use super::marker::Marker;
-use super::peer::MarkingPeer;
+use super::peer::{MarkingPeer, SAMPLING};
 use proxy_json::{Object, RawRef};
 use proxy_mcp_client::{Answer, BackendCall, CallError, Peer};
-use proxy_model::flow::{EGRESS, Labels};
 
 /// The call of a labelled item that is about to be dispatched.
 pub struct Passage {
     guard: FlowGuard,
-    /// Whether a person has agreed to this call.
+    /// Whether a person has agreed to this call, or an earlier run of the same handler was allowed to make it.
     is_covered: bool,
 }
 
@@ -34,21 +33,23 @@ impl Passage {
     pub(in crate::calls) async fn enter(self, call: &mut BackendCall, runtime: Handle) -> Result<Sent, CallError> {
         let Passage { guard, is_covered } = self;
         let has_sampled = has_sampled(&call.params);
-        let mut own = Labels::default();
+        let mut told = guard.told.clone();
         if has_sampled || !guard.labels.is_empty() {
             let reading = guard.reading().await?;
-            if carries_words(&call.method) {
-                match guard.judge(&reading, &guard.labels)? {
-                    Verdict::Asks(consent) if !is_covered => return Err(guard.not_asked(&consent)),
-                    Verdict::Asks(_) | Verdict::Passes => {}
-                }
-            }
+            let new = guard.labels.iter().filter(|label| !reading.has(label)).cloned();
+            told = told.with(&new.collect());
             if has_sampled && let Verdict::Asks(consent) = guard.judge(&reading, &egress())? {
                 return Err(guard.not_asked(&consent));
             }
-            own = guard.labels.iter().filter(|label| !reading.has(label)).cloned().collect();
+            if carries_words(&call.method)
+                && let Verdict::Asks(consent) = guard.judge_call(reading, &guard.told)?
+                && !is_covered
+            {
+                return Err(guard.not_asked(&consent));
+            }
         }
-        let marker = Marker::new(guard, own, is_covered, runtime);
+        guard.caller.told.set(&told);
+        let marker = Marker::new(guard, told, is_covered, runtime);
         call.peer = call.peer.take().map(|peer| Arc::new(MarkingPeer::new(peer, Arc::clone(&marker))) as Arc<dyn Peer>);
         Ok(Sent(marker))
     }
@@ -75,11 +76,6 @@ impl Sent {
     }
 }
 
-/// The labels of a request to the client's model.
-pub(super) fn egress() -> Labels {
-    [Arc::from(EGRESS)].into_iter().collect()
-}
-
 /// Whether an outcome has words of the server in it.
 fn tells_something(outcome: &Result<Answer, CallError>) -> bool {
     !matches!(
@@ -94,10 +90,14 @@ fn tells_something(outcome: &Result<Answer, CallError>) -> bool {
     )
 }
 
-/// Whether a result asks the client's model something.
+/// Whether a result asks the client's model something. What cannot be read may.
 fn asks_to_sample(result: &RawRef) -> bool {
     let requests = || Object::of(result).ok()?.get("inputRequests").map(RawRef::to_owned);
-    requests().is_some_and(|requests| requests.get().contains("sampling/createMessage"))
+    let Some(requests) = requests() else { return false };
+    let Ok(requests) = Object::of(&requests) else { return true };
+    requests.iter().any(|(_, request)| {
+        Object::of(request).map_or(true, |request| request.string("method").as_deref() == Some(SAMPLING))
+    })
 }
 
 /// Whether a request has an answer of the client's model in it. The answer to an elicitation has an `action`, and that to a

@@ -4,20 +4,17 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use serde_json::Value;
 
-use super::guard::Verdict;
+use super::guard::{Consent, FlowGuard, Verdict, egress, is_accepted};
 use super::marker::{Marker, ServerMessage};
-use super::passage::egress;
 use crate::calls::client_question::as_request;
 use proxy_json::{Raw, RawRef};
 use proxy_mcp_client::{CallError, Peer, Question, SessionEnd};
-use proxy_model::flow::Reading;
 use proxy_model::{Abilities, Era, Owner, PersonKey};
 use proxy_wire::{LoggingLevel, RpcError};
 
 /// The request of a server to the client's model.
-const SAMPLING: &str = "sampling/createMessage";
+pub(super) const SAMPLING: &str = "sampling/createMessage";
 
 #[derive(Debug)]
 pub(super) struct MarkingPeer {
@@ -31,38 +28,41 @@ impl MarkingPeer {
     }
 }
 
-/// Asks the rules about the answer to a question.
-async fn admit(peer: &dyn Peer, marker: &Marker, question: &Question) -> Result<(), CallError> {
+/// Asks the rules whether the answer to a question may go to the server. `is_covered` if the person has agreed already.
+/// Returns whether they agree now.
+async fn admit(peer: &dyn Peer, marker: &Marker, question: &Question, is_covered: bool) -> Result<bool, CallError> {
     let guard = &marker.guard;
     let is_sampling = question.method == SAMPLING;
     if !is_sampling && guard.labels.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     marker.mark().await?;
     let reading = guard.reading().await?;
-    let verdict = if is_sampling {
-        guard.judge(&reading, &egress())?
-    } else {
-        let before = match reading {
-            Reading::Marked(mut marks) => {
-                marks.0.retain(|label, _| !marker.own.contains(label));
-                Reading::Marked(marks)
-            }
-            unknown => unknown,
-        };
-        guard.judge(&before, &guard.labels)?
+    let verdict = match is_sampling {
+        true => guard.judge(&reading, &egress())?,
+        false => guard.judge_call(reading, &marker.told)?,
     };
-    let Verdict::Asks(consent) = verdict else { return Ok(()) };
-    if marker.is_covered && !is_sampling {
-        return Ok(());
+    match verdict {
+        Verdict::Asks(consent) if !is_covered => consented(peer, guard, &consent, question).await.map(|()| true),
+        Verdict::Asks(_) | Verdict::Passes => Ok(is_covered),
     }
-    let consent_question = as_request(&guard.question(&consent, &question.params));
-    if !peer.supports(&consent_question) {
-        return Err(guard.not_asked(&consent));
+}
+
+/// Asks the person whether a question of a server may be answered.
+pub(super) async fn consented(
+    peer: &dyn Peer,
+    guard: &FlowGuard,
+    consent: &Consent,
+    question: &Question,
+) -> Result<(), CallError> {
+    let asked = as_request(&guard.question(consent, &question.params));
+    if !peer.supports(&asked) {
+        return Err(guard.not_asked(consent));
     }
-    let answer = peer.ask(consent_question).await.ok();
-    let answer: Option<Value> = answer.and_then(|answer| serde_json::from_str(answer.get()).ok());
-    if answer.is_some_and(|answer| answer["action"] == "accept") { Ok(()) } else { Err(guard.declined()) }
+    let answer = peer.ask(asked).await.ok();
+    let agreed = answer.is_some_and(|answer| is_accepted(&answer));
+    guard.note_consent(consent, agreed);
+    if agreed { Ok(()) } else { Err(guard.declined()) }
 }
 
 impl Peer for MarkingPeer {
@@ -134,10 +134,17 @@ impl Peer for MarkingPeer {
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let peer = Arc::clone(&self.peer);
         let marker = Arc::clone(&self.marker);
+        if question.is_of_proxy {
+            return peer.ask(question);
+        }
         Box::pin(async move {
-            let admitted = admit(peer.as_ref(), &marker, &question).await;
-            admitted.map_err(|stopped| RpcError::internal(&stopped.to_string()))?;
-            peer.ask(question).await
+            let refused = |stopped: CallError| RpcError::internal(&stopped.to_string());
+            let is_covered = marker.is_covered && question.method != SAMPLING;
+            let is_covered = admit(peer.as_ref(), &marker, &question, is_covered).await.map_err(refused)?;
+            let answer = peer.ask(question.clone()).await?;
+            // The conversation may have read more while the question was open.
+            admit(peer.as_ref(), &marker, &question, is_covered).await.map_err(refused)?;
+            Ok(answer)
         })
     }
 
@@ -145,10 +152,8 @@ impl Peer for MarkingPeer {
         self.peer.supports(question)
     }
 
-    /// Between calls the same server may ask and tell, under the labels of the item that was called.
     fn between_calls(&self) -> Option<Arc<dyn Peer>> {
-        let peer = self.peer.between_calls()?;
-        Some(Arc::new(MarkingPeer { peer, marker: Arc::clone(&self.marker) }))
+        self.peer.between_calls()
     }
 
     fn gone(&self) -> Option<SessionEnd> {

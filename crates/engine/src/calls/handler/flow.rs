@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::host::RequestHost;
-use crate::calls::flow::{FlowCaller, FlowGuard, FlowItem, Passage, QUESTION, Verdict};
+use crate::calls::flow::{FlowCaller, FlowGuard, FlowItem, Passage, QUESTION, Verdict, is_accepted};
 use crate::surface::Surface;
-use proxy_json::{Object, Raw, RawRef, object};
+use proxy_json::{Raw, RawRef, object};
 use proxy_mcp_client::CallError;
 use proxy_model::flow::{Labels, Reading};
 use proxy_model::{ItemRef, JournalSnapshot};
@@ -33,11 +33,11 @@ impl RequestHost {
         let Some(guard) = guard else { return Ok(None) };
         let is_agreed = self.agreed.get() == Some(target);
         // Without such a rule, the dispatcher alone decides.
-        let is_covered = is_agreed || (guard.may_ask() && self.admit(&guard, params, cursor)?);
+        let is_covered = is_agreed || (guard.may_ask() && self.admit(&guard, params, cursor)? != Consented::Unasked);
         Ok(Some(Passage::new(guard, is_covered)))
     }
 
-    /// Asks the rules, and the person if they say so. Returns whether the person has agreed to the call.
+    /// Asks the rules, and the person if they say so.
     ///
     /// # Errors
     /// If the call is stopped, or the handler has to run again with the answer.
@@ -46,21 +46,21 @@ impl RequestHost {
         guard: &FlowGuard,
         params: &RawRef,
         cursor: Option<&JournalCursor>,
-    ) -> Result<bool, CallError> {
+    ) -> Result<Consented, CallError> {
         if !guard.may_ask() {
-            return self.verdict(guard).map(|_| false);
+            return self.verdict(guard).map(|_| Consented::Unasked);
         }
         match cursor.map_or(KnownAnswer::Nothing, |cursor| cursor.known_answer(QUESTION)) {
             KnownAnswer::Nothing => {}
-            KnownAnswer::Passed => return Ok(true),
+            KnownAnswer::Passed => return Ok(Consented::Earlier),
             KnownAnswer::Open => return Err(CallError::Asks(JournalSnapshot::default())),
             KnownAnswer::Answered(answer) => {
                 let is_agreed = answer.is_ok_and(|answer| is_accepted(&answer.0));
                 proxy_fiber::wait(guard.note_answer(is_agreed), &self.runtime);
-                return if is_agreed { Ok(true) } else { Err(guard.declined()) };
+                return if is_agreed { Ok(Consented::Agreed) } else { Err(guard.declined()) };
             }
         }
-        let Verdict::Asks(consent) = self.verdict(guard)? else { return Ok(false) };
+        let Verdict::Asks(consent) = self.verdict(guard)? else { return Ok(Consented::Unasked) };
         let question = guard.question(&consent, params);
         match cursor {
             Some(cursor) if self.can_ask(&question) && cursor.ask(QUESTION, question) => {
@@ -78,10 +78,34 @@ impl RequestHost {
     pub(in crate::calls) fn mark_read(&self, guard: &FlowGuard) -> Result<(), CallError> {
         proxy_fiber::wait(guard.mark(), &self.runtime)
     }
+
+    /// From now on the handler speaks for this item, too.
+    pub(in crate::calls) fn speaks_for(&self, guard: FlowGuard) {
+        self.unmarked.lock().push(guard);
+    }
+
+    /// Stores the marks of the items that the handler speaks for, before it says something. Returns whether it may.
+    pub(super) fn may_speak(&self) -> bool {
+        if self.surface.as_ref().is_none_or(|surface| surface.flow().is_none()) {
+            return true;
+        }
+        let guards = std::mem::take(&mut *self.unmarked.lock());
+        let failed: Vec<FlowGuard> = guards.into_iter().filter(|guard| self.mark_read(guard).is_err()).collect();
+        let may_speak = failed.is_empty();
+        self.unmarked.lock().extend(failed);
+        may_speak
+    }
 }
 
-fn is_accepted(answer: &RawRef) -> bool {
-    Object::of(answer).ok().and_then(|answer| answer.string("action")).as_deref() == Some("accept")
+/// How a call got past the rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::calls) enum Consented {
+    /// No rule asks now.
+    Unasked,
+    /// No rule asked when an earlier run of the handler got here.
+    Earlier,
+    /// The person has agreed.
+    Agreed,
 }
 
 /// The marks of the conversation of one request, for built-ins.
@@ -113,7 +137,7 @@ impl FlowControl for HostFlow {
     }
 
     fn labels_of_made(&self, name: &str, by_script: Option<&Labels>) -> Labels {
-        Surface::labels_of_made(self.caller.flow(), name, by_script)
+        Surface::labels_of_made(self.caller.flow(), &[name], by_script)
     }
 
     fn admit(
@@ -126,7 +150,10 @@ impl FlowControl for HostFlow {
         let Some(guard) = FlowGuard::of_made(self.caller.clone(), name, labels.clone()) else { return Ok(Ok(())) };
         let params: Raw = object([("arguments", arguments)]);
         match self.host.admit(&guard, &params, cursor.as_ref()) {
-            Ok(_) => Ok(Ok(())),
+            Ok(_) => {
+                self.host.speaks_for(guard);
+                Ok(Ok(()))
+            }
             Err(CallError::Asks(_)) => Err(Stop::Input),
             Err(stopped) => Ok(Err(stopped.to_string())),
         }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
@@ -18,6 +19,7 @@ use super::progress::{CallProgress, RequestProgress};
 use super::request_state::RequestState;
 use crate::calls::client_question::as_request;
 use crate::calls::dispatch::Dispatcher;
+use crate::calls::flow::FlowGuard;
 use crate::calls::permit::{self, AccessCheck, Permit};
 use crate::calls::test_overrides::TestOverrides;
 use crate::surface::Surface;
@@ -69,6 +71,8 @@ pub(in crate::calls) struct RequestHost {
     pub(in crate::calls) observer: Option<Arc<RunObserver>>,
     /// The server's item behind the published one, if the person has agreed to the use of that.
     pub(in crate::calls) agreed: Arc<OnceLock<ItemRef>>,
+    /// The items that the handler speaks for, whose marks are not stored yet.
+    pub(in crate::calls) unmarked: Arc<Mutex<Vec<FlowGuard>>>,
 }
 
 impl RequestHost {
@@ -251,7 +255,7 @@ impl Output for RequestHost {
     }
 
     fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
-        let Some(peer) = self.peer.as_ref().filter(|peer| peer.wants_progress()) else { return };
+        let Some(peer) = self.peer.as_ref().filter(|peer| peer.wants_progress() && self.may_speak()) else { return };
         let mut params = json!({ "progress": done });
         if let Some(total) = total {
             params["total"] = json!(total);
@@ -267,7 +271,7 @@ impl Output for RequestHost {
     }
 
     fn notify(&self, params: &RawRef) {
-        if let Some(peer) = self.peer.as_ref().filter(|_| self.relay == Relay::ProgressAndLog) {
+        if let Some(peer) = self.peer.as_ref().filter(|_| self.relay == Relay::ProgressAndLog && self.may_speak()) {
             peer.log(params);
         }
     }

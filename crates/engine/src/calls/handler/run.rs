@@ -1,10 +1,12 @@
 //! One run of a handler, from the client's arguments to its result.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
+use super::flow::Consented;
 use super::host::RequestHost;
 use super::progress::RequestProgress;
 use crate::calls::context::{ItemCall, RequestContext};
@@ -47,8 +49,19 @@ pub(in crate::calls) enum HandlerWork {
     Admission {
         /// Whether the item only passes the request on to another tool.
         forwards: bool,
+        /// Whether the call continues: `on_request` has admitted it already.
+        continues: bool,
         flow: Option<Box<FlowGuard>>,
+        /// Set if the person has agreed.
+        agreed: Arc<AtomicBool>,
     },
+}
+
+impl HandlerWork {
+    /// `on_request` alone.
+    pub(in crate::calls) fn hook(forwards: bool) -> Self {
+        HandlerWork::Admission { forwards, continues: false, flow: None, agreed: Arc::default() }
+    }
 }
 
 impl HandlerRun {
@@ -95,13 +108,19 @@ impl HandlerRun {
                 }
                 outcome
             }
-            HandlerWork::Admission { flow: guard, .. } => match (self.script(None, host), guard) {
-                (Ok(None), Some(guard)) => match host.admit(guard, &self.call.params, host.cursor.as_ref()) {
-                    Ok(_) => Ok(None),
-                    Err(stopped) => self.stopped_by_flow(stopped).map(Some),
-                },
-                (outcome, _) => outcome,
-            },
+            HandlerWork::Admission { flow: guard, continues, agreed, .. } => {
+                let admitted = if *continues { Ok(None) } else { self.script(None, host) };
+                match (admitted, guard) {
+                    (Ok(None), Some(guard)) => match host.admit(guard, &self.call.params, host.cursor.as_ref()) {
+                        Ok(consented) => {
+                            agreed.store(consented == Consented::Agreed, Ordering::Relaxed);
+                            Ok(None)
+                        }
+                        Err(stopped) => self.stopped_by_flow(stopped).map(Some),
+                    },
+                    (outcome, _) => outcome,
+                }
+            }
             HandlerWork::Local(target, params, permitted_by) => match self.script(None, host) {
                 Ok(None) => local(target, params, *permitted_by, host).map(Some),
                 answered => answered,
@@ -120,16 +139,17 @@ impl HandlerRun {
     fn guarded(&self, function: &Function, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallError> {
         let guard = self.surface.flow().and_then(|_| {
             let entry = self.surface.find(self.call.kind, &self.call.key)?;
-            Some((FlowGuard::at_use(host.flow_caller()?, entry)?, entry.origin.clone()))
+            Some((FlowGuard::at_use(host.flow_caller()?, entry, &self.call.key)?, entry.origin.clone()))
         });
         let Some((guard, origin)) = guard else { return self.script(Some(function), host) };
         match host.admit(&guard, &self.call.params, host.cursor.as_ref()) {
-            Ok(true) => drop(origin.map(|origin| host.agreed.set(origin))),
-            Ok(false) => {}
+            Ok(Consented::Agreed) => drop(origin.map(|origin| host.agreed.set(origin))),
+            Ok(Consented::Unasked | Consented::Earlier) => {}
             Err(stopped) => return self.stopped_by_flow(stopped).map(Some),
         }
+        host.speaks_for(guard.clone());
         match self.script(Some(function), host) {
-            Err(interrupted @ (CallError::Asks(_) | CallError::Cancelled)) => Err(interrupted),
+            Err(cancelled @ CallError::Cancelled) => Err(cancelled),
             outcome => match host.mark_read(&guard) {
                 Ok(()) => outcome,
                 Err(stopped) => self.stopped_by_flow(stopped).map(Some),

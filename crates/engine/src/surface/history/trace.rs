@@ -122,7 +122,7 @@ fn labels_in_words(surface: &Surface, history: &ItemHistory) -> Option<(String, 
     let entry = history.published_as.as_ref().and_then(|key| surface.find(history.kind, key));
     let mut labels = match entry {
         Some(entry) if history.became == Became::Made => {
-            ItemLabels { labels: entry.labels_at_use(flow), is_derived: false }
+            ItemLabels { labels: entry.labels_at_use(flow, entry.definition.key()), is_derived: false }
         }
         _ => {
             let item = ItemRef {
@@ -134,7 +134,7 @@ fn labels_in_words(surface: &Surface, history: &ItemHistory) -> Option<(String, 
         }
     };
     if let Some(entry) = entry {
-        labels.labels = labels.labels.with(&entry.labels_at_use(flow));
+        labels.labels = labels.labels.with(&entry.labels_at_use(flow, entry.definition.key()));
     }
     let words = match (labels.labels.is_empty(), labels.is_derived) {
         (true, false) => "none".to_owned(),
