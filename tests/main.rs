@@ -56,6 +56,7 @@ mod people;
 mod policy;
 mod presets;
 mod probing;
+mod profiles;
 mod progress;
 mod proxy_loops;
 mod elicitation;

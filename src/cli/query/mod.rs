@@ -93,7 +93,7 @@ impl<'a> Query<'a> {
         Query {
             loaded,
             start: StartPolicy::Unknown,
-            user: ActingUser::local(),
+            user: ActingUser::local().under(&loaded.config),
             wanted: None,
             runs_code: false,
             search_by_meaning: false,
