@@ -40,7 +40,8 @@ async fn a_profile_that_does_not_exist_ends_the_start_with_the_nearest_name() {
 async fn commands_show_and_call_what_a_profile_publishes() {
     let proxy = world(&config(RESEARCH));
     let listed = proxy.run(["list-tools", "--profile", "research", "--json"]).await.expect(0).json();
-    let names: Vec<&str> = listed.as_array().expect("a list").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    let names: Vec<&str> =
+        listed.as_array().expect("a list").iter().filter_map(|tool| tool["tool"]["name"].as_str()).collect();
     assert_eq!(names, ["where", "papers_echo"]);
     let said = proxy.run(["call", "where", "--profile", "sales"]).await.expect(0);
     assert!(said.stdout.contains("\"sales\"") && said.stdout.contains("crm"), "{}", said.stdout);

@@ -73,7 +73,7 @@ async fn a_profile_has_a_script_and_settings_of_its_own() {
     let proxy = world(&config(profiles)).http().await;
     assert_eq!(modern_tools(&mut client(&proxy, "names")).await, ["only"]);
     assert_eq!(modern_tools(&mut client(&proxy, "prefix")).await, ["a_papers_echo"]);
-    assert_eq!(modern_tools(&mut client(&proxy, "found")).await, ["find_tool", "call_tool"]);
+    assert_eq!(modern_tools(&mut client(&proxy, "found")).await, ["find_tool", "describe_tool", "call_tool"]);
     assert_eq!(modern_tools(&mut client(&proxy, "")).await.len(), 4);
 }
 

@@ -307,12 +307,12 @@ mod tests {
 
     #[test]
     fn a_profile_replaces_whole_sections_and_keeps_the_others() {
-        let text = "optimizer: {enabled: true, listBelow: 7}\naggregation: {prefixFormat: 'x_'}\n\
+        let text = "optimizer: {enabled: true, listBelow: 7}\naggregation: {excludeAllTools: true}\n\
                     sessionInit: {preset: default, params: {a: 1}}\n\
                     profiles:\n  research: {servers: [arxiv, 'wiki*'], optimizer: {listBelow: 3}}\n";
         let config = of(text, "research");
         assert_eq!((config.optimizer.enabled, config.optimizer.list_below), (false, 3), "whole sections");
-        assert_eq!(config.aggregation.prefix_format, "x_");
+        assert!(config.aggregation.exclude_all_tools);
         assert_eq!(config.params["a"], 1);
         let set: Vec<&str> = config.set_sections.iter().map(|set| set.name).collect();
         assert_eq!(set, ["params", "aggregation", "optimizer"]);
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_script_of_its_own_need_not_read_what_the_top_level_sets() {
-        let text = "aggregation: {prefixFormat: 'x_'}\nsessionInit: {params: {a: 1}}\n\
+        let text = "aggregation: {excludeAllTools: true}\nsessionInit: {params: {a: 1}}\n\
                     profiles:\n  r: {servers: ['*'], sessionInit: {preset: read-only}, rateLimiting: {}}\n";
         let config = of(text, "r");
         let set: Vec<&str> = config.set_sections.iter().map(|set| set.name).collect();
@@ -369,11 +369,11 @@ mod tests {
         let found = rendered(&config.unknown_in_profiles(&known));
         assert_eq!(
             found[0],
-            "3:16 `profiles.a.servers[0]`: there is no server and no extension `arxvi` (did you mean `arxiv`?)"
+            "3:17 `profiles.a.servers[0]`: there is no server and no extension `arxvi` (did you mean `arxiv`?)"
         );
         assert!(found.len() == 2 && found[1].contains("did you mean `crm`?"), "{found:?}");
         let unmatched = rendered(&config.unmatched_in_profiles(&known));
-        assert_eq!(unmatched, ["3:23 `profiles.a.servers[1]`: no server and no extension matches this"]);
+        assert_eq!(unmatched, ["3:24 `profiles.a.servers[1]`: no server and no extension matches this"]);
         let error = config.select_profile("b").err().expect("there is none");
         assert_eq!(rendered(&[error]), ["`--profile`: no profile `b` (the profiles are a)"]);
     }
