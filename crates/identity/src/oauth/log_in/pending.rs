@@ -96,7 +96,7 @@ impl PendingLogIn {
         subject: Subject,
         request: LogInRequest,
     ) -> Result<Self, LogInError> {
-        log_in.storage.check()?;
+        log_in.storage.check(&log_in.key)?;
         let reach = subject::reach(&subject.parsed, subject.config.issuer.as_deref()).await;
         let discovery = Discovery {
             fetcher: &log_in.fetcher,

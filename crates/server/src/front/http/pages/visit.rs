@@ -112,9 +112,11 @@ impl<'a> Visit<'a> {
 
     /// The answer, with the cookie of a browser that had none.
     pub(super) fn marked(&self, reply: HttpReply) -> HttpReply {
-        if !self.is_new_browser {
-            return reply;
-        }
+        if self.is_new_browser { self.remembered(reply) } else { reply }
+    }
+
+    /// The answer, with the browser's cookie for another while.
+    pub(super) fn remembered(&self, reply: HttpReply) -> HttpReply {
         match Cookie::Flow.set(&self.browser, self.pages.is_secure) {
             Some(cookie) => reply.with_header(SET_COOKIE, cookie),
             None => reply,
