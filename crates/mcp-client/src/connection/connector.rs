@@ -140,8 +140,12 @@ impl Connector {
         Ok(Some(launched))
     }
 
-    /// Fails if the config entry refers to an unset variable. Like a missing command, this affects only this server.
+    /// Fails if the config entry refers to an unset variable. Like a missing command, this affects only this server. Commands
+    /// that should start nothing have not read all values.
     fn check_variables(&self) -> Result<(), ConnectError> {
+        if let Some(key) = self.server.unread.first() {
+            return Err(format!("`{key}` was not read").into());
+        }
         match self.server.unset_variables.first() {
             Some(problem) => Err(problem.message.clone().into()),
             None => Ok(()),
@@ -266,7 +270,8 @@ impl Connector {
             _ if env.contains_key("PATH") || command.contains('/') => PathBuf::from(command),
             _ => found_command(&self.name, command, &self.environment.variables, &mut variables).await?,
         };
-        let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
+        let launch =
+            Launch { program, args: args.clone(), environment: variables, folder: cwd.clone(), terminal: true };
         let stderr_log = match is_trial {
             true => StderrLog::held(&self.name),
             false => {
