@@ -70,6 +70,7 @@ mod rest;
 mod roles;
 mod scripts;
 mod search;
+mod secrets;
 mod servers_under_load;
 mod session_http;
 mod sessions;
