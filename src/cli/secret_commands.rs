@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use futures::StreamExt;
 
-use super::setup;
 use output::{CommandOutput, TooMuchOutput};
 use proxy_base::process::{Child, Launch, find_program, watchdog};
 use proxy_config::SecretCommand;
@@ -21,13 +20,16 @@ const AT_ONCE: usize = 8;
 /// How long output is still read after a command has ended: a daemon that it started may hold its pipes open.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
+/// The variables of a command's environment.
+type Variables = [(String, String)];
+
 /// The output of each command, or why there is none. Blocks, also where a runtime runs.
-pub(super) fn run(commands: &[SecretCommand]) -> Vec<Result<Vec<u8>, String>> {
+pub(super) fn run(commands: &[SecretCommand], variables: &Variables) -> Vec<Result<Vec<u8>, String>> {
     let failed = |problem: String| commands.iter().map(|_| Err(problem.clone())).collect();
     std::thread::scope(|scope| {
         let running = scope.spawn(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.map(|runtime| runtime.block_on(run_all(commands)))
+            runtime.map(|runtime| runtime.block_on(run_all(commands, variables)))
         });
         match running.join() {
             Ok(Ok(outputs)) => outputs,
@@ -37,12 +39,12 @@ pub(super) fn run(commands: &[SecretCommand]) -> Vec<Result<Vec<u8>, String>> {
     })
 }
 
-async fn run_all(commands: &[SecretCommand]) -> Vec<Result<Vec<u8>, String>> {
-    futures::stream::iter(commands).map(run_one).buffered(AT_ONCE).collect().await
+async fn run_all(commands: &[SecretCommand], variables: &Variables) -> Vec<Result<Vec<u8>, String>> {
+    futures::stream::iter(commands).map(|command| run_one(command, variables)).buffered(AT_ONCE).collect().await
 }
 
-async fn run_one(command: &SecretCommand) -> Result<Vec<u8>, String> {
-    let launch = launch(command)?;
+async fn run_one(command: &SecretCommand, variables: &Variables) -> Result<Vec<u8>, String> {
+    let launch = launch(command, variables)?;
     let mut output = CommandOutput::default();
     let ended = tokio::time::timeout(TIME_LIMIT, end_of(&launch, &mut output)).await;
     let problem = match ended {
@@ -57,20 +59,18 @@ async fn run_one(command: &SecretCommand) -> Result<Vec<u8>, String> {
     })
 }
 
-fn launch(command: &SecretCommand) -> Result<Launch, String> {
-    let mut environment = setup::variables();
-    let program = match command.program.contains('/') {
-        true => PathBuf::from(&command.program),
-        false => {
-            let found = find_program(&command.program, |name| std::env::var_os(name));
-            let found = found.map_err(|not_found| format!("was not found {not_found}"))?;
-            if let Some(path) = found.path {
-                environment.retain(|(name, _)| name != "PATH");
-                environment.push(("PATH".to_owned(), path.to_string_lossy().into_owned()));
-            }
-            found.file
+fn launch(command: &SecretCommand, variables: &Variables) -> Result<Launch, String> {
+    let mut environment = variables.to_vec();
+    let mut program = PathBuf::from(&command.program);
+    if !command.program.contains('/') {
+        let found = find_program(&command.program, |name| std::env::var_os(name));
+        let found = found.map_err(|not_found| format!("was not found {not_found}"))?;
+        if let Some(path) = found.path {
+            environment.retain(|(name, _)| name != "PATH");
+            environment.push(("PATH".to_owned(), path.to_string_lossy().into_owned()));
         }
-    };
+        program = found.file;
+    }
     Ok(Launch { program, args: command.args.clone(), environment, folder: None, terminal: false })
 }
 

@@ -10,7 +10,7 @@ use super::failure::CommandFailure;
 use super::{logging, output, secret_commands};
 use proxy_base::control;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_config::{self as config, Config, SecretValues};
+use proxy_config::{self as config, Config, SecretCommand, SecretValues};
 use proxy_engine::gateway::{Gateway, GatewayOptions};
 use proxy_mcp_client::StartPolicy;
 
@@ -58,7 +58,7 @@ impl LoadedConfig {
         if self.config.unread.is_empty() {
             return Ok(Cow::Borrowed(&self.config));
         }
-        let (loaded, _) = self.source.load_values(SecretValues::All(&secret_commands::run))?;
+        let (loaded, _) = self.source.load_values(SecretValues::All(&run_commands))?;
         Ok(Cow::Owned(loaded.config))
     }
 }
@@ -80,7 +80,7 @@ impl SourceArgs {
 
     /// Loads the config with all its values, and prints the warnings about it.
     pub(super) fn load(&self) -> Result<LoadedConfig, CommandFailure> {
-        let (loaded, warnings) = self.load_values(SecretValues::All(&secret_commands::run))?;
+        let (loaded, warnings) = self.load_values(SecretValues::All(&run_commands))?;
         output::diagnostics(&warnings);
         Ok(loaded)
     }
@@ -172,10 +172,14 @@ fn load_files(paths: &[PathBuf], values: SecretValues) -> Result<(Config, Vec<Di
     config::load_files_with(paths, &environment, values).map_err(CommandFailure::config)
 }
 
+fn run_commands(commands: &[SecretCommand]) -> Vec<Result<Vec<u8>, String>> {
+    secret_commands::run(commands, &variables())
+}
+
 /// Loads a config file with all its values.
 pub(super) fn load_file(path: PathBuf) -> Result<Config, Vec<Diagnostic>> {
     let environment = |name: &str| std::env::var(name).ok();
-    let values = SecretValues::All(&secret_commands::run);
+    let values = SecretValues::All(&run_commands);
     config::load_files_with(&[path], &environment, values).map(|(config, _)| config)
 }
 

@@ -140,16 +140,9 @@ impl Connector {
         Ok(Some(launched))
     }
 
-    /// Fails if the config entry refers to an unset variable. Like a missing command, this affects only this server. Commands
-    /// that should start nothing have not read all values.
+    /// Fails if a value in the config entry is missing. Like a missing command, this affects only this server.
     fn check_variables(&self) -> Result<(), ConnectError> {
-        if let Some(key) = self.server.unread.first() {
-            return Err(format!("`{key}` was not read").into());
-        }
-        match self.server.unset_variables.first() {
-            Some(problem) => Err(problem.message.clone().into()),
-            None => Ok(()),
-        }
+        self.server.missing_value().map_or(Ok(()), |problem| Err(problem.into()))
     }
 
     /// Opens a side connection. A process waits for a start slot.

@@ -118,6 +118,12 @@ impl ServerConfig {
         proxy_json::hex(&Sha256::digest(format!("{settings}{}", self.environment_digest())))
     }
 
+    /// Why the server cannot start: a variable is not set, or a value was not read by a command that should start nothing.
+    pub fn missing_value(&self) -> Option<String> {
+        let unset = self.unset_variables.first().map(|problem| problem.message.clone());
+        unset.or_else(|| self.unread.first().map(|key| format!("`{key}` was not read")))
+    }
+
     /// Whether every caller has their own connection and token (`tokenExchange`, `signed`, or `per: person`).
     pub fn is_per_person(&self) -> bool {
         matches!(self.auth, Some(AuthConfig::TokenExchange(_) | AuthConfig::Signed(_))) || self.personal().is_some()
