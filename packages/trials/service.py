@@ -26,8 +26,17 @@ for folder in etc usr var/lib var/cache; do
 done
 dpkg-deb -x "$package" /
 cp "$units"/proxy.yaml "$units"/units.star /etc/mcp-proxy/
+(umask 077 && echo a secret >/etc/mcp-proxy/secret)
 cp /usr/lib/systemd/system/mcp-proxy.service "$units"
 exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=other SYSTEMD_UNIT_PATH="$units" SYSTEMD_LOG_TARGET=console "$@"
+"""
+CONFIG = """
+serve: { http: "127.0.0.1:PORT" }
+mcpServers:
+  units:
+    command: proxy
+    args: [serve, --extension, /etc/mcp-proxy/units.star]
+    env: { WORD: "${credential:word}" }
 """
 
 
@@ -113,14 +122,10 @@ def write_units(home):
     (units / "mcp-proxy.service.d").mkdir(parents=True)
     for target in TARGETS:
         (units / f"{target}.target").write_text("[Unit]\nDefaultDependencies=no\n", encoding="utf-8")
-    # The trial need not take half a minute.
-    (units / "mcp-proxy.service.d/trial.conf").write_text("[Service]\nWatchdogSec=2\n", encoding="utf-8")
-    config = {
-        "serve": f"{{ http: '127.0.0.1:{place.free_port()}' }}",
-        "mcpServers": "{ units: { command: proxy, args: [serve, --extension, /etc/mcp-proxy/units.star] } }",
-    }
-    text = "".join(f"{name}: {value}\n" for name, value in config.items())
-    (units / "proxy.yaml").write_text(text, encoding="utf-8")
+    # The trial need not take half a minute. Its secret can be read by root only.
+    more = "[Service]\nWatchdogSec=2\nLoadCredential=word:/etc/mcp-proxy/secret\n"
+    (units / "mcp-proxy.service.d/trial.conf").write_text(more, encoding="utf-8")
+    (units / "proxy.yaml").write_text(CONFIG.replace("PORT", str(place.free_port())), encoding="utf-8")
     shutil.copy(place.ROOT / "extensions/units.star", units)
     home.chmod(0o755)
     return units

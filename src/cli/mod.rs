@@ -8,6 +8,7 @@ mod logging;
 mod man_pages;
 mod output;
 mod query;
+mod secret_commands;
 mod server_log;
 mod setup;
 mod spinner;
