@@ -51,6 +51,7 @@ mod open_files;
 mod other_clients;
 mod other_methods;
 mod other_requests;
+mod packages;
 mod pagination;
 mod people;
 mod policy;
