@@ -57,6 +57,7 @@ mod people;
 mod policy;
 mod presets;
 mod probing;
+mod profiles;
 mod progress;
 mod proxy_loops;
 mod elicitation;

@@ -35,6 +35,9 @@ pub(super) struct SourceArgs {
     /// Use this session script instead of the config's
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     script: Option<PathBuf>,
+    /// Show what the clients of this profile see (`profiles` in the config)
+    #[arg(long, value_name = "NAME", help_heading = HEADING)]
+    pub(super) profile: Option<String>,
     /// Publish only these tools: published names or globs, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = HEADING)]
     tools: Vec<String>,
@@ -71,6 +74,11 @@ impl SourceArgs {
     /// The servers of a file and of the command line.
     pub(super) fn of_servers(config: Vec<PathBuf>, servers: Vec<String>) -> Self {
         SourceArgs { config, servers, ..SourceArgs::default() }
+    }
+
+    /// These options with the profile of a command that has few of them.
+    pub(super) fn under(self, profile: Option<&str>) -> Self {
+        SourceArgs { profile: profile.map(str::to_owned), ..self }
     }
 
     /// These options with a different session script.
@@ -130,6 +138,13 @@ impl SourceArgs {
         }
         for argument in &self.extensions {
             config.add_extension(argument, folder);
+        }
+        // Before the script: that of the command line is used under a profile, too.
+        if let Some(profile) = &self.profile {
+            match config.select_profile(profile) {
+                Ok(selected) => *config = selected,
+                Err(problem) => problems.push(problem),
+            }
         }
         if let Some(script) = &self.script {
             problems.extend(config.set_script_file(&folder.join(script)).err());

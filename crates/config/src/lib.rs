@@ -41,6 +41,7 @@ pub use sections::flow::{Flow, FlowOwner, FlowRule, LabelRule};
 pub use sections::lock::LockSettings;
 pub use sections::oauth_values::is_scope;
 pub use sections::optimizer::{AnswerForm, Optimizer};
+pub use sections::profiles::{Profile, ProfileAccess, ServerSelection, is_profile_name};
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use sections::results::{ResultLimit, Results, ToolResultLimit};
 pub use sections::serve::{Serve, serving_threads};
@@ -96,6 +97,10 @@ pub struct Config {
     pub dialects: Arc<Dialects>,
     /// Who may use the proxy over HTTP.
     pub auth: Authentication,
+    /// The views at paths of their own.
+    pub profiles: IndexMap<String, Profile>,
+    /// The profile that this is the config of; `None` at the top level.
+    pub selection: Option<Arc<ServerSelection>>,
     /// The script sections that the file sets. If the script never reads one of them, that is reported as an error later.
     pub set_sections: Vec<SetSection>,
     /// Whether the command line replaced the script of the file.
@@ -153,6 +158,8 @@ impl Config {
             flow: None,
             dialects: Dialects::built_in(),
             auth: Authentication::default(),
+            profiles: IndexMap::new(),
+            selection: None,
             set_sections: Vec::new(),
             script_for_once: false,
             only_tools: Vec::new(),

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
@@ -19,6 +20,7 @@ use super::sections::code_mode::read_code_mode;
 use super::sections::flow::read_flow;
 use super::sections::lock::read_lock;
 use super::sections::optimizer::read_optimizer;
+use super::sections::profiles::{read_profiles, vain_demands};
 use super::sections::rate_limiting::read_rate_limiting;
 use super::sections::results::read_results;
 use super::sections::serve::read_serve;
@@ -156,10 +158,15 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
         config.rate_limiting = read_rate_limiting(&reader).unwrap_or_default();
         config.set_sections.push(SetSection { name: "rateLimiting", place: reader.place() });
     }
+    fields.set(&mut config.profiles, "profiles", read_profiles);
     fields.set(&mut config.serve, "serve", read_serve);
     fields.set(&mut config.store, "store", read_store);
     unsealed_log_ins(config).into_iter().for_each(|problem| root.report(problem));
     fields.set(&mut config.auth, "auth", read_auth);
+    let access = config.profiles.iter().map(|(name, profile)| (name.as_str().into(), Arc::clone(&profile.access)));
+    config.auth.profiles = access.collect();
+    config.auth.requires_profile = config.serve.require_profile;
+    vain_demands(config).into_iter().for_each(|problem| root.report(problem));
     missing_public_url(&config.auth, &config.serve).into_iter().for_each(|problem| root.report(problem));
     let unresolved = resolve_subject_issuers(&mut config.servers, &config.auth.issuers);
     unresolved.into_iter().for_each(|problem| root.report(problem));
@@ -264,7 +271,7 @@ mod tests {
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
                 "7:1 unknown key `zzz` (known keys here: include, mcpServers, servers, inputs, defaults, inheritEnv, extensions, sessionInit, aggregation, \
-                 optimizer, codeMode, rateLimiting, serve, store, auth, telemetry, audit, cedar, lock, results, flow, clients)",
+                 optimizer, codeMode, rateLimiting, profiles, serve, store, auth, telemetry, audit, cedar, lock, results, flow, clients)",
             ]
         );
     }

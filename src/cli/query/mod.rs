@@ -94,7 +94,7 @@ impl<'a> Query<'a> {
         Query {
             loaded,
             start: StartPolicy::Unknown,
-            user: ActingUser::local(),
+            user: ActingUser::local().under(&loaded.config),
             wanted: None,
             runs_code: false,
             search_by_meaning: false,

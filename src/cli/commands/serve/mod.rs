@@ -64,6 +64,12 @@ fn threads(text: &str) -> Result<usize, &'static str> {
 }
 
 pub(super) fn run(args: ServeArgs) -> Result<(), CommandFailure> {
+    if args.http.is_some() && args.source.profile.is_some() {
+        return Err(CommandFailure::usage_with_hint(
+            "`--profile` is for a client on stdio".to_owned(),
+            "over HTTP, each client chooses by the URL: add the name of the profile to its path",
+        ));
+    }
     let loaded = args.source.load()?;
     logging::apply_server_levels(&loaded.config);
     let options = GatewayOptions {
@@ -153,7 +159,8 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
                     logging::status(WAITING);
                 }
                 let (input, output) = standard_streams();
-                let principal = Authenticator::local_user(&options.variables);
+                let profile = config.selection.as_ref().map(|selection| Arc::clone(&selection.profile));
+                let principal = Authenticator::local_user(&options.variables).in_profile(profile);
                 let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);
                 serve_stdio(server, principal, input, output, cap).await;
                 first_run(&gateway).await
