@@ -29,6 +29,11 @@ pub trait Credentials: fmt::Debug + Send + Sync {
     /// Completes when there is another log-in than at the time of this call, made by this process, or by
     /// another after [`Credentials::look_out`].
     fn changed(&self) -> BoxFuture<'_, ()>;
+
+    /// Completes when the log-in of this moment has ended, or when there is another one.
+    fn replaced(&self) -> BoxFuture<'_, ()> {
+        self.changed()
+    }
 }
 
 /// The log-ins of all callers at one server, each with their own.

@@ -1,5 +1,7 @@
 //! Policy decisions about client requests: the use of a published item, and everything else that reaches a server.
 
+use serde_json::json;
+
 use super::call::{Calls, check_arguments_are_unique};
 use super::context::{ItemCall, RequestContext};
 use super::failed::failed;
@@ -146,9 +148,13 @@ impl Calls {
             self.note_unknown(request, ItemKind::Tool, published);
             return Err(AccessRefusal::Unknown);
         };
+        if tool.carrier.is_none() && !entry.is_carrier() {
+            return check.ask_listed(entry.access_item(&tool.name)).map(drop);
+        }
         if tool.carrier.is_none() {
-            // Policies decide about what a carrier carries.
-            return if entry.is_carrier() { Ok(()) } else { check.ask_listed(entry.access_item(&tool.name)).map(drop) };
+            // Policies decide about what a carrier carries: here about calls that nobody knows any more.
+            let is_as_before = tool.allowed_by == self.allowed_by(request);
+            return if is_as_before { Ok(()) } else { Err(AccessRefusal::Unknown) };
         }
         let carried = entry
             .carrier
@@ -158,6 +164,13 @@ impl Calls {
             Some(carried) => check.ask_listed(tool_item(carried)).map(drop),
             None => Err(AccessRefusal::Unknown),
         }
+    }
+
+    /// Identifies the policies in force and everything about the caller that they can see; `None` without policies.
+    pub(super) fn allowed_by(&self, request: &RequestContext) -> Option<String> {
+        let policies = self.dispatcher.policies().get()?;
+        let caller = format!("{:?} {:?}", request.principal, request.client.name());
+        Some(proxy_json::digest(&json!([policies.digest(), caller])))
     }
 
     /// Whether a person may know of a server's tool before it is published: of the one with which people log in.

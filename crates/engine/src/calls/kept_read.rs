@@ -48,6 +48,10 @@ impl Calls {
         if result.get().len() <= limit.tokens {
             return result;
         }
+        if tool.carrier.is_none() && request.surface.find(ItemKind::Tool, &tool.name).is_some_and(|it| it.is_carrier())
+        {
+            tool.allowed_by = self.allowed_by(request);
+        }
         let name = tool.name.clone();
         let keeps = match self.marks(request).await {
             Ok(labels) => {

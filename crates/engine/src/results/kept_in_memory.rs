@@ -143,7 +143,7 @@ mod tests {
     const MIB: usize = 1 << 20;
 
     fn result(bytes: usize) -> Arc<KeptResult> {
-        let tool = ToolBehind { name: "t".to_owned(), carrier: None, labels: Vec::new() };
+        let tool = ToolBehind { name: "t".to_owned(), carrier: None, labels: Vec::new(), allowed_by: None };
         Arc::new(KeptResult::new(tool, Payload::Text("x".repeat(bytes).into()), usize::MAX))
     }
 

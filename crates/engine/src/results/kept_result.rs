@@ -20,6 +20,10 @@ pub struct ToolBehind {
     pub carrier: Option<String>,
     /// The labels that whoever reads the result is marked with.
     pub labels: Vec<String>,
+    /// What allowed the calls of a script that a model wrote, which may be of many tools: a digest of the policies and of the
+    /// caller. None for other tools, and without policies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_by: Option<String>,
 }
 
 impl ToolBehind {
@@ -35,8 +39,10 @@ impl ToolBehind {
             carrier.index.tools().any(|tool| tool.definition.key() == carried).then_some(carried)
         };
         match carried() {
-            Some(carried) => ToolBehind { name: carried, carrier: Some(name.to_owned()), labels: Vec::new() },
-            None => ToolBehind { name: name.to_owned(), carrier: None, labels: Vec::new() },
+            Some(carried) => {
+                ToolBehind { name: carried, carrier: Some(name.to_owned()), labels: Vec::new(), allowed_by: None }
+            }
+            None => ToolBehind { name: name.to_owned(), carrier: None, labels: Vec::new(), allowed_by: None },
         }
     }
 }

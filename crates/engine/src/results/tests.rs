@@ -25,7 +25,7 @@ fn raw(text: &str) -> Raw {
 }
 
 fn tool() -> ToolBehind {
-    ToolBehind { name: "export".to_owned(), carrier: None, labels: Vec::new() }
+    ToolBehind { name: "export".to_owned(), carrier: None, labels: Vec::new(), allowed_by: None }
 }
 
 fn kept(payload: Payload, limit: usize) -> KeptResult {

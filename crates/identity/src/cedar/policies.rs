@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use cedar_policy::{AuthorizationError, Authorizer, Context, Entities, EntityUid, EvaluationError, Request, Response};
-use serde_json::Map;
+use serde_json::{Map, json};
 
 use super::access::{AccessCaller, AccessItem, AccessRequest, Decision, Listed};
 use super::action::PolicyAction;
@@ -37,6 +37,7 @@ pub struct Policies {
     lists: ListCache,
     reads: Reads,
     errors: ErrorLog,
+    digest: OnceLock<String>,
 }
 
 impl Policies {
@@ -84,6 +85,7 @@ impl Policies {
             policies,
             file,
             errors: ErrorLog::default(),
+            digest: OnceLock::new(),
         })
     }
 
@@ -96,6 +98,16 @@ impl Policies {
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         let settings = |policies: &Self| (policies.config.name.clone(), policies.config.group_type.clone());
         self.texts == other.texts && settings(self) == settings(other)
+    }
+
+    /// Identifies what they decide: of equal files on every machine.
+    pub fn digest(&self) -> &str {
+        self.digest.get_or_init(|| {
+            let texts = |files: &[(PathBuf, String)]| files.iter().map(|(_, text)| text.clone()).collect::<Vec<_>>();
+            let entities = self.texts.entities.as_ref().map(|(_, text)| text);
+            let settings = format!("{:?} {:?}", self.config.name, self.config.group_type);
+            proxy_json::digest(&json!([texts(&self.texts.policies), entities, settings]))
+        })
     }
 
     /// Identifies this version in this process.

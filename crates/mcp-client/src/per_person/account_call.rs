@@ -6,6 +6,7 @@ use super::account::PersonalAccount;
 use super::person_server::PersonServer;
 use crate::call::{Answer, Backend, BackendCall, CallError};
 use proxy_json::raw;
+use proxy_model::Status;
 
 /// Makes a call with the account of its person, who is asked to log in if there is no log-in. While the person is asked the
 /// call holds no place among those that run.
@@ -20,6 +21,11 @@ pub(super) async fn call(
     }
     reconnected(person, &call).await?;
     if account.is_log_in(&call) {
+        if was_connected && person.handle().view().status == Status::Login {
+            // The log-in has ended.
+            account.ask(&call, true).await?;
+            reconnected(person, &call).await?;
+        }
         let view = person.handle().view();
         if !view.lists.tools.iter().any(|tool| tool.key() == account.tool_name()) {
             return Ok(Answer { result: raw(&account.logged_in(&view)) });

@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use super::lists::current_lists::CurrentLists;
 use super::supervised::SupervisedServer;
 use crate::connection::{Connection, ConnectionPurpose, Leg};
@@ -28,7 +26,7 @@ impl SupervisedServer {
     /// The main connection, once the view shows what is listed on it. `None` if the server cannot be reached.
     pub(super) async fn listed_main(&self) -> Option<Arc<Connection>> {
         let mut listings = self.freshness.subscribe();
-        let main = self.connection(&CancellationToken::new(), self.call_limits(None), None).await.ok()?;
+        let main = self.connection_unless_resting().await?;
         while self.view.load().status != Status::Ready {
             tokio::select! {
                 changed = listings.changed() => changed.ok()?,

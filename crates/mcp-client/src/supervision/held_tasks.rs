@@ -6,14 +6,17 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Tasks by id, with the moment after which the server may forget each; `None` if it has not said so.
+/// How long a task keeps its server running if the server keeps it longer: a client may never ask for its end.
+const MAX_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Tasks by id, with the moment after which each no longer keeps the server running.
 #[derive(Debug, Default)]
-pub(crate) struct HeldTasks(Mutex<HashMap<String, Option<Instant>>>);
+pub(crate) struct HeldTasks(Mutex<HashMap<String, Instant>>);
 
 impl HeldTasks {
     /// A client has started a task, or asked for one that goes on, which the server keeps for this long.
     pub(crate) fn started(&self, id: String, kept: Option<Duration>) {
-        let until = kept.and_then(|kept| Instant::now().checked_add(kept));
+        let until = Instant::now() + kept.unwrap_or(MAX_KEPT).min(MAX_KEPT);
         self.0.lock().entry(id).or_insert(until);
     }
 
@@ -29,9 +32,12 @@ impl HeldTasks {
 
     /// Whether there is a task that the server has to keep.
     pub(super) fn any(&self) -> bool {
-        let now = Instant::now();
+        self.any_at(Instant::now())
+    }
+
+    fn any_at(&self, now: Instant) -> bool {
         let mut tasks = self.0.lock();
-        tasks.retain(|_, until| until.is_none_or(|until| now < until));
+        tasks.retain(|_, until| now < *until);
         !tasks.is_empty()
     }
 }
@@ -39,6 +45,15 @@ impl HeldTasks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_whose_end_nobody_asks_for_is_kept_for_a_day() {
+        let tasks = HeldTasks::default();
+        tasks.started("a".to_owned(), None);
+        let day_later = Instant::now() + MAX_KEPT;
+        assert!(tasks.any_at(day_later - Duration::from_secs(60)));
+        assert!(!tasks.any_at(day_later));
+    }
 
     #[test]
     fn a_task_is_kept_until_its_end_or_as_long_as_the_server_keeps_it() {

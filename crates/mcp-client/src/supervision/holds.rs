@@ -50,7 +50,7 @@ struct Stopped {
 /// The rest of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Rest {
-    /// How long ago it was stopped; `None` if this process has not started it.
+    /// How long ago it was stopped; `None` if this process has not stopped it.
     pub stopped_ago: Option<Duration>,
     /// The memory of its processes when it was stopped, in bytes.
     pub saved: Option<u64>,
@@ -153,7 +153,10 @@ impl Holds {
 
     /// The server is started.
     pub(super) fn end_rest(&self) {
-        self.lock().is_resting = false;
+        let mut state = self.lock();
+        state.is_resting = false;
+        // The next rest has figures of its own, or none if the server ends by itself.
+        state.stopped = None;
     }
 
     /// Notes that the processes of the server were stopped, and how much memory they had.

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use super::lists::variants::LegState;
 use super::side_connections::SideClient;
@@ -131,8 +130,8 @@ impl SupervisedServer {
 
     /// Whether requests of stateless clients are stateless behind the proxy as well.
     async fn uses_stateless_connection(&self) -> bool {
-        let main = self.connection(&CancellationToken::new(), self.call_limits(None), None).await;
-        self.view.load().stateless_leg().is_some() || main.is_ok_and(|main| main.is_stateless())
+        let main = self.connection_unless_resting().await;
+        self.view.load().stateless_leg().is_some() || main.is_some_and(|main| main.is_stateless())
     }
 
     /// Lists for clients with these abilities on the stateless connection of the server, and waits for the lists.
@@ -140,7 +139,7 @@ impl SupervisedServer {
         if abilities == Abilities::NONE {
             return;
         }
-        let Ok(main) = self.connection(&CancellationToken::new(), self.call_limits(None), None).await else { return };
+        let Some(main) = self.connection_unless_resting().await else { return };
         let connection = match main.is_stateless() {
             true => main,
             false => match self.open_side_connection(&SideKey::STATELESS, main.signals()).await {

@@ -79,12 +79,11 @@ impl SupervisedServer {
 
     /// Fetches the lists for the clients that connected while the server rested, once it is listed.
     pub(super) async fn prepare_missed(self: Arc<Self>) {
-        let missed = self.holds.take_missed();
-        let mut state = self.state.clone();
-        if missed.is_empty() || state.wait_for(|state| state.is_listed).await.is_err() {
+        // A connection that ends before leaves them to the next one.
+        if self.state.clone().wait_for(|state| state.is_listed).await.is_err() {
             return;
         }
-        for (profile, person) in missed {
+        for (profile, person) in self.holds.take_missed() {
             self.prepare(profile, &person).await;
         }
     }

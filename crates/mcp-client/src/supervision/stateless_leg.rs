@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::lists::variants::LegState;
 use super::side_connections::SideClient;
 use super::side_key::SideKey;
@@ -25,10 +23,9 @@ impl SupervisedServer {
         if matches!(self.variants.stateless_leg(), LegState::Known(_)) {
             return;
         }
-        let main = self.connection(&CancellationToken::new(), self.call_limits(None), None).await;
-        let is_settled = match main {
-            Ok(main) => self.settle_stateless_leg(&main).await,
-            Err(_) => false,
+        let is_settled = match self.connection_unless_resting().await {
+            Some(main) => self.settle_stateless_leg(&main).await,
+            None => false,
         };
         if !is_settled && !self.variants.searching.swap(true, Ordering::Relaxed) {
             tokio::spawn(self.keep_looking());

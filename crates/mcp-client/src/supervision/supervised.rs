@@ -261,6 +261,14 @@ impl SupervisedServer {
         }
     }
 
+    /// The main connection for something that the proxy itself wants to know: a server that rests is not started for it.
+    pub(super) async fn connection_unless_resting(&self) -> Option<Arc<Connection>> {
+        if self.rests() {
+            return None;
+        }
+        self.connection(&CancellationToken::new(), self.call_limits(None), None).await.ok()
+    }
+
     /// Whether all clients of sessions use one connection, whatever they can be asked (`capabilities: shared`).
     pub(crate) fn shares_capabilities(&self) -> bool {
         self.connector.server.shares_capabilities

@@ -365,14 +365,26 @@ impl Supervisor {
         let listener = tokio::spawn(Arc::clone(&connection).listen());
         let resubscriber = Resubscriber::new(&server.name, server.limits.idle, &server.subscriptions, &connection);
         let resubscriber = tokio::spawn(resubscriber.run());
-        let (log_in, signals) = (Arc::clone(&self.connector.log_in), Arc::clone(connection.signals()));
-        let log_in_follower = log_in.has_credentials().then(|| tokio::spawn(relist_on_change(log_in, signals)));
+        let log_in = Arc::clone(&self.connector.log_in);
+        let is_personal = self.connector.server.personal().is_some();
+        let log_in_follower = (log_in.has_credentials() && !is_personal).then(|| {
+            let signals = Arc::clone(connection.signals());
+            tokio::spawn(relist_on_change(Arc::clone(&log_in), signals))
+        });
+        // What the server sends for one account of a person ends with it.
+        let other_account = async {
+            if !is_personal {
+                return std::future::pending().await;
+            }
+            self.log_in_changes.take_up(log_in.replaced()).await;
+        };
         let missed = tokio::spawn(Arc::clone(&server).prepare_missed());
         let end = tokio::select! {
             end = relist::follow_lists(&server, &mut self.publisher, &connection, &self.state, stop) => {
                 ServeEnd::Ended(end)
             }
             () = server.restart_wanted.notified() => ServeEnd::Restart,
+            () = other_account => ServeEnd::Restart,
             () = rest::unneeded(&server, &connection, &self.state) => ServeEnd::Rest,
         };
         if server.holds.settings().is_some_and(|rest| rest.lazy) && self.state.borrow().is_listed {

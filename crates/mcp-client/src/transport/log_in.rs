@@ -116,6 +116,14 @@ impl LogIn {
         }
     }
 
+    /// Completes when the log-in of this moment has ended, or when there is another one.
+    pub(crate) fn replaced(&self) -> BoxFuture<'_, ()> {
+        match &self.credentials {
+            Some(credentials) => credentials.replaced(),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
     /// Whether there are no credentials, so that another attempt after a refusal is pointless. If so, starts watching for a
     /// log-in.
     pub(crate) async fn is_missing(&self) -> bool {

@@ -1,6 +1,7 @@
 //! `proxy serve`: serves the configured servers on stdio or HTTP.
 
 mod control;
+mod service;
 mod shutdown;
 mod summary;
 
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use control::Control;
+use service::Service;
 use shutdown::{drain_stdio, serve_http, shutdown_signal};
 use summary::{print_servers, print_summary};
 
@@ -140,12 +142,18 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     let health = Arc::new(Health::default());
     let control = Control::open(&gateway, &server, &config, Authenticator::local_user(&options.variables), &health);
     diagnostics(&config, &gateway, &server, &health).await;
+    let service = Service::from_environment();
+    tokio::spawn(service.clone().keep_alive());
     let (starting, started_gateway) = (Arc::clone(&health), Arc::clone(&gateway));
-    tokio::spawn(async move { starting.follow_start(&started_gateway).await });
+    let starting_service = service.clone();
+    tokio::spawn(async move {
+        starting.follow_start(&started_gateway).await;
+        starting_service.started(&starting);
+    });
     let stdio = listener.is_none();
     let front = async {
         match listener {
-            Some(listener) => serve_http(&config, server, listener, &health, control.as_ref()).await,
+            Some(listener) => serve_http(&config, server, listener, &health, control.as_ref(), &service).await,
             None => {
                 if std::io::stdin().is_terminal() {
                     logging::status(WAITING);

@@ -188,4 +188,8 @@ impl Credentials for PersonCredentials {
     fn changed(&self) -> BoxFuture<'_, ()> {
         self.log_in.changed().boxed()
     }
+
+    fn replaced(&self) -> BoxFuture<'_, ()> {
+        self.log_in.replaced().boxed()
+    }
 }

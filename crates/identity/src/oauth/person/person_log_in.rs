@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::known::KnownLogIn;
 use super::renewal::Renewal;
@@ -16,6 +17,10 @@ use crate::oauth::LogInError;
 use crate::oauth::failures::TokenFailures;
 use crate::oauth::storage::{CredentialStorage, LogInRecord, RecordKey, RecordLock};
 use proxy_wire::http::Fetcher;
+
+/// How long a log-in is looked for closely after somebody was asked for it: as long as the page waits for it. Most of those
+/// who are never asked again never log in.
+const AWAITED_TIME: Duration = Duration::from_secs(10 * 60);
 
 /// The log-ins that this process knows, by their records.
 pub(crate) type PersonLogIns = Arc<Mutex<HashMap<RecordKey, Arc<PersonLogIn>>>>;
@@ -28,8 +33,8 @@ pub(crate) struct PersonLogIn {
     pub(crate) storage: CredentialStorage,
     pub(crate) fetcher: Arc<Fetcher>,
     known: ArcSwap<KnownLogIn>,
-    /// Whether a server waits for another log-in than the present one.
-    awaited: AtomicBool,
+    /// Until when another log-in than the present one is looked for closely.
+    awaited_until: Mutex<Option<Instant>>,
     /// Identifies the present log-in; `None` while there is none.
     current: watch::Sender<Option<String>>,
     /// Held while the storage is read or written and the outcome becomes known: what was read before a write must not
@@ -59,7 +64,7 @@ impl PersonLogIn {
             storage,
             fetcher,
             known: ArcSwap::default(),
-            awaited: AtomicBool::new(false),
+            awaited_until: Mutex::default(),
             current: watch::Sender::default(),
             storing: tokio::sync::Mutex::default(),
             renewing: Mutex::default(),
@@ -91,7 +96,7 @@ impl PersonLogIn {
         self.current.send_if_modified(|current| {
             let changed = *current != log_in;
             if changed && log_in.is_some() {
-                self.awaited.store(false, Ordering::Relaxed);
+                *self.awaited_until.lock() = None;
             }
             *current = log_in;
             changed
@@ -164,11 +169,11 @@ impl PersonLogIn {
     }
 
     pub(super) fn set_awaited(&self) {
-        self.awaited.store(true, Ordering::Relaxed);
+        *self.awaited_until.lock() = Some(Instant::now() + AWAITED_TIME);
     }
 
     pub(super) fn is_awaited(&self) -> bool {
-        self.awaited.load(Ordering::Relaxed)
+        self.awaited_until.lock().is_some_and(|until| Instant::now() < until)
     }
 
     /// Completes when there is another log-in than now. What has not been read yet is what is there now.
@@ -182,6 +187,18 @@ impl PersonLogIn {
                 tracing::debug!("an authorization cannot be read: {error}");
             }
             self.other_than_known().await;
+        }
+    }
+
+    /// Completes when the log-in of this moment has ended, or when there is another one.
+    pub(super) fn replaced(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut current = self.current.subscribe();
+        let before = current.borrow_and_update().clone();
+        async move {
+            if current.wait_for(|now| *now != before).await.is_err() {
+                // Nobody can log in or out any more.
+                std::future::pending().await
+            }
         }
     }
 

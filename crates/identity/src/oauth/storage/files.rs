@@ -195,11 +195,11 @@ mod tests {
         std::fs::create_dir(&folder.0).unwrap();
         std::fs::write(folder.0.join("file"), "").unwrap();
         let below_a_file = folder.0.join("file/credentials");
-        let error = CredentialStorage::files(below_a_file.clone()).check().unwrap_err().to_string();
+        let error = CredentialStorage::files(below_a_file.clone()).check(&key()).unwrap_err().to_string();
         assert!(error.contains(below_a_file.to_str().unwrap()) && error.contains("`XDG_STATE_HOME`"), "{error}");
         let read_only = folder.0.join("credentials");
         DirBuilder::new().mode(0o500).create(&read_only).unwrap();
-        let error = CredentialStorage::files(read_only.clone()).check().map_err(|error| error.to_string());
+        let error = CredentialStorage::files(read_only.clone()).check(&key()).map_err(|error| error.to_string());
         // Root may write everywhere.
         if !rustix::process::geteuid().is_root() {
             assert!(error.as_ref().is_err_and(|error| error.contains(read_only.to_str().unwrap())), "{error:?}");

@@ -6,6 +6,7 @@ mod sealed;
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::LogInError;
@@ -18,10 +19,13 @@ pub(super) use record::tests::record;
 pub(super) use record::{LogInRecord, Tokens};
 use sealed::SealedRecords;
 
-/// Files that only the user can read, or sealed records in the Redis that several proxies share.
+/// Files that only the user can read, or sealed records in the Redis that several proxies share. The log-ins of a machine's
+/// user are always files.
 #[derive(Clone, Debug)]
 pub struct CredentialStorage {
     place: StoragePlace,
+    /// Where the log-ins of this machine's user are kept: other machines have local users of their own.
+    local: StoragePlace,
 }
 
 #[derive(Clone, Debug)]
@@ -45,16 +49,28 @@ pub(crate) enum RecordLock {
     },
 }
 
+/// What the names of records of local users begin with.
+const LOCAL_PREFIX: &str = "local-";
+
 /// The name of a record. One for each entry of the config, its URL and issuer, and each person: two entries of one URL are
 /// two accounts. Without a person it is everybody's account, or the client with which the people of the entry log in.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct RecordKey(String);
 
 impl RecordKey {
     pub(crate) fn new(entry: &str, url: &str, issuer: Option<&str>, who: Option<&Who>) -> Self {
         let (realm, sub) = who.map_or(("", ""), |who| (realm_name(&who.realm), &*who.sub));
         let digest = Sha256::digest([entry, url, issuer.unwrap_or_default(), realm, sub].join("\0"));
-        RecordKey(proxy_json::hex(&digest))
+        let name = proxy_json::hex(&digest);
+        match who.map(|who| &who.realm) {
+            Some(Realm::Local) => RecordKey(format!("{LOCAL_PREFIX}{name}")),
+            _ => RecordKey(name),
+        }
+    }
+
+    /// Whether it belongs to the user of this machine.
+    fn is_local(&self) -> bool {
+        self.0.starts_with(LOCAL_PREFIX)
     }
 }
 
@@ -72,27 +88,35 @@ impl CredentialStorage {
     /// The storage that the config asks for. Nothing is opened yet: what is wrong is said when it is used.
     /// `state_folder` is `$XDG_STATE_HOME/starlark-mcp-proxy`.
     pub fn for_config(config: &Config, state_folder: Option<&Path>) -> Self {
-        let place = match (&config.store, state_folder) {
-            (StoreAddress::Redis(address), _) => match SealedRecords::open(address, &config.serve.state_keys) {
-                Ok(sealed) => StoragePlace::Sealed(sealed),
-                Err(problem) => StoragePlace::Nowhere(problem),
-            },
-            (StoreAddress::Memory, Some(folder)) => StoragePlace::Files(RecordFiles::new(folder.join("credentials"))),
-            (StoreAddress::Memory, None) => StoragePlace::Nowhere(
+        let local = match state_folder {
+            Some(folder) => StoragePlace::Files(RecordFiles::new(folder.join("credentials"))),
+            None => StoragePlace::Nowhere(
                 "authorizations cannot be kept: neither `XDG_STATE_HOME` nor `HOME` is set".to_owned(),
             ),
         };
-        CredentialStorage { place }
+        let place = match &config.store {
+            StoreAddress::Redis(address) => match SealedRecords::open(address, &config.serve.state_keys) {
+                Ok(sealed) => StoragePlace::Sealed(sealed),
+                Err(problem) => StoragePlace::Nowhere(problem),
+            },
+            StoreAddress::Memory => local.clone(),
+        };
+        CredentialStorage { place, local }
     }
 
     /// Files in this folder.
     pub fn files(folder: PathBuf) -> Self {
-        CredentialStorage { place: StoragePlace::Files(RecordFiles::new(folder)) }
+        let place = StoragePlace::Files(RecordFiles::new(folder));
+        CredentialStorage { local: place.clone(), place }
+    }
+
+    fn place_of(&self, key: &RecordKey) -> &StoragePlace {
+        if key.is_local() { &self.local } else { &self.place }
     }
 
     /// Says why nothing can be kept, before somebody logs in for nothing.
-    pub(crate) fn check(&self) -> Result<(), LogInError> {
-        match &self.place {
+    pub(crate) fn check(&self, key: &RecordKey) -> Result<(), LogInError> {
+        match self.place_of(key) {
             StoragePlace::Nowhere(problem) => Err(LogInError::Storage(problem.clone())),
             StoragePlace::Files(files) => files.check(),
             StoragePlace::Sealed(_) => Ok(()),
@@ -120,13 +144,14 @@ impl CredentialStorage {
     }
 
     pub(crate) async fn read(&self, key: &RecordKey) -> Result<Option<LogInRecord>, LogInError> {
-        let bytes = match &self.place {
+        let place = self.place_of(key);
+        let bytes = match place {
             StoragePlace::Files(files) => blocking(files, key, RecordFiles::read).await?,
             StoragePlace::Sealed(sealed) => sealed.read(key).await?,
             StoragePlace::Nowhere(_) => None,
         };
         let Some(bytes) = bytes else { return Ok(None) };
-        parse(&bytes).map(Some).map_err(|problem| match &self.place {
+        parse(&bytes).map(Some).map_err(|problem| match place {
             StoragePlace::Files(files) => LogInError::Storage(format!("`{}` {problem}", files.path(key).display())),
             _ => LogInError::Storage(format!("an authorization record {problem}")),
         })
@@ -134,14 +159,14 @@ impl CredentialStorage {
 
     /// All records that can be read, with their names.
     pub(crate) async fn all(&self) -> Result<Vec<(RecordKey, LogInRecord)>, LogInError> {
-        let found = match &self.place {
-            StoragePlace::Files(files) => {
-                let files = files.clone();
-                let all = tokio::task::spawn_blocking(move || files.named());
-                all.await.map_err(|error| LogInError::Storage(error.to_string()))?
+        let found = match (&self.place, &self.local) {
+            (StoragePlace::Files(files), _) => named(files).await?,
+            (StoragePlace::Sealed(sealed), StoragePlace::Files(files)) => {
+                let local = named(files).await?.into_iter().filter(|(key, _)| key.is_local());
+                sealed.all().await?.into_iter().chain(local).collect()
             }
-            StoragePlace::Sealed(sealed) => sealed.all().await?,
-            StoragePlace::Nowhere(problem) => return Err(LogInError::Storage(problem.clone())),
+            (StoragePlace::Sealed(sealed), _) => sealed.all().await?,
+            (StoragePlace::Nowhere(problem), _) => return Err(LogInError::Storage(problem.clone())),
         };
         Ok(found.into_iter().filter_map(|(key, bytes)| Some((key, parse(&bytes).ok()?))).collect())
     }
@@ -155,7 +180,7 @@ impl CredentialStorage {
 
     /// Locks a record over all tasks and processes that share it.
     pub(crate) async fn lock(&self, key: &RecordKey) -> Result<RecordLock, LogInError> {
-        match &self.place {
+        match self.place_of(key) {
             StoragePlace::Files(files) => files.lock(key).await,
             StoragePlace::Sealed(sealed) => sealed.lock(key).await,
             StoragePlace::Nowhere(_) => Ok(RecordLock::Unlocked),
@@ -170,7 +195,7 @@ impl CredentialStorage {
         record: &LogInRecord,
     ) -> Result<(), LogInError> {
         let bytes = serde_json::to_vec(record).map_err(|error| LogInError::Storage(error.to_string()))?;
-        match &self.place {
+        match self.place_of(key) {
             StoragePlace::Files(files) => {
                 blocking(files, key, move |files: &RecordFiles, key: &RecordKey| files.write(key, &bytes)).await
             }
@@ -180,12 +205,19 @@ impl CredentialStorage {
     }
 
     pub(crate) async fn delete(&self, _lock: &RecordLock, key: &RecordKey) -> Result<(), LogInError> {
-        match &self.place {
+        match self.place_of(key) {
             StoragePlace::Files(files) => blocking(files, key, RecordFiles::delete).await,
             StoragePlace::Sealed(sealed) => sealed.delete(key).await,
             StoragePlace::Nowhere(_) => Ok(()),
         }
     }
+}
+
+/// All records in files, with their names.
+async fn named(files: &RecordFiles) -> Result<Vec<(RecordKey, Vec<u8>)>, LogInError> {
+    let files = files.clone();
+    let all = tokio::task::spawn_blocking(move || files.named());
+    all.await.map_err(|error| LogInError::Storage(error.to_string()))
 }
 
 /// Runs an operation on files, which may wait for the disk, where waiting is harmless.

@@ -42,13 +42,12 @@ impl Visit<'_> {
         let issuers = self.issuers();
         let buttons: String = issuers
             .iter()
-            .enumerate()
-            .map(|(index, issuer)| {
+            .map(|issuer| {
                 let label = match issuers.len() {
                     1 => "Sign in".to_owned(),
                     _ => format!("Sign in with {}", issuer.issuer),
                 };
-                self.form(address, &label, &[("do", "sign-in"), ("issuer", &index.to_string())])
+                self.form(address, &label, &[("do", "sign-in"), ("issuer", &issuer.issuer)])
             })
             .collect();
         let text = "Sign in first. An account that you connect here is connected to you, and is used for your requests \
@@ -116,19 +115,17 @@ impl Visit<'_> {
 
     /// A form of one of these pages.
     pub(super) async fn submit(&self, segment: Option<&str>, request: &PageRequest) -> Result<HttpReply, PageError> {
-        let store = self.store();
-        if !limits::admits(&store.store, self.peer).await.map_err(super::flows::FlowError::from)? {
-            let text = "Too many requests from your address. Try again in a minute.";
-            return Err(PageError::new(StatusCode::TOO_MANY_REQUESTS, text));
-        }
         let fields: Vec<(String, String)> = url::form_urlencoded::parse(&request.body).into_owned().collect();
         let field = |name: &str| fields.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value.as_str());
         self.check_form(&request.headers, field("csrf"))?;
+        let person = self.principal().map(|principal| ForwardedPrincipal::from(principal).digest());
+        let admitted = limits::admits(&self.store().store, person.as_deref(), self.peer).await;
+        if !admitted.map_err(super::flows::FlowError::from)? {
+            let text = "Too many requests. Try again in a minute.";
+            return Err(PageError::new(StatusCode::TOO_MANY_REQUESTS, text));
+        }
         match (field("do"), self.principal(), segment) {
-            // Also if the cookie of the person has ended since the page was shown.
-            ("sign-in", _, _) | ("connect", None, _) => {
-                self.begin_sign_in(segment, field("issuer").parse().unwrap_or_default()).await
-            }
+            ("sign-in", _, _) => self.begin_sign_in(segment, field("issuer")).await,
             ("sign-out", _, _) => self.sign_out(segment).await,
             ("connect", Some(principal), Some(segment)) => self.begin_log_in(principal, segment).await,
             ("disconnect", Some(principal), Some(segment)) => self.disconnect(principal, segment).await,
@@ -137,9 +134,9 @@ impl Visit<'_> {
     }
 
     /// Sends the browser to the issuer.
-    async fn begin_sign_in(&self, segment: Option<&str>, issuer: usize) -> Result<HttpReply, PageError> {
+    async fn begin_sign_in(&self, segment: Option<&str>, issuer: &str) -> Result<HttpReply, PageError> {
         let issuers = self.issuers();
-        let issuer = issuers.get(issuer).ok_or(PageError::NOT_FOUND)?;
+        let issuer = issuers.iter().find(|known| known.issuer == issuer).ok_or(PageError::NOT_FOUND)?;
         let required_scopes = self.front.required_scopes();
         let request = SignInRequest {
             issuer,
@@ -151,7 +148,8 @@ impl Visit<'_> {
         let state = parked.state().clone();
         let hop = Hop::SignIn { server: segment.map(str::to_owned), parked: Box::new(parked) };
         self.store().begin(&state, &Flow { browser: self.browser(), hop }).await?;
-        see_other(&address)
+        // The browser has to bring its cookie back.
+        Ok(self.remembered(see_other(&address)?))
     }
 
     async fn sign_out(&self, segment: Option<&str>) -> Result<HttpReply, PageError> {
@@ -184,7 +182,8 @@ impl Visit<'_> {
         let person = ForwardedPrincipal::from(principal);
         let hop = Hop::LogIn { server: account.segment, person: Box::new(person), parked: Box::new(parked) };
         self.store().begin(&state, &Flow { browser: self.browser(), hop }).await?;
-        see_other(&address)
+        // The browser has to bring its cookie back.
+        Ok(self.remembered(see_other(&address)?))
     }
 
     async fn disconnect(&self, principal: &Principal, segment: &str) -> Result<HttpReply, PageError> {

@@ -57,9 +57,9 @@ pub(super) struct PageStore<'a> {
 }
 
 impl PageStore<'_> {
-    /// Values that no script can name: no issuer is called that.
-    fn space() -> Space {
-        let who = Who { realm: Realm::Issuer("proxy".into()), sub: "pages".into() };
+    /// Values that no script can name: no issuer is called that. What somebody stores by signing in has a space of its own.
+    fn space(of: &str) -> Space {
+        let who = Who { realm: Realm::Issuer("proxy".into()), sub: of.into() };
         Space::new(Owner::Person(who), "pages")
     }
 
@@ -76,18 +76,19 @@ impl PageStore<'_> {
     pub(super) async fn remember(&self, cookie: &Secret, principal: &Principal) -> Result<(), FlowError> {
         let name = digest("person", cookie.reveal());
         let sealed = self.seal(&name, &ForwardedPrincipal::from(principal))?;
-        Ok(self.store.set(&Self::space(), &name, sealed, Some(SESSION_LIFETIME)).await?)
+        Ok(self.store.set(&Self::space(&name), &name, sealed, Some(SESSION_LIFETIME)).await?)
     }
 
     /// Who has signed in.
     pub(super) async fn person(&self, cookie: &Secret) -> Result<Option<Principal>, FlowError> {
         let name = digest("person", cookie.reveal());
-        let sealed = self.store.get(&Self::space(), &name).await?;
+        let sealed = self.store.get(&Self::space(&name), &name).await?;
         Ok(sealed.and_then(|sealed| self.open::<ForwardedPrincipal>(&name, &sealed)).map(Principal::from))
     }
 
     pub(super) async fn forget(&self, cookie: &Secret) -> Result<(), FlowError> {
-        self.store.delete(&Self::space(), &digest("person", cookie.reveal())).await?;
+        let name = digest("person", cookie.reveal());
+        self.store.delete(&Self::space(&name), &name).await?;
         Ok(())
     }
 
@@ -111,14 +112,21 @@ impl PageStore<'_> {
 
     /// Counts the open visits of all and of each person.
     async fn count(&self, flow: &Flow, by: i64) -> Result<(), FlowError> {
-        let person = match &flow.hop {
-            Hop::SignIn { .. } => None,
-            Hop::LogIn { person, .. } => Some((format!("open:{}", person.digest()), MAX_OPEN_OF_PERSON)),
+        // Whoever has not signed in cannot keep those from their accounts who have.
+        let counts = match &flow.hop {
+            Hop::SignIn { .. } => vec![("open-sign-ins".to_owned(), MAX_OPEN)],
+            Hop::LogIn { person, .. } => {
+                vec![("open".to_owned(), MAX_OPEN), (format!("open:{}", person.digest()), MAX_OPEN_OF_PERSON)]
+            }
         };
-        let space = Self::space();
+        let space = Self::space("counts");
         let mut counted: Vec<String> = Vec::new();
-        for (name, max) in [("open".to_owned(), MAX_OPEN)].into_iter().chain(person) {
+        for (name, max) in counts {
             let open = self.store.incr(&space, &name, by, Some(FLOW_LIFETIME)).await?;
+            if open < 0 {
+                // The visit began before the count was forgotten.
+                self.store.incr(&space, &name, -open, Some(FLOW_LIFETIME)).await?;
+            }
             counted.push(name);
             if by > 0 && open > max {
                 for name in &counted {

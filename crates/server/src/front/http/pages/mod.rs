@@ -43,6 +43,9 @@ enum PageRoute<'a> {
     SignInCallback,
 }
 
+/// The maximum length of a server's name as a path writes it: it is remembered while somebody signs in.
+const MAX_SEGMENT: usize = 512;
+
 impl Pages {
     /// `None` without a public URL: then nobody can sign in.
     pub(super) fn new(serve: &Serve) -> Option<Self> {
@@ -57,6 +60,9 @@ impl Pages {
         let rest = path.strip_prefix(self.path.as_str())?.strip_prefix('/')?;
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let parts: Vec<&str> = rest.split('/').collect();
+        if parts.iter().any(|part| part.len() > MAX_SEGMENT) {
+            return None;
+        }
         match parts[..] {
             ["connect"] => Some(PageRoute::Accounts),
             ["connect", server] if !server.is_empty() => Some(PageRoute::Account(server)),
