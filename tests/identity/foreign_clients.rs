@@ -36,6 +36,7 @@ async fn world() -> Option<World> {
     provider.stderr.line("listening on").await;
     let auth = format!("auth: {{issuers: ['{issuer}'], requiredScopes: [tools]}}");
     let config = Config::new().section("sessionInit: { scriptFile: policy.star }").section(&auth);
+    let config = config.section("profiles: { team: { servers: ['*'] } }");
     let proxy = Proxy::new(&config).file("policy.star", super::SCRIPT).http().await;
     Some(World { proxy, issuer, _provider: provider, _output: output })
 }
@@ -82,6 +83,18 @@ async fn the_typescript_sdk_logs_in() {
 async fn the_python_sdk_logs_in() {
     let Some(world) = world().await else { return };
     let Some(command) = real_servers::python_client(&world.proxy.url) else { return };
+    world.log_in_with(command).await;
+}
+
+#[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
+async fn the_sdks_log_in_for_one_profile() {
+    let Some(world) = world().await else { return };
+    let url = format!("{}/team", world.proxy.url);
+    // Each finds the metadata of this path, and gets a token for this URL.
+    let Some(command) = real_servers::typescript_client(&url) else { return };
+    world.log_in_with(command).await;
+    let Some(command) = real_servers::python_client(&url) else { return };
     world.log_in_with(command).await;
 }
 

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{RESEARCH, client, list, refusal, world};
+use crate::people::World;
+use crate::support::browser::Browser;
 use crate::support::config::Config;
 use crate::support::http_client::{HttpClient, HttpReply};
 use crate::support::http_request::HttpRequest;
@@ -102,6 +104,27 @@ async fn each_path_says_what_its_tokens_are_for() {
     let challenge = lacking.header("www-authenticate").unwrap_or_default();
     assert!(lacking.status == 403 && challenge.contains("scope=\"mcp papers\""), "{challenge}");
     assert_eq!(status(&proxy, "research", &issuer.token_with("ann", json!({"scope": "papers mcp"}))).await, 200);
+}
+
+#[tokio::test]
+async fn the_pages_of_peoples_own_accounts_stay_where_they_are() {
+    let more = "profiles: { team: { servers: [crm] }, others: { servers: ['x*'] } }";
+    let world = World::with(more, |config, _| config).await;
+    let browser = Browser::of("ann");
+    let tools = async |path: &str| {
+        let token = world.issuer.token_with("ann", json!({"aud": world.url}));
+        let client = client(&world.proxy, path).with_header("Authorization", &format!("Bearer {token}"));
+        client.send(&list()).await.response().await.tool_names()
+    };
+    assert_eq!(tools("team").await, ["crm_log_in"]);
+    assert!(tools("others").await.is_empty());
+    assert_eq!(world.connect(&browser).await.status, 200);
+    let connected = tools("team").await;
+    assert!(connected.contains(&"echo".to_owned()), "{connected:?}");
+    assert!(tools("others").await.is_empty());
+    // A page is no profile, and who signs in shows a token for the whole proxy.
+    let page = browser.open(&format!("{}/connect", world.url)).await;
+    assert_eq!(page.status, 200, "{page:?}");
 }
 
 #[tokio::test]

@@ -46,6 +46,9 @@ impl PublishedFile {
                 config.servers.keys().cloned().collect::<Vec<_>>().join("\0")
             ),
         };
+        // What a profile publishes is compared with what it has published before.
+        let profile = config.selection.as_ref().map(|selection| format!("\0{}", selection.profile));
+        let identity = identity + profile.as_deref().unwrap_or_default();
         let digest = Sha256::digest(identity.as_bytes());
         let short = proxy_json::hex(&digest[..12]);
         Some(PublishedFile(cache_folder?.join("published").join(format!("{short}.json"))))

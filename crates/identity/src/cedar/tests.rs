@@ -247,6 +247,9 @@ fn servers_groups_annotations_and_the_way_are_known() {
     }
     assert!(!allowed(r#"resource in MCP::"gitlab""#, plain()));
     assert!(allowed("resource.readOnlyHint", Use { annotations: json!({"readOnlyHint": true}), ..plain() }));
+    assert!(allowed(r#"context.profile == """#, plain()));
+    let under = principal("ann", &[], json!({})).in_profile(Some("research".into()));
+    assert!(allowed(r#"context.profile == "research""#, Use { principal: under, ..plain() }));
     assert!(allowed(r#"context.via == "wrapper""#, Use { via: "wrapper", ..plain() }));
     let member = principal("ann", &["eng"], json!({"level": 3}));
     let of_group =

@@ -257,7 +257,7 @@ pub(super) mod tests {
                 origin: Some(("github".into(), "create_issue".into())),
                 definition: definition.ok().map(Arc::new),
             }),
-            principal: Principal::named("ann"),
+            principal: Principal::named("ann").in_profile(Some("research".into())),
             session: Some("5e55".into()),
             peer: Some(CallPeer::Address([127, 0, 0, 1].into())),
             policy: Some("00".into()),
@@ -328,6 +328,7 @@ pub(super) mod tests {
                 ("client.address", "127.0.0.1"),
                 ("mcp.server.name", "github"),
                 ("mcp.proxy.published_name", "new_issue"),
+                ("mcp.proxy.profile", "research"),
                 ("mcp.proxy.policy", "sha256:00"),
             ]
         );
