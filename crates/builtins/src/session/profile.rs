@@ -8,8 +8,8 @@ use super::world::World;
 
 #[starlark_module]
 pub fn register_profile(builder: &mut GlobalsBuilder) {
-    /// Returns the name of the profile (a key of `profiles` in the config) for which the script runs, or `""` at the top
-    /// level of the config. The script runs once for each profile, at the top level and in handlers.
+    /// Returns the name of the profile (a key of `profiles` in the config) that the script runs for, or `""` if there is
+    /// none.
     ///
     /// ```python
     /// if profile() == "research":
