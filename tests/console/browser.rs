@@ -59,7 +59,7 @@ fn hostile_results() -> String {
     json!({"add": {"content": content}}).to_string()
 }
 
-fn chromium() -> Option<&'static str> {
+pub fn chromium() -> Option<&'static str> {
     let places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
     places.into_iter().find(|path| Path::new(path).exists()).or_else(|| missing("Chromium is not installed"))
 }

@@ -1,6 +1,6 @@
 //! `proxy console`: a page in the browser that shows a running proxy, and who may use it.
 
-mod browser;
+pub mod browser;
 mod forwarding;
 mod requests_of_others;
 mod views;

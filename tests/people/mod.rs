@@ -1,7 +1,10 @@
 //! Each person's own account at a server: how people connect it, what is used for whom, and what nobody can do to another.
 
 mod asked;
+mod browser;
 mod commands;
+mod ends;
+mod entries;
 mod links;
 mod pages;
 mod real;
@@ -93,6 +96,25 @@ impl World {
     pub async fn is_connected(&self, person: &str) -> bool {
         let answer = self.client(person).modern_call("echo", "{}").await;
         !answer.raw.contains("isError") && answer.raw.contains("result")
+    }
+
+    /// Fails if the log has a secret: a token, a code, a cookie of these browsers, or the query of one of these addresses.
+    pub fn assert_clean_log(&self, browsers: &[&Browser], addresses: &[String]) {
+        let log = self.proxy.program.stderr.text();
+        let mut secrets = self.authorization.secrets();
+        for browser in browsers {
+            secrets.extend(["proxy-flow", "proxy-person"].into_iter().filter_map(|name| browser.cookie(name)));
+        }
+        for address in addresses {
+            let url = url::Url::parse(address).expect("an address");
+            let query = url.query_pairs().filter(|(name, _)| name == "code" || name == "state");
+            secrets.extend(query.map(|(_, value)| value.into_owned()));
+        }
+        secrets.push(crate::support::issuer::SIGN_IN_CODE.to_owned());
+        for secret in secrets {
+            assert!(!log.contains(&secret), "`{secret}` is in the log");
+        }
+        assert!(log.contains("TRACE") && log.contains(SERVER), "the log is written");
     }
 
     /// The token that the last call of a tool has shown to the server.

@@ -1,6 +1,6 @@
 //! The pages: from a link to calls with the person's own account.
 
-use super::{SERVER, World};
+use super::World;
 use crate::support::browser::Browser;
 
 #[tokio::test]
@@ -94,12 +94,5 @@ async fn no_token_code_or_cookie_is_in_the_log() {
     let browser = Browser::of("ann");
     world.connect(&browser).await;
     assert!(world.is_connected("ann").await);
-    let log = world.proxy.program.stderr.text();
-    let mut secrets = world.authorization.secrets();
-    secrets.extend(["proxy-flow", "proxy-person"].into_iter().filter_map(|name| browser.cookie(name)));
-    secrets.push(crate::support::issuer::SIGN_IN_CODE.to_owned());
-    for secret in secrets {
-        assert!(!log.contains(&secret), "`{secret}` is in the log");
-    }
-    assert!(log.contains(SERVER), "the log is written");
+    world.assert_clean_log(&[&browser], &[]);
 }

@@ -78,3 +78,55 @@ async fn a_protected_server_of_the_python_sdk_knows_a_person_by_their_own_log_in
     }
     program.stderr.times("refreshed", 1).await;
 }
+
+#[tokio::test]
+#[ignore = "real servers of other people, which are installed first"]
+async fn two_people_use_their_own_accounts_at_a_server_of_the_python_sdk_in_both_eras() {
+    // given
+    let Some((command, server)) = real_servers::python_protected() else { return };
+    let (mut program, _stdin, _stdout) = Program::start(command);
+    program.stderr.patience = LONG_PATIENCE;
+    program.stderr.line("running on").await;
+    let issuer = crate::support::issuer::Issuer::start().await;
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let config = Config::new().remote_with(SERVER, &server, super::personal()).section(&super::sections(&issuer, &url));
+    let proxy = Proxy::new(&config).http_at(port).await;
+    let client = |person: &str| {
+        let token = issuer.token_with(person, json!({"aud": url}));
+        proxy.client().with_header("Authorization", &format!("Bearer {token}"))
+    };
+    // when
+    for person in ["ann", "bob"] {
+        assert_eq!(client(person).modern("tools/list", "{}").await.tool_names(), ["crm_log_in"]);
+        let browser = Browser::of(person);
+        let page = browser.open(&format!("{url}/connect/{SERVER}")).await;
+        let page = browser.press(&page, "Sign in").await;
+        let page = browser.press(&page, "Connect").await;
+        assert!(page.html.contains(&format!("connected as {person}")), "{page:?}");
+    }
+    // then
+    let mut sessions = Vec::new();
+    for person in ["ann", "bob"] {
+        let mut session = client(person);
+        session.initialize("2025-11-25").await.result();
+        sessions.push(session);
+    }
+    for _ in 0..3 {
+        for (number, person) in ["ann", "bob"].into_iter().enumerate() {
+            let account = format!("account-{}", number + 1);
+            let stateless = client(person).modern_call("account", "{}").await;
+            let session = sessions[number].call("account", "{}").await;
+            for answer in [stateless, session] {
+                assert!(answer.raw.contains(&account), "{person}: {}", answer.raw);
+            }
+            let listed = sessions[number].request("tools/list", "{}").await.tool_names();
+            assert_eq!(listed, ["shout", "account"], "{person}");
+        }
+    }
+    // Nobody else has a way there.
+    assert_eq!(client("carl").modern("tools/list", "{}").await.tool_names(), ["crm_log_in"]);
+    let stranger = client("carl").with_session(sessions[0].session().expect("a session"));
+    let body = crate::support::message::request("9", "tools/list", "{}");
+    assert_eq!(stranger.send(&stranger.legacy(&body)).await.status, 404);
+}

@@ -91,6 +91,12 @@ async fn check_accepts_what_it_does_not_know() {
     let checked = proxy.run(["check"]).await.expect(0);
     assert!(!checked.stderr.contains("error"), "{}", checked.stderr);
     assert_eq!(runs(&proxy), 0);
+    // A key that is not known is there all the same.
+    let shared = "store: { url: 'redis://127.0.0.1:1' }\nserve: { stateKeys: ['${exec:./get}'] }\n\
+                  mcpServers: { a: { url: 'https://h.example/mcp', auth: { type: oauth } } }";
+    let sealed = Proxy::new(&Config::new().section(shared)).executable("get", GET);
+    sealed.run(["check"]).await.expect(0);
+    assert_eq!(runs(&sealed), 0);
     // Where they are known, they are judged.
     let served = proxy.run(["serve"]).await.expect(2).stderr;
     assert!(served.contains("`store.url`: unknown kind of store"), "{served}");

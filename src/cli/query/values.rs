@@ -31,7 +31,8 @@ fn lists_need_values(loaded: &LoadedConfig) -> bool {
     let cache = Cache::at(setup::cache_folder());
     let lock = config.read_lock().ok().flatten();
     let is_started = |(name, server): (&String, &ServerConfig)| {
-        !server.unread.is_empty() && !server.is_per_person() && !cache.has_lists(name, server, lock.as_ref())
+        let is_wanted = !server.disabled && !server.is_per_person() && !server.unread.is_empty();
+        is_wanted && !cache.has_lists(name, server, lock.as_ref())
     };
     config.servers.iter().any(is_started)
 }

@@ -1,10 +1,11 @@
 """A protected server of the Python SDK, with its own authorization server: protected_server.py PORT. Everybody may register
-and is let in at once. An access token is good for a few requests, and a refresh token for one."""
+and is let in at once, with a new account. An access token is good for a few requests, and a refresh token for one."""
 
 import secrets
 import sys
 import time
 
+from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken, AuthorizationCode, RefreshToken, construct_redirect_uri
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
 from mcp.server.mcpserver import MCPServer
@@ -16,6 +17,7 @@ USES = 8
 class Provider:
     def __init__(self):
         self.clients, self.codes, self.access, self.refresh, self.uses = {}, {}, {}, {}, {}
+        self.accounts = 0
 
     async def get_client(self, client_id):
         return self.clients.get(client_id)
@@ -24,6 +26,7 @@ class Provider:
         self.clients[client_info.client_id] = client_info
 
     async def authorize(self, client, params):
+        self.accounts += 1
         code = AuthorizationCode(
             code=secrets.token_hex(20),
             scopes=params.scopes or [],
@@ -33,7 +36,7 @@ class Provider:
             redirect_uri=params.redirect_uri,
             redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly,
             resource=params.resource,
-            subject="ann",
+            subject=f"account-{self.accounts}",
         )
         self.codes[code.code] = code
         return construct_redirect_uri(str(params.redirect_uri), code=code.code, state=params.state)
@@ -54,7 +57,8 @@ class Provider:
         return self.tokens(client, refresh_token)
 
     def tokens(self, client, origin):
-        common = {"client_id": client.client_id, "scopes": origin.scopes, "resource": origin.resource, "subject": "ann"}
+        common = {"client_id": client.client_id, "scopes": origin.scopes, "resource": origin.resource}
+        common["subject"] = origin.subject
         access = AccessToken(token=secrets.token_hex(20), expires_at=int(time.time()) + 3600, **common)
         refresh = RefreshToken(token=secrets.token_hex(20), **common)
         self.access[access.token], self.refresh[refresh.token], self.uses[access.token] = access, refresh, USES
@@ -89,6 +93,11 @@ server = MCPServer("protected", auth=settings, auth_server_provider=Provider())
 @server.tool()
 def shout(text: str) -> str:
     return text.upper()
+
+
+@server.tool()
+def account() -> str:
+    return get_access_token().subject
 
 
 server.run(transport="streamable-http", port=port)

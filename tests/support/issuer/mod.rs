@@ -49,6 +49,8 @@ struct IssuerState {
     hesitates: AtomicBool,
     /// The codes, each with its person until it is redeemed.
     signed_in: Mutex<Vec<(String, Option<sign_in::SignedIn>)>>,
+    /// The people that were removed.
+    forgotten: Mutex<Vec<String>>,
 }
 
 impl Issuer {
@@ -86,6 +88,11 @@ impl Issuer {
     /// Makes it think for a while about tokens that it does not know.
     pub fn hesitate(&self) {
         self.state.hesitates.store(true, Ordering::SeqCst);
+    }
+
+    /// Removes a person: from now on nobody signs in with this name.
+    pub fn forget(&self, sub: &str) {
+        lock(&self.state.forgotten).push(sub.to_owned());
     }
 
     /// How often its keys were asked for.

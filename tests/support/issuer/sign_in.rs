@@ -35,6 +35,11 @@ impl Issuer {
         let mut pairs = cookies.split("; ").filter_map(|pair| pair.split_once('='));
         let Some((_, sub)) = pairs.find(|(name, _)| *name == SIGNED_IN) else { return listener::text(403, "who?") };
         let Ok(mut back) = Url::parse(&asked["redirect_uri"]) else { return listener::text(400, "a bad redirect URI") };
+        if lock(&self.state.forgotten).iter().any(|forgotten| forgotten == sub) {
+            back.query_pairs_mut().append_pair("error", "access_denied").append_pair("state", &asked["state"]);
+            back.query_pairs_mut().append_pair("iss", &self.url);
+            return redirect_to(&back);
+        }
         let mut codes = lock(&self.state.signed_in);
         let code = format!("code-{}-{}", codes.len() + 1, SIGN_IN_CODE);
         codes.push((
@@ -48,9 +53,7 @@ impl Issuer {
         ));
         back.query_pairs_mut().append_pair("code", &code).append_pair("state", &asked["state"]);
         back.query_pairs_mut().append_pair("iss", &self.url);
-        let mut redirect = listener::text(302, "");
-        redirect.headers_mut().insert("location", back.as_str().parse().expect("a header"));
-        redirect
+        redirect_to(&back)
     }
 
     /// Gives a token for a code, once.
@@ -69,6 +72,12 @@ impl Issuer {
     pub fn redeemed_codes(&self) -> usize {
         lock(&self.state.signed_in).iter().filter(|(_, person)| person.is_none()).count()
     }
+}
+
+fn redirect_to(address: &Url) -> Response<Body> {
+    let mut redirect = listener::text(302, "");
+    redirect.headers_mut().insert("location", address.as_str().parse().expect("a header"));
+    redirect
 }
 
 /// A part of every code, to be looked for where it must not be.

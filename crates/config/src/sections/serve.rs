@@ -190,7 +190,7 @@ fn read_public_url(reader: &ValueReader) -> Option<String> {
 
 fn read_key(reader: &ValueReader) -> Option<Secret> {
     let key = reader.secret()?;
-    if key.reveal().len() >= MIN_KEY_BYTES {
+    if key.reveal().len() >= MIN_KEY_BYTES || reader.is_unread() {
         return Some(key);
     }
     let problem = reader.problem(&format!("the key must have at least {MIN_KEY_BYTES} bytes"));

@@ -66,7 +66,7 @@ pub(super) fn read_token(reader: &ValueReader, seen: &mut HashSet<Secret>) -> Op
     if secret.reveal().is_empty() {
         return token.fail("must not be empty");
     }
-    if secret.reveal().chars().count() < MIN_CHARACTERS {
+    if secret.reveal().chars().count() < MIN_CHARACTERS && !token.is_unread() {
         return token.fail(&format!(
             "must have at least {MIN_CHARACTERS} characters, or it can be guessed (`openssl rand -base64 32` generates one)"
         ));
