@@ -1,6 +1,7 @@
 //! Loads config files and environment variables into a validated [`Config`], and imports the configs of other MCP clients. It
 //! reports all errors at once, each with its line and key path. It only reads configuration and starts nothing.
 
+pub mod entries;
 mod files;
 mod find;
 pub mod import;
