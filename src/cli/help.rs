@@ -27,7 +27,7 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
     ),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
     ("Scripts", &[&["check", "explain"], &["test", "backtest"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
-    ("Setup", &[&["init"], &["completions", "config-schema"]]),
+    ("Setup", &[&["init", "completions", "config-schema"], &["install", "uninstall"]]),
 ];
 
 const OPTIONS: &str = "--log <LEVEL>, --log-format <FORMAT>, --log-file <FILE>, -v, --verbose,
@@ -70,7 +70,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// Typical uses of each subcommand.
-const EXAMPLES: [(&str, &[&str]); 35] = [
+const EXAMPLES: [(&str, &[&str]); 37] = [
     (
         "serve",
         &[
@@ -119,6 +119,11 @@ const EXAMPLES: [(&str, &[&str]); 35] = [
     ("show-preset", &["proxy show-preset default > policy.star"]),
     ("lsp", &["proxy lsp"]),
     ("init", &["proxy init", "proxy init --from ~/.cursor/mcp.json"]),
+    (
+        "install",
+        &["proxy install cursor --import", "proxy install claude-code --dry-run", "proxy install --link vscode"],
+    ),
+    ("uninstall", &["proxy uninstall cursor", "proxy uninstall vscode --scope project --yes"]),
     ("completions", &["proxy completions bash > ~/.local/share/bash-completion/completions/proxy"]),
     ("identity-key", &["proxy identity-key > edge.jwks.json"]),
     ("config-schema", &["proxy config-schema > proxy.schema.json"]),

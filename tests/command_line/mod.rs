@@ -12,6 +12,7 @@ mod help;
 mod honest_words;
 mod importing;
 mod init;
+mod install;
 mod last_known;
 mod listing;
 mod log;

@@ -2,6 +2,7 @@
 //! reports all errors at once, each with its line and key path. It only reads configuration and starts nothing: whoever loads a
 //! config runs the commands in it.
 
+pub mod entries;
 mod files;
 mod find;
 pub mod import;

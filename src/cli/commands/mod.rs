@@ -14,6 +14,7 @@ mod explain;
 mod identity_key;
 mod init;
 mod inspect;
+mod install;
 mod instance;
 mod list_presets;
 mod lock;
@@ -102,8 +103,12 @@ pub(super) enum ProxyCommand {
     ShowPreset(show_preset::ShowPresetArgs),
     /// Start a language server for editors
     Lsp(lsp::LspArgs),
-    /// Write a proxy.yaml, or import another client's config
+    /// Write a proxy.yaml
     Init(init::InitArgs),
+    /// Add the proxy to a client
+    Install(install::InstallArgs),
+    /// Take the proxy out of a client again
+    Uninstall(install::UninstallArgs),
     /// Print the public key of signed caller identities
     IdentityKey(identity_key::IdentityKeyArgs),
     /// Print the JSON Schema of proxy.yaml, for editors
@@ -157,6 +162,8 @@ impl ProxyCommand {
             ProxyCommand::ShowPreset(args) => show_preset::run(&args),
             ProxyCommand::Lsp(args) => lsp::run(&args),
             ProxyCommand::Init(args) => init::run(&args),
+            ProxyCommand::Install(args) => install::run(&args),
+            ProxyCommand::Uninstall(args) => install::uninstall(&args),
             ProxyCommand::IdentityKey(args) => identity_key::run(&args),
             ProxyCommand::ConfigSchema(args) => config_schema::run(&args),
             ProxyCommand::Completions(args) => completions::run(&args),

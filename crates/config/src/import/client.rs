@@ -1,6 +1,9 @@
-//! The programs whose configs can be imported: where their config files are, and how to read their keys.
+//! The programs whose configs can be imported: where their config files are, and how to read their keys. Those that
+//! `proxy install` knows too say how they hold an entry.
 
 use std::path::{Path, PathBuf};
+
+use super::own_entry::{EntryForm, OwnEntry};
 
 use self::Place::{Application, Config, Home, Project};
 use super::variables::Syntax;
@@ -48,18 +51,39 @@ pub struct ImportClient {
     pub(super) syntax: Syntax,
     /// Whether servers of a project run in its folder.
     pub(super) runs_in_project: bool,
+    /// How the proxy is one of its servers; `None` if `proxy install` does not know that.
+    pub own_entry: Option<OwnEntry>,
 }
 
 /// A client without anything special.
 const fn client(name: &'static str, title: &'static str, places: &'static [Place]) -> ImportClient {
-    ImportClient { name, title, places, rules: &[], timeout: None, syntax: Syntax::BRACES, runs_in_project: false }
+    ImportClient {
+        name,
+        title,
+        places,
+        rules: &[],
+        timeout: None,
+        syntax: Syntax::BRACES,
+        runs_in_project: false,
+        own_entry: None,
+    }
+}
+
+/// Most clients have a map of servers with this name.
+const MCP_SERVERS: Option<OwnEntry> = Some(OwnEntry { section: &["mcpServers"], form: EntryForm::Plain });
+
+const fn own_entry(section: &'static [&'static str], form: EntryForm) -> Option<OwnEntry> {
+    Some(OwnEntry { section, form })
 }
 
 /// For a file that no client is known to have written.
 pub(super) static UNKNOWN: ImportClient = client("", "", &[]);
 
 pub static CLIENTS: [ImportClient; 12] = [
-    client("claude-desktop", "Claude Desktop", &[Application("Claude/claude_desktop_config.json")]),
+    ImportClient {
+        own_entry: MCP_SERVERS,
+        ..client("claude-desktop", "Claude Desktop", &[Application("Claude/claude_desktop_config.json")])
+    },
     ImportClient {
         rules: &[
             Project(".claude/settings.local.json"),
@@ -69,36 +93,48 @@ pub static CLIENTS: [ImportClient; 12] = [
         ],
         timeout: Some(TimeKey::Request(Unit::Milliseconds)),
         syntax: Syntax::SHELL_BRACES,
+        own_entry: own_entry(&["mcpServers"], EntryForm::Typed),
         ..client("claude-code", "Claude Code", &[Project(".mcp.json"), Home(".claude.json")])
     },
-    client("cursor", "Cursor", &[Project(".cursor/mcp.json"), Home(".cursor/mcp.json")]),
+    ImportClient {
+        own_entry: MCP_SERVERS,
+        ..client("cursor", "Cursor", &[Project(".cursor/mcp.json"), Home(".cursor/mcp.json")])
+    },
     ImportClient {
         runs_in_project: true,
+        own_entry: own_entry(&["servers"], EntryForm::Typed),
         ..client(
             "vscode",
             "VS Code",
             &[Project(".vscode/mcp.json"), Application("Code/User/mcp.json"), Application("Code/User/settings.json")],
         )
     },
-    client("windsurf", "Windsurf", &[Home(".codeium/windsurf/mcp_config.json")]),
+    ImportClient {
+        own_entry: MCP_SERVERS,
+        ..client("windsurf", "Windsurf", &[Home(".codeium/windsurf/mcp_config.json")])
+    },
     ImportClient {
         timeout: Some(TimeKey::Request(Unit::Seconds)),
         syntax: Syntax::NONE,
+        own_entry: own_entry(&["context_servers"], EntryForm::Custom),
         ..client("zed", "Zed", &[Project(".zed/settings.json"), Config("zed/settings.json")])
     },
     ImportClient {
         syntax: Syntax::NONE,
+        own_entry: own_entry(&["mcp_servers"], EntryForm::Plain),
         ..client("codex", "Codex", &[Project(".codex/config.toml"), Home(".codex/config.toml")])
     },
     ImportClient {
         rules: &[Home(".gemini/mcp-server-enablement.json")],
         timeout: Some(TimeKey::Request(Unit::Milliseconds)),
         syntax: Syntax::SHELL,
+        own_entry: MCP_SERVERS,
         ..client("gemini", "Gemini CLI", &[Project(".gemini/settings.json"), Home(".gemini/settings.json")])
     },
     ImportClient {
         timeout: Some(TimeKey::Start(Unit::Milliseconds)),
         syntax: Syntax::CURLY,
+        own_entry: own_entry(&["mcp"], EntryForm::Local),
         ..client(
             "opencode",
             "opencode",
@@ -168,6 +204,17 @@ impl ImportClient {
             Some(ClientFile { client: self, path: place.path(surroundings)?, is_project, workspace })
         };
         self.places.iter().filter_map(file).collect()
+    }
+
+    /// The config that an entry for the user, or for the project, is written to: the first one that exists, else the one
+    /// that the client itself would make.
+    pub fn entry_file(&'static self, is_project: bool, surroundings: &Surroundings) -> Option<ClientFile> {
+        // VS Code reads servers there from earlier versions only.
+        let is_older = |file: &ClientFile| self.name == "vscode" && file.path.ends_with("settings.json");
+        let usual = self.usual_files(surroundings).into_iter();
+        let files: Vec<ClientFile> = usual.filter(|file| file.is_project == is_project && !is_older(file)).collect();
+        let is_made = |file: &&ClientFile| self.name != "opencode" || file.path.ends_with("opencode.json");
+        files.iter().find(|file| file.path.exists()).or_else(|| files.iter().find(is_made)).cloned()
     }
 
     pub(super) fn rule_files(&self, surroundings: &Surroundings) -> Vec<PathBuf> {

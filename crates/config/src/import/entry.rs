@@ -6,6 +6,7 @@ use super::client::{TimeKey, Unit};
 use super::members::{EntryMembers, Member, plain_text};
 use super::variables::Syntax;
 use super::{ImportedCommand, ImportedServer, ImportedTarget, ImportedText, Importer, Restriction};
+use crate::entries::is_this_proxy;
 use crate::sections::url::url_problem;
 use crate::syntax::tree::{Node, NodeKey, Value};
 
@@ -43,7 +44,8 @@ impl Importer<'_> {
                     self.warn(format!("ignored `{}`: the server has a command", url.path), url.key);
                 }
                 let command = self.command(&mut members, &command)?;
-                if is_this_proxy(&command) {
+                let words = std::iter::once(&command.command).chain(&command.args);
+                if is_this_proxy(words.map(|word| word.written.as_str())) {
                     return self.skip(key, "it is this proxy, which would start itself");
                 }
                 if is_mcp_remote(&command) {
@@ -306,10 +308,4 @@ fn is_mcp_remote(command: &ImportedCommand) -> bool {
     let is_name = |word: &str| word.split('@').next() == Some("mcp-remote");
     let program = Path::new(&command.command.written).file_name().and_then(|name| name.to_str());
     program.is_some_and(is_name) || command.args.iter().any(|argument| is_name(&argument.written))
-}
-
-/// Whether a command starts this proxy, which clients that use it have among their servers.
-fn is_this_proxy(command: &ImportedCommand) -> bool {
-    let program = Path::new(&command.command.written).file_name();
-    program.is_some_and(|name| name == "proxy") && command.args.iter().any(|argument| argument.written == "serve")
 }

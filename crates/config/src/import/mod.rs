@@ -1,10 +1,13 @@
 //! Imports config files of other programs: Claude Desktop, Cursor, VS Code, Codex and others.
 
+mod added;
 mod client;
 mod combined;
 mod entry;
 mod keys;
+mod literal_secrets;
 mod members;
+mod own_entry;
 mod render;
 mod rules;
 mod sections;
@@ -28,8 +31,11 @@ use super::syntax::tree::NodeKey;
 use members::Member;
 use variables::{Translated, Variables};
 
+pub use added::added_to;
 pub use client::{CLIENTS, ClientFile, ImportClient, Surroundings};
 pub use combined::combined;
+pub use literal_secrets::literal_secrets;
+pub use own_entry::{EntryForm, OwnEntry};
 pub use render::render_yaml;
 pub use shown::commands;
 pub use source::{count_servers, file_of, import};
@@ -41,6 +47,8 @@ pub struct Imported {
     /// The imported files.
     pub files: Vec<String>,
     pub entries: Vec<ImportedServer>,
+    /// The names of the entries in the imported files, in the same order. Empty if several imports are combined.
+    pub originals: Vec<String>,
     pub warnings: Vec<Diagnostic>,
 }
 

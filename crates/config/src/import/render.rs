@@ -18,10 +18,15 @@ pub fn render_yaml(imported: &Imported) -> String {
         return yaml;
     }
     yaml.push_str("mcpServers:\n");
-    for entry in &imported.entries {
-        server(&mut yaml, entry);
-    }
+    yaml.push_str(&servers(&imported.entries));
     tools(&mut yaml, &imported.entries);
+    yaml
+}
+
+/// The entries below `mcpServers`, indented by two spaces.
+pub(super) fn servers(entries: &[ImportedServer]) -> String {
+    let mut yaml = String::new();
+    entries.iter().for_each(|entry| server(&mut yaml, entry));
     yaml
 }
 
@@ -69,7 +74,7 @@ fn command_keys(yaml: &mut String, command: &ImportedCommand) {
 }
 
 /// What is published of the tools of each server.
-fn tools(yaml: &mut String, entries: &[ImportedServer]) {
+pub(super) fn tools(yaml: &mut String, entries: &[ImportedServer]) {
     let selected: Vec<_> = entries.iter().filter(|entry| !entry.tools.is_everything()).collect();
     if selected.is_empty() {
         return;

@@ -97,6 +97,7 @@ pub fn import(files: &[ClientFile], surroundings: &Surroundings) -> Result<Impor
     for (original, client, mut server) in found {
         rules.apply(client, &original, &mut server);
         imported.entries.push(server);
+        imported.originals.push(original);
     }
     Ok(imported)
 }

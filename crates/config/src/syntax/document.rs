@@ -87,6 +87,11 @@ impl ConfigDocument {
         }
     }
 
+    /// The text of the first file, masked.
+    pub(crate) fn source(&self) -> &str {
+        self.files.first().map_or("", |file| &file.source)
+    }
+
     /// The text at a span, masked if it is secret.
     pub(crate) fn shown(&self, span: &Span) -> &str {
         self.file_at(span).and_then(|(file, span)| file.source.get(span)).unwrap_or("")

@@ -94,7 +94,7 @@ pub(crate) fn flag_of(argument: &str) -> SecretFlag {
 }
 
 /// Whether the name of a key suggests a secret. Misspelt keys count too, because their values are just as secret.
-pub(super) fn sounds_secret(key: &str) -> bool {
+pub(crate) fn sounds_secret(key: &str) -> bool {
     const WORDS: [&str; 11] = [
         "token",
         "secret",

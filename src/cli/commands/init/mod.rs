@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+pub(super) use sources::surroundings;
+
 use super::inspect::list_servers::{self, ListServersArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;

@@ -7,7 +7,7 @@ use crate::cli::{output, setup, table};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::import::{self, CLIENTS, ClientFile, ImportClient, Surroundings};
 
-pub(super) fn surroundings() -> Result<Surroundings, CommandFailure> {
+pub(in crate::cli::commands) fn surroundings() -> Result<Surroundings, CommandFailure> {
     Ok(Surroundings {
         home: std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from),
         config_folder: setup::user_config_folder(),

@@ -1,0 +1,196 @@
+//! Takes the proxy out of a client again.
+
+use serde_json::json;
+
+use super::args::{Place, UninstallArgs};
+use super::claude_program::ClaudeProgram;
+use super::client_file::{ClientTarget, remove_folders};
+use super::confirming::confirmed;
+use super::diff;
+use super::record::{Kept, Record};
+use crate::cli::failure::CommandFailure;
+use crate::cli::output;
+use proxy_base::diagnostic::Diagnostic;
+use proxy_config::entries::{ClientText, EntryText, command_words, is_this_proxy};
+
+/// What the client's file becomes.
+enum Outcome {
+    /// As it was before, because nobody else has changed it.
+    Restored(Vec<u8>),
+    /// There was no file before.
+    Removed,
+    /// Without the entry, and with the servers that had moved.
+    Edited(String),
+}
+
+pub(super) fn run(args: &UninstallArgs) -> Result<(), CommandFailure> {
+    let place = args.place()?;
+    let file = &place.file.path;
+    let target = ClientTarget::read(file).map_err(CommandFailure::failed)?;
+    let record = Record::find(place.client.name, &args.name, file);
+    let before = ClientText::parse(file, target.text()?)?;
+    let outcome = outcome(args, &place, &target, &before, record.as_ref())?;
+    let text = match &outcome {
+        Outcome::Restored(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Outcome::Removed => String::new(),
+        Outcome::Edited(text) => text.clone(),
+    };
+    let after = ClientText::parse(file, &text)?;
+    let lines = diff::lines(&file.display().to_string(), &before, &after);
+    let shown = output::one_line(&file.display().to_string()).into_owned();
+    if !args.json {
+        diff::print(&lines);
+    }
+    let how = match outcome {
+        Outcome::Restored(_) => "restored",
+        Outcome::Removed => "removed",
+        Outcome::Edited(_) => "edited",
+    };
+    let report = |changed: bool| {
+        if args.json {
+            let client = place.client.name;
+            output::json(&json!({
+                "client": client, "file": file, "name": args.name, "changed": changed, "how": how, "diff": lines,
+            }));
+        }
+    };
+    if args.dry_run {
+        report(false);
+        return Ok(());
+    }
+    let question = match outcome {
+        Outcome::Removed => format!("remove {shown}? [y/N] "),
+        _ => format!("write {shown}? [y/N] "),
+    };
+    if !args.yes && !confirmed(&question)? {
+        output::err("nothing was written");
+        return Ok(());
+    }
+    write(args, &place, &target, &outcome, record.as_ref())?;
+    report(true);
+    if let Some(record) = &record {
+        give_back_config(record);
+        record.forget();
+    }
+    if !args.json {
+        output::err(&format!("{how} {shown}; restart {}", place.client.title));
+    }
+    Ok(())
+}
+
+fn outcome(
+    args: &UninstallArgs,
+    place: &Place,
+    target: &ClientTarget,
+    before: &ClientText,
+    record: Option<&Record>,
+) -> Result<Outcome, CommandFailure> {
+    if let Some(record) = record
+        && record.has_before
+        && target.bytes.is_some()
+        && record.kept(Kept::After) == target.bytes
+    {
+        match record.kept(Kept::Before) {
+            Some(bytes) => return Ok(Outcome::Restored(bytes)),
+            None if !record.existed => return Ok(Outcome::Removed),
+            None => {}
+        }
+    }
+    let section = place.section();
+    let file = &place.file.path;
+    let moved = record.map(|record| record.moved.as_slice()).unwrap_or_default();
+    let entry = before.entry(section, &args.name);
+    let mut text = target.text()?.to_owned();
+    match entry {
+        None if moved.is_empty() => {
+            // What is gone needs no record.
+            if let Some(record) = record {
+                record.forget();
+            }
+            let problem = format!("{} has no entry `{}`", file.display(), args.name);
+            return Err(CommandFailure::failed(Diagnostic::error(problem).hint(other_entries(place, before))));
+        }
+        None => {}
+        Some(entry) => {
+            let is_ours = is_this_proxy(command_words(&entry).iter().map(String::as_str));
+            if !is_ours && record.is_none_or(|record| record.entry != entry) {
+                let line = before.line(section, &args.name).unwrap_or(1);
+                let problem = format!("{}:{line}: `{}` is another server", file.display(), args.name);
+                return Err(CommandFailure::failed(Diagnostic::error(problem).hint(other_entries(place, before))));
+            }
+            let made = if moved.is_empty() { record.map_or(0, |record| record.made_sections) } else { 0 };
+            text = before.without(section, &args.name, made)?;
+        }
+    }
+    for server in moved {
+        let now = ClientText::parse(file, &text)?;
+        // Somebody has added it again.
+        if now.entry(section, &server.name).is_some() {
+            continue;
+        }
+        let written = server.written.as_deref().map_or(EntryText::Value(&server.value), EntryText::Written);
+        text = now.with(section, &server.name, written)?;
+    }
+    Ok(Outcome::Edited(text))
+}
+
+/// Where this proxy is instead.
+fn other_entries(place: &Place, before: &ClientText) -> String {
+    let entries = before.entries(place.section());
+    let ours = entries.iter().find(|(_, entry)| is_this_proxy(command_words(entry).iter().map(String::as_str)));
+    match ours {
+        Some((name, _)) => format!("the proxy is there as `{name}`: add `--name {name}`"),
+        None if place.is_project => "it may be installed for the user: leave out `--scope project`".to_owned(),
+        None => "it may be installed for a project: run the command there with `--scope project`".to_owned(),
+    }
+}
+
+fn write(
+    args: &UninstallArgs,
+    place: &Place,
+    target: &ClientTarget,
+    outcome: &Outcome,
+    record: Option<&Record>,
+) -> Result<(), CommandFailure> {
+    let written = match outcome {
+        Outcome::Restored(bytes) => target.replace(bytes).map(|_| ()),
+        Outcome::Removed => target.remove().inspect(|()| {
+            remove_folders(record.map(|record| record.made_folders.as_slice()).unwrap_or_default());
+        }),
+        Outcome::Edited(text) => {
+            let has_moved = record.is_some_and(|record| !record.moved.is_empty());
+            match ClaudeProgram::find(place) {
+                Some(program) if !has_moved => return program.remove(&args.name),
+                _ => target.replace(text.as_bytes()).map(|_| ()),
+            }
+        }
+    };
+    written.map_err(CommandFailure::failed)
+}
+
+/// The proxy's config as it was before servers moved into it, if nobody else has changed it or uses it.
+fn give_back_config(record: &Record) {
+    let Some(config) = record.config.as_deref() else { return };
+    if !record.config_written {
+        return;
+    }
+    let shown = output::one_line(&config.display().to_string()).into_owned();
+    let is_other =
+        |other: &Record| (&other.client, &other.name, &other.file) != (&record.client, &record.name, &record.file);
+    let is_used = Record::all().iter().any(|other| is_other(other) && other.config.as_deref() == Some(config));
+    let now = ClientTarget::read(config).ok();
+    let is_same = |now: &&ClientTarget| now.bytes.is_some() && now.bytes == record.kept(Kept::ConfigAfter);
+    match now.as_ref().filter(is_same) {
+        Some(now) if !is_used => {
+            let restored = match record.kept(Kept::ConfigBefore) {
+                Some(bytes) => now.replace(&bytes).map(|_| ()),
+                None => now.remove(),
+            };
+            match restored {
+                Ok(()) => output::err(&format!("{shown} is as it was before")),
+                Err(problem) => output::diagnostics(&[problem]),
+            }
+        }
+        _ => output::err(&format!("{shown} keeps the servers, because it was changed or other clients use it")),
+    }
+}
