@@ -9,3 +9,4 @@ pub(super) mod reader;
 pub(super) mod substitute;
 pub(super) mod tree;
 pub(super) mod units;
+pub(super) mod yaml_value;

@@ -190,7 +190,7 @@ impl Connection {
     pub(super) fn session_at(&self, url: &str) -> Option<ServerSession> {
         match &self.transport {
             Transport::Http(http) => continued::session_of(http, &self.server, url, self.revision, &self.info),
-            Transport::Stdio(_) | Transport::Sse(_) => None,
+            Transport::Stdio(_) | Transport::Sse(_) | Transport::Api(_) => None,
         }
     }
 

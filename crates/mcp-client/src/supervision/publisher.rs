@@ -73,6 +73,7 @@ fn cached_view(
     let kind = match server.transport {
         TransportConfig::Stdio { .. } => BackendKind::Stdio,
         TransportConfig::Http { .. } => BackendKind::Http,
+        TransportConfig::OpenApi(_) => BackendKind::OpenApi,
     };
     let main = match profile {
         Some(profile) => cached.entry(profile).cloned(),

@@ -136,6 +136,7 @@ impl Cache {
         let identity = match &server.transport {
             TransportConfig::Stdio { command, args, cwd, .. } => format!("{command}\0{}\0{cwd:?}", args.join("\0")),
             TransportConfig::Http { url, .. } => url.clone(),
+            TransportConfig::OpenApi(api) => format!("{:?}\0{:?}", api.description, api.url),
         };
         let digest = Sha256::digest(format!("{name}\0{identity}"));
         let short = proxy_json::hex(&digest[..12]);
