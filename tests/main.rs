@@ -71,6 +71,7 @@ mod rest;
 mod roles;
 mod scripts;
 mod search;
+mod secrets;
 mod servers_under_load;
 mod session_http;
 mod sessions;

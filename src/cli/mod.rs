@@ -7,6 +7,7 @@ mod help;
 mod logging;
 mod output;
 mod query;
+mod secret_commands;
 mod server_log;
 mod setup;
 mod spinner;

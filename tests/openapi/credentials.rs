@@ -3,9 +3,11 @@
 use http::Response;
 use serde_json::json;
 
-use super::{Api, PETS, config, started, value};
+use super::{Api, PETS, config, said, started, value};
+use crate::support::issuer::{AUDIENCE, Issuer};
 use crate::support::listener;
 use crate::support::proxy::Proxy;
+use crate::support::token_endpoint::TokenEndpoint;
 
 const SECURITY: &str = "\
 security: [{key: []}, {token: []}]
@@ -26,7 +28,7 @@ async fn check_tells_which_credentials_are_missing() {
         (json!({"openapi": "pets.yaml", "url": url, "headers": {"Authorization": "Bearer t"}}), false),
     ] {
         let proxy = Proxy::new(&config(entry.clone())).file("pets.yaml", &with_security());
-        let checked = proxy.run(["check"]).await.stderr;
+        let checked = said(&proxy, "check").await;
         assert_eq!(checked.contains(missing), is_missing, "{entry}: {checked}");
         if is_missing {
             assert!(checked.contains("?api_key=") && checked.contains("Bearer"), "{checked}");
@@ -57,9 +59,7 @@ async fn headers_and_keys_of_the_config_are_sent_and_are_no_arguments() {
 
 #[tokio::test]
 async fn the_proxy_logs_in_as_itself_and_again_when_its_token_is_refused() {
-    let issuer = Api::start(|_| listener::json(200, &json!({"access_token": "fresh", "token_type": "Bearer"}))).await;
-    let url = issuer.url.clone();
-    let metadata = Api::start(move |request| match request.uri().path() {
+    let metadata = Api::start(|request| match request.uri().path() {
         "/token" => listener::json(200, &json!({"access_token": "fresh", "token_type": "Bearer", "expires_in": 3600})),
         path if path.starts_with("/.well-known/") => {
             let origin = format!("http://{}", request.headers()["host"].to_str().unwrap());
@@ -70,7 +70,7 @@ async fn the_proxy_logs_in_as_itself_and_again_when_its_token_is_refused() {
                 "code_challenge_methods_supported": ["S256"]}),
             )
         }
-        _ => listener::text(404, &url),
+        _ => listener::text(404, ""),
     })
     .await;
     let api =
@@ -99,4 +99,33 @@ async fn without_credentials_a_refusal_is_a_result() {
     let refused = proxy.client.call("getPet", r#"{"id":"1"}"#).await;
     assert!(refused.text().contains("HTTP 401") && refused.text().contains("who are you"), "{}", refused.text());
     assert_eq!(proxy.status().await["servers"][0]["status"], "ready");
+}
+
+#[tokio::test]
+async fn each_caller_has_a_token_of_their_own() {
+    let issuer = Issuer::start().await;
+    let endpoint = TokenEndpoint::start().await;
+    let api = Api::start(|request| {
+        let shown = request.headers().get("authorization").and_then(|value| value.to_str().ok());
+        listener::json(200, &json!({ "name": shown }))
+    })
+    .await;
+    let auth = json!({"type": "tokenExchange", "tokenUrl": endpoint.url, "clientId": "proxy", "clientSecret": "s3cret",
+        "audience": "pets", "subjectIssuer": issuer.url});
+    let entry = json!({"openapi": "pets.yaml", "url": api.url, "auth": auth});
+    let trusted = format!("auth: {{issuers: [{{issuer: '{}', audiences: ['{AUDIENCE}']}}]}}", issuer.url);
+    let proxy = Proxy::new(&config(entry).section(&trusted)).file("pets.yaml", PETS).http().await;
+    let mut shown = Vec::new();
+    for sub in ["ann", "bob"] {
+        let token = issuer.token(sub);
+        let mut client = proxy.client().with_header("Authorization", &format!("Bearer {token}"));
+        let listed = client.modern("tools/list", "{}").await;
+        assert_eq!(listed.tool_names(), ["getPet", "deletePet", "addPet"]);
+        assert_eq!(listed.value()["result"]["cacheScope"], "private");
+        let called = value(&client.modern_call("getPet", r#"{"id":"1"}"#).await.structured());
+        let name = called["name"].as_str().expect("the API was shown something").to_owned();
+        assert!(name.starts_with("Bearer ") && !name.contains(&token), "{name}");
+        shown.push(name);
+    }
+    assert_ne!(shown[0], shown[1]);
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use super::{Api, PETS, config, entry, pets, started};
+use super::{Api, PETS, config, entry, pets, said, started};
 use crate::support::patience::LONG_PATIENCE;
 use crate::support::proxy::Proxy;
 
@@ -23,12 +23,16 @@ async fn the_last_good_version_stays_while_a_newer_one_cannot_be_used() {
     let api = Api::of_pets().await;
     let mut proxy = pets(&api).await;
     proxy.world.directory.write("pets.yaml", "openapi: 3.0.3\npaths: [\n");
-    let line = proxy.client.stderr().line("cannot use the new version of the description `pets.yaml`").await;
+    let line = proxy
+        .client
+        .stderr()
+        .line("cannot use the new version of the description `pets.yaml`, so the last good one stays")
+        .await;
     assert!(line.contains("invalid YAML in line "), "{line}");
     assert_eq!(proxy.tools().await, ["getPet", "deletePet", "addPet"]);
     assert_eq!(proxy.client.call("getPet", r#"{"id":"1"}"#).await.structured(), r#"{"name":"1"}"#);
     let status = proxy.world.run(["status"]).await.expect(0).stdout;
-    assert!(status.contains("the last version that could be used is in use"), "{status}");
+    assert!(status.contains("so the last good one stays: invalid YAML in line"), "{status}");
     proxy.world.directory.write("pets.yaml", &PETS.replace("addPet", "makePet"));
     proxy.client.tools_until(|names| names.iter().any(|name| name == "makePet")).await;
     let status = proxy.world.run(["status"]).await.expect(0).stdout;
@@ -45,7 +49,7 @@ async fn a_description_that_cannot_be_used_says_why_and_is_tried_again() {
         ("{\"openapi\": ", "invalid JSON"),
     ] {
         let proxy = Proxy::new(&config(entry(&api.url))).file("pets.yaml", text);
-        let listed = proxy.run(["list-servers"]).await.expect(0).stdout;
+        let listed = said(&proxy, "list-servers").await;
         assert!(listed.contains("failed") && listed.contains(problem), "{text}: {listed}");
         assert!(!listed.contains(&proxy.directory.path().display().to_string()), "{listed}");
     }
@@ -69,7 +73,7 @@ async fn parts_in_other_files_are_read_and_watched_but_none_outside_of_its_folde
     proxy.directory.write("api/parts/a.yaml", &item("a"));
     symlink("../secret.yaml", proxy.directory.path().join("api/link.yaml")).unwrap();
     let proxy = proxy.file("api/api.yaml", text);
-    let checked = proxy.run(["check"]).await.stderr;
+    let checked = said(&proxy, "check").await;
     for part in ["`../secret.yaml` is outside the folder", "leads out of the folder", "`file:///etc/passwd`", "x.yaml"]
     {
         assert!(checked.contains(part), "{part} is not in {checked}");
@@ -92,7 +96,7 @@ async fn descriptions_that_are_too_large_are_refused() {
         (deep, "it nests more than 128 levels deep"),
     ] {
         let proxy = Proxy::new(&config(entry(&api.url))).file("pets.yaml", &text);
-        let listed = proxy.run(["list-servers"]).await.expect(0).stdout;
+        let listed = said(&proxy, "list-servers").await;
         assert!(listed.contains(problem), "{problem}: {listed}");
     }
 }

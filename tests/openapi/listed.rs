@@ -55,10 +55,10 @@ async fn it_looks_like_any_server() {
     let world = &proxy.world;
     assert_eq!(world.run(["list-tools"]).await.expect(0).column(), ["getPet", "deletePet", "addPet"]);
     assert!(world.run(["explain", "getPet"]).await.expect(0).stdout.contains("pets"));
-    assert!(world.run(["types"]).await.expect(0).stdout.contains("getPet"));
-    let called = world.run(["call", "getPet", r#"{"id":"9"}"#]).await.expect(0);
+    assert!(world.run(["types", "--lang", "star"]).await.expect(0).stdout.contains("getPet"));
+    let called = world.run(["call", "getPet", "id=9"]).await.expect(0);
     assert!(called.stdout.contains("\"9\""), "{}", called.stdout);
-    world.run(["lock"]).await.expect(0);
+    world.run(["lock", "--yes"]).await.expect(0);
     let locked = std::fs::read_to_string(world.directory.path().join("proxy.lock")).unwrap();
     assert!(locked.contains("deletePet"), "{locked}");
 }

@@ -1,11 +1,14 @@
 //! APIs with an OpenAPI description as servers: what a client sees of them, and what the API is sent.
 
 mod answers;
+#[cfg(target_os = "linux")]
+mod costs;
 mod credentials;
 mod fetched;
 mod files;
 mod hosts;
 mod listed;
+mod public;
 mod script;
 
 use std::sync::{Arc, Mutex};
@@ -123,6 +126,12 @@ async fn started(proxy: Proxy) -> StdioProxy {
     proxy.client.initialize("2025-11-25").await.result();
     proxy.client.tools_until(|names| !names.is_empty()).await;
     proxy
+}
+
+/// What a command says, whatever it thinks of it.
+async fn said(proxy: &Proxy, command: &str) -> String {
+    let finished = proxy.run([command]).await;
+    finished.stdout + &finished.stderr
 }
 
 /// The value of a text.

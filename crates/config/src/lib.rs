@@ -1,5 +1,6 @@
 //! Loads config files and environment variables into a validated [`Config`], and imports the configs of other MCP clients. It
-//! reports all errors at once, each with its line and key path. It only reads configuration and starts nothing.
+//! reports all errors at once, each with its line and key path. It only reads configuration and starts nothing: whoever loads a
+//! config runs the commands in it.
 
 mod files;
 mod find;
@@ -12,6 +13,7 @@ mod sections;
 mod syntax;
 #[cfg(test)]
 mod testing;
+mod texts;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,9 +24,10 @@ use serde_json::{Map, Value};
 
 use proxy_base::diagnostic::{Diagnostic, Location};
 use proxy_dialects::Dialects;
+use proxy_model::Secret;
 
 pub use find::{find, old_place};
-pub use load::{ConfigTexts, load, load_files, load_text};
+pub use load::{load, load_files, load_files_with, load_text};
 pub use schema::json_schema;
 pub use sections::aggregation::{
     Aggregation, ConflictResolution, ItemPattern, NamedWorkload, PatternKind, Visibility, WorkloadItems,
@@ -50,10 +53,12 @@ pub use sections::server::{
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::{RedisAddress, StoreAddress};
 pub use sections::telemetry::{OtlpSettings, TRACE_SAMPLERS, TelemetrySettings, TraceSampler, parse_endpoint};
-pub use syntax::reader::BlockPosition;
+pub use syntax::reader::{BlockPosition, LateValue};
+pub use syntax::sources::{CommandRunner, SecretCommand, SecretValues};
 pub use syntax::substitute::VariableLookup;
 pub use syntax::units::duration;
 pub use syntax::yaml_value::read_yaml;
+pub use texts::ConfigTexts;
 
 /// The settings of a config file, with defaults for missing keys.
 #[derive(Clone, Debug)]
@@ -99,6 +104,10 @@ pub struct Config {
     pub script_for_once: bool,
     /// The only tools to publish, if the command line names any.
     pub only_tools: Vec<glob::Pattern>,
+    /// The keys of values from files, credentials and commands that were not read.
+    pub unread: Vec<String>,
+    /// All of these values that were read.
+    pub secret_values: Vec<Secret>,
     /// The digest of the file's text. `None` if there is no file, or if the command line adds to it.
     pub digest: Option<String>,
 }
@@ -149,6 +158,8 @@ impl Config {
             set_sections: Vec::new(),
             script_for_once: false,
             only_tools: Vec::new(),
+            unread: Vec::new(),
+            secret_values: Vec::new(),
             digest: None,
         }
     }

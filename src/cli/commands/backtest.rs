@@ -46,8 +46,8 @@ pub(super) fn run(args: &BacktestArgs) -> Result<(), CommandFailure> {
     output::diagnostics(&warnings);
     let source = SourceArgs::of_servers(args.config.clone(), Vec::new());
     let loaded = match &args.script {
-        Some(script) => source.with_script(script).load()?,
-        None => source.load()?,
+        Some(script) => source.with_script(script).load_without_commands()?,
+        None => source.load_without_commands()?,
     };
     let script = gateway::script_source(&loaded.config, None)?;
     let policies = loaded.config.cedar.as_ref().map(|cedar| Policies::load(cedar, &loaded.config.folder)).transpose();

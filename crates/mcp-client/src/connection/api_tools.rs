@@ -12,7 +12,8 @@ pub(super) fn tools(server: &str, transport: &ApiTransport, max_bytes: usize) ->
     let mut reports = Reports::default();
     let mut items = Vec::new();
     let mut room = max_bytes;
-    for definition in transport.description().api().definitions() {
+    let api = transport.description().api();
+    for definition in api.definitions() {
         let Some(left) = room.checked_sub(definition.raw().get().len()) else {
             reports.conclude(format!(
                 "the tools are larger than {} (`mcpServers.{server}.maxListBytes`): only the first {} are used",
@@ -24,6 +25,8 @@ pub(super) fn tools(server: &str, transport: &ApiTransport, max_bytes: usize) ->
         room = left;
         items.push(definition);
     }
-    transport.description().remarks().into_iter().for_each(|remark| reports.add(remark));
+    for remark in &api.remarks {
+        reports.add(remark.clone());
+    }
     (items, reports.finish())
 }

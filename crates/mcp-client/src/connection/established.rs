@@ -136,6 +136,14 @@ impl Connection {
         &self.info
     }
 
+    /// What is wrong although the connection can be used: a newer version of the description of an API.
+    pub(crate) fn problem(&self) -> Option<String> {
+        match &self.transport {
+            Transport::Api(api) => api.description().problem(),
+            Transport::Stdio(_) | Transport::Http(_) | Transport::Sse(_) => None,
+        }
+    }
+
     pub(crate) fn signals(&self) -> &Arc<Signals> {
         &self.signals
     }

@@ -24,8 +24,8 @@ mod subscriptions;
 
 pub(super) use activity::Activity;
 pub(super) use any_transport::Transport;
-pub use api::Descriptions;
 pub(super) use api::{ApiSettings, ApiTransport, Description};
+pub use api::{DescriptionFacts, Descriptions, read_description};
 pub(super) use error::TransportError;
 pub(super) use http::HttpTransport;
 pub(super) use last_words::LastWords;

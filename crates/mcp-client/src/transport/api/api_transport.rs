@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use http::{HeaderMap, Method};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -34,6 +35,8 @@ pub(crate) struct ApiTransport {
     next_id: AtomicU64,
     /// An API asks nothing and has no sessions: this stays empty.
     pending: Arc<PendingRequests>,
+    /// Taken before the tools are listed for the first time, so that no change is missed.
+    changes: watch::Receiver<u64>,
     stopped: CancellationToken,
 }
 
@@ -50,6 +53,7 @@ impl ApiTransport {
         headers.remove(ACCEPT);
         ApiTransport {
             server: Arc::clone(server),
+            changes: description.changes(),
             description,
             client,
             headers,
@@ -95,7 +99,7 @@ impl ApiTransport {
 
     /// Has the tools listed again whenever the description has changed, until the transport is closed.
     async fn announce_changes(&self) -> String {
-        let mut changes = self.description.changes();
+        let mut changes = self.changes.clone();
         loop {
             tokio::select! {
                 Ok(()) = changes.changed() => self.pending.signals.mark_stale(ItemKind::Tool),
@@ -116,7 +120,9 @@ impl ApiTransport {
             Ok(request) => request,
             Err(problem) => return Ok(error_result(&problem)),
         };
-        let mut answer = self.send(&api, request).await?;
+        let Some(mut answer) = self.send(&api, request).await? else {
+            return Ok(error_result(&format!("the API redirects more than {MAX_REDIRECTS} times")));
+        };
         let body = answer.body().await?;
         let header = |name| answer.header(name);
         let response = ApiResponse {
@@ -146,8 +152,8 @@ impl ApiTransport {
         self.description.note_change();
     }
 
-    /// Sends a request, and follows redirects that stay on the host.
-    async fn send(&self, api: &ReadApi, request: ApiRequest) -> Result<HttpAnswer, TransportError> {
+    /// Sends a request, and follows redirects that stay on the host. `None` if there are too many.
+    async fn send(&self, api: &ReadApi, request: ApiRequest) -> Result<Option<HttpAnswer>, TransportError> {
         let mut url = request.url(&api.base);
         let mut method = request.method;
         let mut headers = request.headers;
@@ -156,7 +162,7 @@ impl ApiTransport {
             tracing::debug!(server = %self.server, %method, path = url.path(), "sends a request");
             let sent = SentHeaders { common: &self.headers, added: &headers };
             let answer = self.client.request(method.clone(), url.as_str(), sent, body.clone()).await?;
-            let Some(next) = redirect(&answer, &method, &url) else { return Ok(answer) };
+            let Some(next) = redirect(&answer, &method, &url) else { return Ok(Some(answer)) };
             url = next;
             if method != Method::GET {
                 method = Method::GET;
@@ -164,7 +170,7 @@ impl ApiTransport {
                 headers.retain(|(name, _)| name != CONTENT_TYPE);
             }
         }
-        Err(TransportError::Protocol("too many redirects".to_owned()))
+        Ok(None)
     }
 }
 

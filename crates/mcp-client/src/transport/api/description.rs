@@ -17,7 +17,7 @@ use super::fetch::fetch;
 use super::files::DescriptionFolder;
 use super::read_api::{ApiSettings, DescriptionText, ReadApi};
 use proxy_base::watch::{FileStamp, WatchedPaths, Watcher};
-use proxy_config::DescriptionPlace;
+use proxy_config::{DescriptionPlace, ServerConfig, TransportConfig};
 
 /// The longest time until a description is fetched again that could not be.
 const RETRY: Duration = Duration::from_secs(60);
@@ -91,6 +91,9 @@ impl Description {
             _stop: stop.clone().drop_guard(),
         });
         let follow = follow(Arc::downgrade(&description), settings.clone());
+        if let Some(default) = &description.api().default_host {
+            tracing::info!(server, "{default}");
+        }
         tokio::spawn(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -104,14 +107,12 @@ impl Description {
         Arc::clone(&self.current.load().api)
     }
 
-    /// What an operator should know, the most important first.
-    pub(crate) fn remarks(&self) -> Vec<String> {
-        let problem = self.problem.lock().clone();
-        let problem = problem.map(|problem| format!("{problem}; the last version that could be used is in use"));
-        problem.into_iter().chain(self.api().remarks.iter().cloned()).collect()
+    /// Why a newer version is not used.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.problem.lock().clone()
     }
 
-    /// Changes with everything that the two above return.
+    /// Changes with everything that is known of the API.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -157,11 +158,13 @@ impl Description {
                 tracing::info!(server = %self.server, tools, "read {} again", named(&self.settings));
             }
             Err(problem) => {
-                let problem = Some(format!("cannot use the new version of {}: {problem}", named(&self.settings)));
-                if problem == before {
+                let named = named(&self.settings);
+                let problem = format!("cannot use the new version of {named}, so the last good one stays: {problem}");
+                if before.as_ref() == Some(&problem) {
                     return false;
                 }
-                *self.problem.lock() = problem;
+                tracing::warn!(server = %self.server, "{problem}");
+                *self.problem.lock() = Some(problem);
             }
         }
         self.note_change();
@@ -251,4 +254,24 @@ fn read_file(settings: &ApiSettings, path: &Path) -> Result<Version, String> {
 fn read_fetched(settings: &ApiSettings, url: &Url, text: &str) -> Result<Version, String> {
     let api = ReadApi::read(&DescriptionText { text, file: "openapi", others: &(), url: Some(url) }, settings)?;
     Ok(Version { api: Arc::new(api), files: Vec::new() })
+}
+
+/// What `check` tells of an API whose description is a file: where requests go if the config does not say so, and what an
+/// operator should know. `None` for any other server. The error is a sentence.
+pub fn read_description(server: &ServerConfig) -> Option<Result<DescriptionFacts, String>> {
+    let TransportConfig::OpenApi(openapi) = &server.transport else { return None };
+    let DescriptionPlace::File(path) = &openapi.description else { return None };
+    let settings = ApiSettings { openapi: openapi.clone(), has_auth: server.auth.is_some() };
+    let read = read_file(&settings, path).map_err(|problem| format!("cannot use {}: {problem}", named(&settings)));
+    Some(read.map(|version| {
+        let default_host = version.api.default_host.clone();
+        DescriptionFacts { default_host, warnings: version.api.remarks.clone() }
+    }))
+}
+
+/// What a description says beside its tools.
+#[derive(Clone, Debug)]
+pub struct DescriptionFacts {
+    pub default_host: Option<String>,
+    pub warnings: Vec<String>,
 }

@@ -9,5 +9,5 @@ mod read_api;
 
 pub(crate) use api_transport::ApiTransport;
 pub(crate) use description::Description;
-pub use description::Descriptions;
+pub use description::{DescriptionFacts, Descriptions, read_description};
 pub(crate) use read_api::ApiSettings;

@@ -42,6 +42,8 @@ pub(crate) struct ReadApi {
     by_name: HashMap<String, usize>,
     /// What all requests begin with.
     pub(crate) base: Url,
+    /// Where requests go, if the config does not say so.
+    pub(crate) default_host: Option<String>,
     /// What an operator should know.
     pub(crate) remarks: Vec<String>,
 }
@@ -59,11 +61,19 @@ impl ReadApi {
         let read = if is_json(text) { Api::from_json(text, source) } else { Api::from_value(&parsed(text)?, source) };
         let api = read.map_err(|error| error.to_string())?;
         let mut remarks = api.notes.clone();
+        let mut default_host = None;
         let base = match configured {
             Some(url) => url,
             None => {
                 let url = default_url(&api, config)?;
-                remarks.insert(0, format!("requests go to `{url}`, which its description names (`url` is not set)"));
+                let remark = format!("requests go to `{url}`, which the description names (`url` is not set)");
+                // A file is the operator's own.
+                if let DescriptionPlace::Url(_) = &config.description
+                    && !is_same_host(config, &url)
+                {
+                    remarks.insert(0, remark.clone());
+                }
+                default_host = Some(remark);
                 url
             }
         };
@@ -71,7 +81,7 @@ impl ReadApi {
         if let Some(missing) = api.security.missing(&given) {
             remarks.push(format!("the API asks for credentials that the config does not have: {missing}"));
         }
-        Ok(Self::new(api, base, remarks))
+        Ok(ReadApi { default_host, ..Self::new(api, base, remarks) })
     }
 
     fn new(api: Api, base: Url, mut remarks: Vec<String>) -> Self {
@@ -88,7 +98,7 @@ impl ReadApi {
                 Err(error) => remarks.push(format!("`{}` is left out: {error}", tool.name)),
             }
         }
-        ReadApi { api, operations, by_name, base, remarks }
+        ReadApi { api, operations, by_name, base, default_host: None, remarks }
     }
 
     pub(crate) fn title(&self) -> &str {
@@ -133,12 +143,16 @@ fn default_url(api: &Api, config: &OpenApiConfig) -> Result<Url, String> {
     let Some(url) = api.default_url.clone() else {
         return Err("it does not say where the API is (`servers`): set `url`".to_owned());
     };
-    let is_same_host = match &config.description {
-        DescriptionPlace::Url(from) => Url::parse(from).is_ok_and(|from| from.origin() == url.origin()),
-        DescriptionPlace::File(_) => false,
-    };
-    if !is_same_host {
+    if !is_same_host(config, &url) {
         Reach::Public.check(&url).map_err(|error| format!("its `servers` cannot be used: {error}; set `url`"))?;
     }
     Ok(url)
+}
+
+/// Whether the config names this host for the description.
+fn is_same_host(config: &OpenApiConfig, url: &Url) -> bool {
+    match &config.description {
+        DescriptionPlace::Url(from) => Url::parse(from).is_ok_and(|from| from.origin() == url.origin()),
+        DescriptionPlace::File(_) => false,
+    }
 }
