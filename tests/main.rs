@@ -48,6 +48,7 @@ mod old_transport;
 mod older_clients;
 mod on_request;
 mod open_files;
+mod openapi;
 mod other_clients;
 mod other_methods;
 mod other_requests;

@@ -19,7 +19,20 @@ fn snapshot() -> Arc<Snapshot> {
     let github = backend("github", &["search", "create_issue", "list_issues", "delete_repository"]);
     let docs = backend("docs", &["search", "read"]);
     let time = backend("time", &["get_current_time", "convert_time"]);
-    Arc::new(Snapshot { version: 1, generation: 1, backends: vec![github, docs, time] })
+    let backends = vec![github, docs, time, petstore()];
+    Arc::new(Snapshot { version: 1, generation: 1, backends })
+}
+
+/// An API with one operation.
+fn petstore() -> Arc<BackendView> {
+    let definition = json!({
+        "name": "getPetById", "description": "Finds a pet",
+        "inputSchema": {"type": "object", "properties": {"petId": {"type": "integer"}}},
+        "_meta": {"extra": {"method": "GET", "path": "/pet/{petId}", "tags": ["pets"], "deprecated": false}},
+    });
+    let tool = Definition::parse(ItemKind::Tool, raw(&definition)).expect("it is a tool");
+    let lists = Lists { tools: vec![Arc::new(tool)], ..Lists::default() };
+    Arc::new(BackendView::ready("petstore", BackendKind::OpenApi, ServerInfo::default(), lists))
 }
 
 fn backend(name: &str, tools: &[&str]) -> Arc<BackendView> {

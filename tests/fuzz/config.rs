@@ -28,3 +28,14 @@ fn yaml_configs_are_read_or_refused() {
 fn json_configs_are_read_or_refused() {
     fuzz(&damaged_text(include_str!("../corpus/fuzz/configs.json")), |text| load("proxy.json", &text));
 }
+
+/// So is a description of an API, without growing beyond its limit.
+#[test]
+fn yaml_descriptions_are_read_or_refused() {
+    fuzz(&damaged_text(include_str!("../corpus/fuzz/configs.yaml")), |text| {
+        if let Err(problem) = proxy_config::read_yaml(&text, 1000) {
+            prop_assert!(!problem.is_empty());
+        }
+        Ok(())
+    });
+}

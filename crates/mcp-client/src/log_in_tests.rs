@@ -82,6 +82,7 @@ impl GuardedServer {
             pool: HttpPool::default(),
             credentials: CredentialsSource::new(move |_, _| Some(Arc::clone(&shown) as Arc<dyn Credentials>)),
             cache: Cache::at(None),
+            descriptions: Default::default(),
             executable: std::env::current_exe().unwrap(),
             variables: Vec::new(),
             start_slots: StartSlots::of_this_machine(),

@@ -12,16 +12,20 @@ use super::{ClientProfile, Era, ItemKind};
 pub enum BackendKind {
     Stdio,
     Http,
+    /// An HTTP API with an OpenAPI description.
+    OpenApi,
     Extension,
 }
 
 impl BackendKind {
-    pub const ALL: [BackendKind; 3] = [BackendKind::Stdio, BackendKind::Http, BackendKind::Extension];
+    pub const ALL: [BackendKind; 4] =
+        [BackendKind::Stdio, BackendKind::Http, BackendKind::OpenApi, BackendKind::Extension];
 
     pub fn as_str(self) -> &'static str {
         match self {
             BackendKind::Stdio => "stdio",
             BackendKind::Http => "http",
+            BackendKind::OpenApi => "openapi",
             BackendKind::Extension => "extension",
         }
     }

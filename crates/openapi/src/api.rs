@@ -1,11 +1,14 @@
 //! Reads a description.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use url::Url;
 
 use crate::document::{Documents, Node, OtherFiles, read_json, read_value};
 use crate::notes::Notes;
 use crate::operation::{Arguments, ParameterPlace, ToolNames, operations};
+use crate::request::TakenNames;
 use crate::schema::{Converter, Direction};
 use crate::security::Security;
 use crate::servers::default_url;
@@ -56,6 +59,8 @@ pub struct Source<'a> {
     pub url: Option<&'a Url>,
     /// The names of headers that the config sets: they are no arguments.
     pub headers: &'a [String],
+    /// The names in the query of the URL that the config sets, which are no arguments either.
+    pub query: &'a [String],
 }
 
 impl Api {
@@ -77,7 +82,7 @@ impl Api {
         let root = documents.root().node;
         let info = root.get("info");
         let text = |name: &str| info.and_then(|info| info.text_of(name)).unwrap_or_default().to_owned();
-        let tools = tools(&documents, is_older, &security, source.headers, &notes);
+        let tools = tools(&documents, is_older, &security, source, &notes);
         Ok(Api {
             title: text("title"),
             version: text("version"),
@@ -115,19 +120,27 @@ fn tools(
     documents: &Documents,
     is_older: bool,
     security: &Security,
-    headers: &[String],
+    source: Source<'_>,
     notes: &Notes,
 ) -> Vec<ApiTool> {
+    let has_header = |name: &str| source.headers.iter().any(|header| header.eq_ignore_ascii_case(name));
+    let mut query = security.names(ParameterPlace::Query);
+    query.extend_from_slice(source.query);
+    let taken = Arc::new(TakenNames { query, cookies: security.names(ParameterPlace::Cookie) });
     let mut maker = ToolMaker {
         documents,
         requests: Converter::new(documents, is_older, Direction::Request, notes),
         responses: Converter::new(documents, is_older, Direction::Response, notes),
         notes,
         room: MAX_DEFINITIONS,
+        taken: Arc::clone(&taken),
     };
-    let is_taken = |place: ParameterPlace, name: &str| {
-        let is_configured = || headers.iter().any(|header| header.eq_ignore_ascii_case(name));
-        security.sets(place, name) || place == ParameterPlace::Header && is_configured()
+    let is_taken = |place: ParameterPlace, name: &str| match place {
+        ParameterPlace::Path => false,
+        ParameterPlace::Query => taken.query.iter().any(|known| known == name),
+        ParameterPlace::Header => security.sets(place, name) || has_header(name),
+        // They are one header, which the config sets as a whole.
+        ParameterPlace::Cookie => security.sets(place, name) || has_header("cookie"),
     };
     let mut names = ToolNames::default();
     let mut tools = Vec::new();

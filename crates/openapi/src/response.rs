@@ -28,6 +28,7 @@ pub struct ApiResult {
     pub result: Raw,
     /// The structured content; `None` if the response is not JSON.
     pub structured: Option<Raw>,
+    /// Whether the status is that of an error.
     pub is_error: bool,
 }
 
@@ -43,7 +44,7 @@ impl ApiResponse<'_> {
         let essence = self.content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let is_text = std::str::from_utf8(self.body).is_ok();
         match media_of(&essence) {
-            Media::Json => self.json().unwrap_or_else(|| plain(text_content(&self.text()))),
+            Media::Json => self.json().unwrap_or_else(|| self.broken_json()),
             // Some APIs do not tell the type.
             _ if essence.is_empty() && is_text => self.json().unwrap_or_else(|| plain(text_content(&self.text()))),
             Media::Text | Media::Form => plain(text_content(&self.text())),
@@ -67,6 +68,14 @@ impl ApiResponse<'_> {
         let content = proxy_json::array([text_block(value.get())]);
         let result = proxy_json::object([("content", &content), ("structuredContent", &structured)]);
         Some(ApiResult { result, structured: Some(structured), is_error: false })
+    }
+
+    /// A body that is no JSON although its type says so.
+    fn broken_json(&self) -> ApiResult {
+        let status = status_line(self.status);
+        let body = shortened(&self.text(), MAX_ERROR_BODY);
+        let text = format!("{status}, but the response cannot be read as JSON, which it says it is\n\n{body}");
+        ApiResult { result: error_content(&text), structured: None, is_error: false }
     }
 
     fn text(&self) -> String {
@@ -109,7 +118,7 @@ impl ApiResponse<'_> {
         if let Some(location) = self.location
             && (300..400).contains(&self.status)
         {
-            text.push_str(&format!("\nLocation: {}", shortened(location, 2000)));
+            text.push_str(&format!("\nLocation: {} (not followed)", shortened(location, 2000)));
         }
         let essence = self.content_type.split(';').next().unwrap_or_default().trim();
         let is_text = std::str::from_utf8(self.body).is_ok() || media_of(essence) != Media::Bytes;
@@ -117,11 +126,12 @@ impl ApiResponse<'_> {
             text.push_str("\n\n");
             text.push_str(&shortened(&self.text(), MAX_ERROR_BODY));
         }
-        proxy_json::object([
-            ("content", &proxy_json::array([text_block(&text)])),
-            ("isError", &RawRef::TRUE.to_owned()),
-        ])
+        error_content(&text)
     }
+}
+
+fn error_content(text: &str) -> Raw {
+    proxy_json::object([("content", &proxy_json::array([text_block(text)])), ("isError", &RawRef::TRUE.to_owned())])
 }
 
 fn plain(result: Raw) -> ApiResult {
@@ -181,11 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_text() {
+    fn json_that_cannot_be_read_is_an_error_and_another_type_is_not() {
         for body in [&b"<html>"[..], b"{\"a\":", b"\xff\xfe", "[".repeat(1000).as_bytes()] {
             let made = result(200, "application/json", body);
             assert_eq!(made.get("structuredContent"), None);
-            assert_eq!(made.get("isError"), None, "the API did what was asked");
+            assert_eq!(made["isError"], true);
+            let text = made["content"][0]["text"].as_str().unwrap();
+            assert!(text.starts_with("HTTP 200 OK, but the response cannot be read as JSON"), "{text}");
         }
         assert_eq!(result(200, "text/html", b"<p>")["content"], json!([{"type": "text", "text": "<p>"}]));
         assert_eq!(result(200, "text/plain; charset=ISO-8859-1", b"\xe4")["content"][0]["text"], "ä");

@@ -58,7 +58,7 @@ impl Credential {
             Credential::Authorization(scheme) => {
                 format!("`{scheme}` authorization (`headers: {{Authorization: {scheme} ...}}`)")
             }
-            Credential::OAuth => "an OAuth token (`auth: {oauth: ...}`, or the header `Authorization`)".to_owned(),
+            Credential::OAuth => "an OAuth token (`auth`, or the header `Authorization`)".to_owned(),
             Credential::OpenIdConnect => "an OpenID Connect token (`auth`, or the header `Authorization`)".to_owned(),
             Credential::ClientCertificate => "a client certificate".to_owned(),
         }
@@ -114,6 +114,17 @@ impl Security {
             }
             _ => false,
         })
+    }
+
+    /// The names of the credentials that stand in this place.
+    pub(crate) fn names(&self, place: ParameterPlace) -> Vec<String> {
+        let name = |scheme: &Credential| match (scheme, place) {
+            (Credential::Query(name), ParameterPlace::Query) | (Credential::Cookie(name), ParameterPlace::Cookie) => {
+                Some(name.clone())
+            }
+            _ => None,
+        };
+        self.schemes.iter().filter_map(|(_, scheme)| name(scheme)).collect()
     }
 
     /// What the API asks for and the config does not have, for people; `None` if nothing is missing.

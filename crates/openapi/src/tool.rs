@@ -1,6 +1,6 @@
 //! The definition of a tool for one operation.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use http::HeaderValue;
 use proxy_json::{Raw, Schema};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::document::{Documents, Node, Place};
 use crate::notes::Notes;
 use crate::operation::{Arguments, FoundOperation, Media, media_of};
-use crate::request::{ApiRequest, Plan, build};
+use crate::request::{ApiRequest, Plan, TakenNames, build};
 use crate::response::ApiResult;
 use crate::schema::{Converter, Definitions, Root, Written, key, separate, shortened};
 
@@ -75,6 +75,7 @@ pub(crate) struct ToolMaker<'d> {
     pub(crate) notes: &'d Notes,
     /// How much of the memory for all definitions is left.
     pub(crate) room: usize,
+    pub(crate) taken: Arc<TakenNames>,
 }
 
 impl<'d> ToolMaker<'d> {
@@ -114,6 +115,7 @@ impl<'d> ToolMaker<'d> {
             arguments: arguments.list,
             body: arguments.body,
             accept: self.accept(operation),
+            taken: Arc::clone(&self.taken),
         };
         let definition = proxy_json::valid(text).unwrap_or_else(|error| {
             self.notes.add(format!("{label}: its definition cannot be written: {error}"));

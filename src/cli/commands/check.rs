@@ -103,6 +103,7 @@ fn check_loaded(loaded: &LoadedConfig, args: &CheckArgs, report: &mut CheckRepor
     let user = args.user.user(&loaded.config)?;
     report.add_scripts(&loaded.config);
     report.add_accounts(&loaded.config);
+    report.add_apis(&loaded.config);
     let is_named = user.is_named();
     if is_named || loaded.config.cedar.is_some() || !loaded.config.auth.is_empty() {
         report.user = Some(user.principal.sub().to_owned());

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use arc_swap::ArcSwap;
 use regex::{Captures, Regex};
 
-use proxy_config::{AuthConfig, Config, RedisAddress, StoreAddress, TransportConfig};
+use proxy_config::{AuthConfig, Config, DescriptionPlace, RedisAddress, StoreAddress, TransportConfig};
 use proxy_model::Secret;
 
 /// Shorter config values are not hidden, because they also occur as ordinary words.
@@ -57,6 +57,13 @@ fn values(config: &Config) -> Vec<String> {
             TransportConfig::Http { url, headers, .. } => {
                 texts.extend(headers.values().flat_map(words));
                 urls.push(url);
+            }
+            TransportConfig::OpenApi(api) => {
+                texts.extend(api.headers.values().flat_map(words));
+                urls.extend(api.url.as_deref());
+                if let DescriptionPlace::Url(url) = &api.description {
+                    urls.push(url);
+                }
             }
         }
     }

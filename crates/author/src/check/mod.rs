@@ -1,6 +1,7 @@
 //! The report of `proxy check`: problems in the scripts, what they would publish, and how this differs from the running
 //! proxy.
 
+mod apis;
 mod clients;
 mod fixes;
 mod flow;
@@ -132,6 +133,12 @@ impl CheckReport {
     /// Adds a warning for each server whose program is not in `PATH`.
     pub fn add_missing_programs(&mut self, config: &Config) {
         self.add(missing_programs::warnings(config, &|name| std::env::var_os(name)));
+    }
+
+    /// Adds what the descriptions of APIs that are files say: where requests go, which credentials are missing, and what is
+    /// left out.
+    pub fn add_apis(&mut self, config: &Config) {
+        self.add(apis::remarks(config));
     }
 
     /// Adds a warning for each name or glob of the config that matches nothing of its server.

@@ -58,7 +58,7 @@ fn backend_members(builder: &mut MethodsBuilder) {
         Ok(heap.alloc(this.view.name.as_ref()))
     }
 
-    /// `"stdio"`, `"http"` or `"extension"`.
+    /// `"stdio"`, `"http"`, `"openapi"` or `"extension"`.
     #[starlark(attribute)]
     fn kind(this: &BackendValue) -> starlark::Result<&'static str> {
         Ok(this.view.kind.as_str())

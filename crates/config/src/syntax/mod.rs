@@ -12,3 +12,4 @@ pub(super) mod tree;
 pub(super) mod units;
 pub(super) mod variable_lookup;
 pub(super) mod words;
+pub(super) mod yaml_value;

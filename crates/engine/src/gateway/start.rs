@@ -85,6 +85,7 @@ impl Gateway {
             pool: http,
             credentials: credentials(&log_ins),
             cache: Cache::at(options.cache_folder.clone()),
+            descriptions: Default::default(),
             executable: options.executable.clone(),
             variables: match &config.path {
                 Some(path) => with_ancestor(&options.variables, path),

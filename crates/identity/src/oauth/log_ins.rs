@@ -17,7 +17,7 @@ use super::{
 };
 use crate::oauth::signed::{CallerIdentities, SignedIdentities};
 use crate::oauth::terms::Registration;
-use proxy_config::{AuthConfig, Config, ServerConfig};
+use proxy_config::{AuthConfig, Config, ServerConfig, TransportConfig};
 use proxy_model::{CallerCredentials, Credentials, Realm, Who};
 
 /// How long the end of a process waits for renewals.
@@ -51,6 +51,8 @@ impl LogIns {
             // Everybody has a connection of their own: see `of_people`.
             Some(AuthConfig::TokenExchange(_) | AuthConfig::Signed(_)) => None,
             Some(AuthConfig::OAuth(oauth)) if oauth.personal.is_some() => None,
+            // An API does not say where to log in.
+            None if matches!(config.transport, TransportConfig::OpenApi(_)) => None,
             Some(AuthConfig::OAuth(_)) | None => {
                 let subject = Subject::of(server, config, None).ok()?;
                 let log_in = self.table.of(&subject);

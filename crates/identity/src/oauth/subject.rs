@@ -28,9 +28,12 @@ impl Subject {
     pub(super) fn of(name: &str, server: &ServerConfig, who: Option<&Who>) -> Result<Self, LogInError> {
         let not = |why: &str| LogInError::NotApplicable(format!("server `{name}` needs no `proxy login`: {why}"));
         let Some(url) = url_of(server) else {
-            return Err(not(match server.transport {
+            return Err(not(match &server.transport {
                 TransportConfig::Stdio { .. } => "it has a `command`",
-                TransportConfig::Http { .. } => "the config sets its `Authorization` header",
+                TransportConfig::OpenApi(api) if api.url.is_none() => "it is an API without `url`",
+                TransportConfig::Http { .. } | TransportConfig::OpenApi(_) => {
+                    "the config sets its `Authorization` header"
+                }
             }));
         };
         let (config, declared) = match &server.auth {
@@ -79,15 +82,11 @@ pub(super) fn command(server: &str) -> String {
 /// The URL of a server that the proxy has to log in to by itself; `None` if it is no HTTP server, or has its credentials
 /// in the config.
 pub(super) fn url_of(server: &ServerConfig) -> Option<&str> {
-    match &server.transport {
-        TransportConfig::Stdio { .. } => None,
-        TransportConfig::Http { headers, .. }
-            if headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) =>
-        {
-            None
-        }
-        TransportConfig::Http { url, .. } => Some(url),
+    let has_own = |name: &String| name.eq_ignore_ascii_case("authorization");
+    if server.transport.headers()?.keys().any(has_own) {
+        return None;
     }
+    server.transport.url()
 }
 
 /// The `resource` of requests to the authorization server, byte for byte as the server's metadata write it (RFC 8707).

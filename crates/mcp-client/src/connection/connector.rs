@@ -159,7 +159,7 @@ impl Connector {
     pub(crate) async fn start_slot(&self) -> Option<StartSlot> {
         match &self.server.transport {
             TransportConfig::Stdio { .. } => Some(self.environment.start_slots.take().await),
-            TransportConfig::Http { .. } => None,
+            TransportConfig::Http { .. } | TransportConfig::OpenApi(_) => None,
         }
     }
 
@@ -203,6 +203,9 @@ impl Connector {
         if let TransportConfig::Http { url, headers, sse } = &self.server.transport {
             return self.connect_http(url, headers, *sse, memory, purpose).await;
         }
+        if let TransportConfig::OpenApi(api) = &self.server.transport {
+            return self.connect_api(api, purpose).await;
+        }
         let mut may_ask_again = memory.avoid.is_none();
         loop {
             let transport = match launched.take() {
@@ -232,7 +235,7 @@ impl Connector {
             if Revision::parse(version).is_some_and(|revision| !revision.is_stateless()))
     }
 
-    fn connection(
+    pub(super) fn connection(
         &self,
         transport: Transport,
         negotiation: Negotiation,
@@ -283,7 +286,7 @@ impl Connector {
         Ok(started)
     }
 
-    fn max_message_bytes(&self) -> usize {
+    pub(super) fn max_message_bytes(&self) -> usize {
         usize::try_from(self.server.max_message_bytes).unwrap_or(usize::MAX)
     }
 

@@ -14,6 +14,7 @@ use super::holder::SharedHolders;
 use super::question_gate::QuestionGate;
 use super::start_slots::StartSlots;
 use crate::call::Attribution;
+use crate::transport::Descriptions;
 use proxy_config::{RestSettings, ServerConfig};
 use proxy_model::ClientProfile;
 use proxy_wire::http::HttpPool;
@@ -23,6 +24,8 @@ pub struct Environment {
     pub pool: HttpPool,
     pub credentials: CredentialsSource,
     pub cache: Cache,
+    /// The descriptions of APIs that are in use.
+    pub descriptions: Descriptions,
     /// The program that `command: proxy` runs.
     pub executable: PathBuf,
     /// The environment variables of the proxy.

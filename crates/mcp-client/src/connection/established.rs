@@ -136,6 +136,14 @@ impl Connection {
         &self.info
     }
 
+    /// What is wrong although the connection can be used: a newer version of the description of an API.
+    pub(crate) fn problem(&self) -> Option<String> {
+        match &self.transport {
+            Transport::Api(api) => api.description().problem(),
+            Transport::Stdio(_) | Transport::Http(_) | Transport::Sse(_) => None,
+        }
+    }
+
     pub(crate) fn signals(&self) -> &Arc<Signals> {
         &self.signals
     }
@@ -190,7 +198,7 @@ impl Connection {
     pub(super) fn session_at(&self, url: &str) -> Option<ServerSession> {
         match &self.transport {
             Transport::Http(http) => continued::session_of(http, &self.server, url, self.revision, &self.info),
-            Transport::Stdio(_) | Transport::Sse(_) => None,
+            Transport::Stdio(_) | Transport::Sse(_) | Transport::Api(_) => None,
         }
     }
 

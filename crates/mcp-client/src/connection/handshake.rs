@@ -403,7 +403,7 @@ pub(super) async fn complete_session(
     match handshake.transport {
         Transport::Http(http) => http.set_revision(Some(revision)),
         Transport::Sse(sse) => sse.set_revision(revision),
-        Transport::Stdio(_) => {}
+        Transport::Stdio(_) | Transport::Api(_) => {}
     }
     handshake.notify("notifications/initialized", None).await?;
     let declared = handshake.declared;

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::api_tools;
 use super::established::Connection;
 use super::list_reports::{Reports, shown_size};
 use crate::call::CacheHint;
-use crate::transport::TransportError;
+use crate::transport::{Transport, TransportError};
 use proxy_base::foreign_text::{has_hidden, visible};
 use proxy_json::{Object, Raw, RawRef, quote};
 use proxy_model::{Abilities, Definition, ItemKind};
@@ -22,6 +23,9 @@ const MAX_ITEMS: usize = 100_000;
 const MAX_DEFINITION_BYTES: usize = 1 << 20;
 /// Reports about such a definition show this many characters of its name.
 const MAX_SHOWN_NAME: usize = 64;
+
+/// How long clients that are not told of changes may use the tools of an API.
+const API_TTL: Duration = Duration::from_secs(60);
 
 /// The items of one kind that a server lists.
 #[derive(Debug)]
@@ -40,6 +44,10 @@ pub(crate) async fn list(
     kind: ItemKind,
     abilities: Abilities,
 ) -> Result<ServerListing, TransportError> {
+    if let Transport::Api(transport) = &connection.transport {
+        let (items, reports) = api_tools::tools(&connection.server, transport, connection.max_list_bytes);
+        return Ok(ServerListing { items, reports, cache_hint: Some(CacheHint { ttl: API_TTL, public: true }) });
+    }
     let mut pages = Pages::new(connection, kind);
     let mut cache_hint = None::<CacheHint>;
     let (mut cursor, mut seen) = (None::<String>, HashSet::new());

@@ -1,6 +1,8 @@
 //! Opens connections: starts or reaches a server, negotiates the protocol revision, lists items and sends calls in the
 //! form that revision requires. Uses `call` and `transport` of the other modules of this crate.
 
+mod api;
+mod api_tools;
 mod audience;
 mod cache;
 mod connector;

@@ -73,6 +73,7 @@ fn cached_view(
     let kind = match server.transport {
         TransportConfig::Stdio { .. } => BackendKind::Stdio,
         TransportConfig::Http { .. } => BackendKind::Http,
+        TransportConfig::OpenApi(_) => BackendKind::OpenApi,
     };
     let main = match profile {
         Some(profile) => cached.entry(profile).cloned(),
@@ -247,7 +248,8 @@ impl Publisher {
         }
         let (profile, info_seen, lists_seen) = (connection.profile(), Arc::clone(&info), Arc::clone(&lists));
         self.save(ViewVariant { profile, info: info_seen, lists: lists_seen, lock: None }).await;
-        self.publish(Status::Ready, String::new(), Some(ListedState { info, lists, reports }));
+        let problem = connection.problem().unwrap_or_default();
+        self.publish(Status::Ready, problem, Some(ListedState { info, lists, reports }));
     }
 
     async fn save(&mut self, seen: ViewVariant) {

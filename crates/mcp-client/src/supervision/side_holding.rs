@@ -47,7 +47,7 @@ pub(super) async fn hold(
     key: &SideKey,
 ) -> Result<Option<Arc<dyn HeldConnection>>, ConnectError> {
     let Some(owner @ (Owner::Session(_) | Owner::Person(_))) = &key.owner else { return Ok(None) };
-    let is_url = matches!(connector.server.transport, TransportConfig::Http { .. });
+    let is_url = !matches!(connector.server.transport, TransportConfig::Stdio { .. });
     if is_url && key.era == Era::Stateless {
         // The server knows nothing from one request to the next.
         return Ok(None);

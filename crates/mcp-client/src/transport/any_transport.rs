@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::api::ApiTransport;
 use super::error::TransportError;
 use super::http::HttpTransport;
 use super::outgoing::Outgoing;
@@ -17,6 +18,7 @@ pub(crate) enum Transport {
     Stdio(StdioTransport),
     Http(HttpTransport),
     Sse(SseTransport),
+    Api(ApiTransport),
 }
 
 impl Transport {
@@ -26,6 +28,7 @@ impl Transport {
             Transport::Stdio(stdio) => stdio.next_id(),
             Transport::Http(http) => http.next_id(),
             Transport::Sse(sse) => sse.next_id(),
+            Transport::Api(api) => api.next_id(),
         }
     }
 
@@ -35,6 +38,7 @@ impl Transport {
             Transport::Stdio(stdio) => stdio.request(outgoing).await,
             Transport::Http(http) => http.request(outgoing).await,
             Transport::Sse(sse) => sse.request(outgoing).await,
+            Transport::Api(api) => api.request(outgoing).await,
         }
     }
 
@@ -43,6 +47,8 @@ impl Transport {
             Transport::Stdio(stdio) => stdio.notify(method, params).await,
             Transport::Http(http) => http.notify(method, params).await,
             Transport::Sse(sse) => sse.notify(method, params).await,
+            // An API has no use for it.
+            Transport::Api(_) => Ok(()),
         }
     }
 
@@ -51,6 +57,7 @@ impl Transport {
             Transport::Stdio(stdio) => stdio.pending(),
             Transport::Http(http) => http.pending(),
             Transport::Sse(sse) => sse.pending(),
+            Transport::Api(api) => api.pending(),
         }
     }
 
@@ -81,6 +88,7 @@ impl Transport {
     pub(crate) fn is_closed(&self) -> bool {
         match self {
             Transport::Http(http) => http.is_closed(),
+            Transport::Api(api) => api.is_closed(),
             Transport::Stdio(_) | Transport::Sse(_) => self.pending().is_closed(),
         }
     }
@@ -91,6 +99,7 @@ impl Transport {
             Transport::Stdio(stdio) => stdio.closed().await,
             Transport::Http(http) => http.closed().await,
             Transport::Sse(sse) => sse.closed().await,
+            Transport::Api(api) => api.closed().await,
         }
     }
 
@@ -98,7 +107,7 @@ impl Transport {
     pub(crate) fn process_id(&self) -> Option<u32> {
         match self {
             Transport::Stdio(stdio) => stdio.process().0,
-            Transport::Http(_) | Transport::Sse(_) => None,
+            Transport::Http(_) | Transport::Sse(_) | Transport::Api(_) => None,
         }
     }
 
@@ -119,6 +128,7 @@ impl Transport {
             Transport::Stdio(stdio) => stdio.stop().await,
             Transport::Http(http) => http.stop().await,
             Transport::Sse(sse) => sse.stop(),
+            Transport::Api(api) => api.stop(),
         }
     }
 }

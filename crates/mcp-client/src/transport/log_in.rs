@@ -42,7 +42,7 @@ impl LogIn {
     }
 
     /// The value of `Authorization` for the next request.
-    pub(super) async fn authorization(&self) -> Result<Option<HeaderValue>, TransportError> {
+    pub(crate) async fn authorization(&self) -> Result<Option<HeaderValue>, TransportError> {
         let Some(credentials) = &self.credentials else { return Ok(None) };
         let value = match credentials.ready() {
             Poll::Ready(value) => value,

@@ -3,6 +3,7 @@
 
 mod activity;
 mod any_transport;
+mod api;
 mod cancel_on_drop;
 mod child_stdin;
 mod error;
@@ -23,6 +24,8 @@ mod subscriptions;
 
 pub(super) use activity::Activity;
 pub(super) use any_transport::Transport;
+pub(super) use api::{ApiSettings, ApiTransport, Description};
+pub use api::{DescriptionFacts, Descriptions, read_description};
 pub(super) use error::TransportError;
 pub(super) use http::HttpTransport;
 pub(super) use last_words::LastWords;

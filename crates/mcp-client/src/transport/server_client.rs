@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::error::TransportError;
 use super::log_in::{AfterRefusal, LogIn};
@@ -78,6 +78,31 @@ impl ServerClient {
         Ok(self.client.delete(SentHeaders { added: &added, ..headers }).await?)
     }
 
+    /// Sends a request to an API. A refusal that no other log-in helps against is a response like any other.
+    pub(crate) async fn request(
+        &self,
+        method: Method,
+        url: &str,
+        headers: SentHeaders<'_>,
+        body: Bytes,
+    ) -> Result<HttpAnswer, SendError> {
+        let mut repetitions = 0;
+        loop {
+            let shown = self.log_in.authorization().await.map_err(SendError::Refused)?;
+            let added = with_log_in(headers.added, shown.clone());
+            let sent = SentHeaders { added: &added, ..headers };
+            let answer = self.client.request(method.clone(), url, sent, body.clone()).await?;
+            if !self.log_in.has_credentials() || !concerns_the_log_in(&answer) {
+                return Ok(answer);
+            }
+            match self.log_in.refused(&answer, shown, repetitions).await {
+                AfterRefusal::SendAgain => repetitions += 1,
+                AfterRefusal::Fail(TransportError::Unexpected(_)) => return Ok(answer),
+                AfterRefusal::Fail(error) => return Err(SendError::Refused(error)),
+            }
+        }
+    }
+
     async fn send(&self, headers: SentHeaders<'_>, message: HttpMessage) -> Result<HttpAnswer, SendError> {
         let mut repetitions = 0;
         loop {
@@ -101,6 +126,15 @@ impl ServerClient {
 
 fn is_refusal(answer: &HttpAnswer) -> bool {
     matches!(answer.status().as_u16(), 401 | 403)
+}
+
+/// Whether an API refuses the log-in itself, and not what it was asked to do.
+fn concerns_the_log_in(answer: &HttpAnswer) -> bool {
+    match answer.status().as_u16() {
+        401 => true,
+        403 => answer.challenges().iter().any(|challenge| challenge.contains("insufficient_scope")),
+        _ => false,
+    }
 }
 
 /// The headers of a request with the log-in that is shown.

@@ -1,5 +1,7 @@
 //! Puts the parts of a request together.
 
+use std::sync::Arc;
+
 use http::{HeaderName, HeaderValue, Method};
 use proxy_json::{Object, Raw, RawRef};
 use serde_json::Value;
@@ -48,6 +50,41 @@ pub(crate) struct Plan {
     pub(crate) body: Option<BodyPlan>,
     /// The value of the header `Accept`.
     pub(crate) accept: HeaderValue,
+    pub(crate) taken: Arc<TakenNames>,
+}
+
+/// The names that the config sets or that are credentials. The keys of an argument must not name them.
+#[derive(Debug, Default)]
+pub(crate) struct TakenNames {
+    pub(crate) query: Vec<String>,
+    pub(crate) cookies: Vec<String>,
+}
+
+impl Plan {
+    /// Checks that these pairs of an argument name no other parameter and no credential: the keys of an object stand beside
+    /// the names of parameters.
+    fn check_names(&self, pairs: &[String], argument: &Argument) -> Result<(), String> {
+        let Target::Parameter { name: own, place, .. } = &argument.target else { return Ok(()) };
+        let taken = if *place == ParameterPlace::Cookie { &self.taken.cookies } else { &self.taken.query };
+        let others = self.arguments.iter().filter_map(|other| match &other.target {
+            Target::Parameter { name, place: there, .. } if there == place && name != own => Some(name.as_str()),
+            _ => None,
+        });
+        let in_template = url::form_urlencoded::parse(self.template.query.as_bytes());
+        let in_template: Vec<String> = in_template.map(|(name, _)| name.into_owned()).collect();
+        let mut reserved = others.chain(taken.iter().chain(&in_template).map(String::as_str));
+        let own = encoded(own);
+        let is_other = |pair: &str| pair.split('=').next().is_some_and(|name| name != own);
+        let named =
+            |name: &str| pairs.iter().any(|pair| is_other(pair) && pair.split('=').next() == Some(&encoded(name)));
+        match reserved.find(|name| named(name)) {
+            None => Ok(()),
+            Some(name) => Err(format!(
+                "the argument `{}` must not have the key `{name}`, which is another parameter or a credential",
+                argument.name
+            )),
+        }
+    }
 }
 
 /// The parts of a body, in the order of the arguments.
@@ -55,6 +92,8 @@ pub(crate) struct Plan {
 struct Members<'a> {
     /// Names of arguments, names of members, and values.
     list: Vec<(&'a str, &'a str, &'a RawRef)>,
+    /// The names of all members that the body may have.
+    fields: Vec<&'a String>,
     whole: Option<(&'a str, &'a RawRef)>,
 }
 
@@ -65,7 +104,11 @@ pub(crate) fn build(plan: &Plan, arguments: &RawRef) -> Result<ApiRequest, Strin
     let mut query: Vec<String> = Vec::new();
     let mut headers = vec![(http::header::ACCEPT, plan.accept.clone())];
     let mut cookies: Vec<String> = Vec::new();
-    let mut members = Members::default();
+    let fields = plan.arguments.iter().filter_map(|argument| match &argument.target {
+        Target::Member(name) => Some(name),
+        _ => None,
+    });
+    let mut members = Members { fields: fields.collect(), ..Members::default() };
     if !plan.template.query.is_empty() {
         query.push(encoded_query(&plan.template.query));
     }
@@ -101,10 +144,14 @@ pub(crate) fn build(plan: &Plan, arguments: &RawRef) -> Result<ApiRequest, Strin
         }
         // The text of JSON is one value.
         let value = if is_json { Value::String(raw.get().to_owned()) } else { value };
-        let encode = |text: &str| if allow_reserved { encoded_where_needed(text) } else { encoded(text) };
+        let leaves_reserved = allow_reserved && place == ParameterPlace::Query;
+        let encode = |text: &str| if leaves_reserved { encoded_where_needed(text) } else { encoded(text) };
         match place {
-            ParameterPlace::Query => query.extend(pairs(name_there, &value, style, explode, &encode)),
-            ParameterPlace::Cookie => cookies.extend(pairs(name_there, &value, style, explode, &encode)),
+            ParameterPlace::Query | ParameterPlace::Cookie => {
+                let pairs = pairs(name_there, &value, style, explode, &encode);
+                plan.check_names(&pairs, argument)?;
+                if place == ParameterPlace::Query { query.extend(pairs) } else { cookies.extend(pairs) }
+            }
             _ => headers.push(header(name, name_there, &expanded(name_there, &value, style, explode, &str::to_owned))?),
         }
     }
@@ -172,8 +219,10 @@ impl Members<'_> {
             }
             Media::Form => {
                 let mut pairs = Vec::new();
-                for (_, name, raw) in &self.list {
-                    pairs.extend(form::member(name, &parsed(raw)?, plan.fields.get(*name)));
+                for (argument, name, raw) in &self.list {
+                    let own = form::member(name, &parsed(raw)?, plan.fields.get(*name));
+                    self.check_fields(&own, argument, name)?;
+                    pairs.extend(own);
                 }
                 Ok(Some((content_type, pairs.join("&").into_bytes())))
             }
@@ -186,6 +235,21 @@ impl Members<'_> {
             }
             // These have no members.
             Media::Text | Media::Bytes => Ok(None),
+        }
+    }
+}
+
+impl Members<'_> {
+    /// Checks that the keys of an argument are not the names of other fields of the form.
+    fn check_fields(&self, pairs: &[String], argument: &str, own: &str) -> Result<(), String> {
+        let others = self.fields.iter().filter(|field| field.as_str() != own);
+        let mut others = others.map(|field| (field, encoded(field)));
+        let named = others.find(|(_, encoded)| pairs.iter().any(|pair| pair.split('=').next() == Some(encoded)));
+        match named {
+            None => Ok(()),
+            Some((name, _)) => {
+                Err(format!("the argument `{argument}` must not have the key `{name}`, which is another field"))
+            }
         }
     }
 }

@@ -9,4 +9,4 @@ mod percent;
 mod style;
 
 pub use build::ApiRequest;
-pub(crate) use build::{Plan, build};
+pub(crate) use build::{Plan, TakenNames, build};

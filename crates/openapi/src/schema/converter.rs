@@ -145,6 +145,11 @@ impl<'d> Converter<'d> {
         written
     }
 
+    /// Whether the members beside a `$ref` mean nothing.
+    pub(super) fn ignores_siblings(&self) -> bool {
+        self.is_older
+    }
+
     pub(super) fn name(&self, part: usize) -> &str {
         &self.parts[part].name
     }

@@ -57,6 +57,9 @@ impl<'d> Converter<'d> {
         let node = place.node;
         if node.text_of("$ref").is_some() {
             self.gather(gathering, self.behind_reference(place)?)?;
+            if self.ignores_siblings() {
+                return Some(());
+            }
         }
         if !is_object(node) {
             return None;

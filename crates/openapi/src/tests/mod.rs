@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{Api, ApiRequest, ApiTool, Source};
 
-const SOURCE: Source<'static> = Source { file: "api.yaml", others: &(), url: None, headers: &[] };
+const SOURCE: Source<'static> = Source { file: "api.yaml", others: &(), url: None, headers: &[], query: &[] };
 
 fn read(description: &Value) -> Api {
     Api::from_value(description, SOURCE).unwrap()

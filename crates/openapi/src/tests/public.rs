@@ -15,7 +15,7 @@ use url::Url;
 
 use crate::{Api, Source};
 
-const SOURCE: Source<'static> = Source { file: "api.json", others: &(), url: None, headers: &[] };
+const SOURCE: Source<'static> = Source { file: "api.json", others: &(), url: None, headers: &[], query: &[] };
 
 /// Packages of others, and the descriptions in them.
 const PACKAGES: [(&str, &[&str]); 3] = [

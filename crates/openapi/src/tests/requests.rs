@@ -253,3 +253,72 @@ fn a_response_that_is_not_as_described_is_noticed() {
     let without = tool.definition_without_output_schema();
     assert!(!without.get().contains("outputSchema") && without.get().contains("inputSchema"));
 }
+
+#[test]
+fn the_keys_of_an_argument_cannot_name_credentials_or_other_parameters() {
+    let object = json!({"type": "object"});
+    let parameters = json!([
+        {"name": "filter", "in": "query", "schema": object},
+        {"name": "deep", "in": "query", "style": "deepObject", "explode": true, "schema": object},
+        {"name": "page", "in": "query", "schema": {"type": "integer"}},
+        {"name": "deep[x]", "in": "query", "schema": {"type": "integer"}},
+        {"name": "prefs", "in": "cookie", "style": "form", "explode": true, "schema": object},
+        {"name": "theme", "in": "cookie", "schema": {"type": "string"}},
+        {"name": "key", "in": "query", "schema": {"type": "string"}},
+        {"name": "tenant", "in": "query", "schema": {"type": "string"}},
+    ]);
+    let description = json!({
+        "openapi": "3.0.0",
+        "paths": {"/a?action=run": {"get": {"parameters": parameters}}},
+        "components": {"securitySchemes": {
+            "key": {"type": "apiKey", "in": "query", "name": "key"},
+            "session": {"type": "apiKey", "in": "cookie", "name": "sid"},
+        }},
+    });
+    let query = ["tenant".to_owned()];
+    let api = Api::from_value(&description, Source { query: &query, ..SOURCE }).unwrap();
+    let tool = &api.tools[0];
+    let names: Vec<String> = input(tool)["properties"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(names, ["filter", "deep", "page", "deep[x]", "prefs", "theme"], "what the config sets is no argument");
+    for (argument, key) in [
+        ("filter", "key"),
+        ("filter", "tenant"),
+        ("filter", "page"),
+        ("filter", "action"),
+        ("deep", "x"),
+        ("prefs", "sid"),
+        ("prefs", "theme"),
+    ] {
+        let error = request(tool, json!({argument: {"ok": 1, key: "evil"}})).unwrap_err();
+        assert!(
+            error.contains(&format!("the argument `{argument}` must not have the key")),
+            "{argument} {key}: {error}"
+        );
+    }
+    let sent =
+        request(tool, json!({"filter": {"filter": 1, "b": "k=y&key=z"}, "deep": {"page": 2}, "page": 3})).unwrap();
+    assert_eq!(sent.query, "action=run&filter=1&b=k%3Dy%26key%3Dz&deep%5Bpage%5D=2&page=3");
+}
+
+#[test]
+fn the_keys_of_a_form_cannot_name_its_other_fields() {
+    let schema = json!({"type": "object", "properties": {"amount": {"type": "integer"}, "extra": {"type": "object"}}});
+    let encoding = json!({"extra": {"style": "form", "explode": true}});
+    let content = json!({"application/x-www-form-urlencoded": {"schema": schema, "encoding": encoding}});
+    let tool = tool("post", "/a", json!({"requestBody": {"content": content}}));
+    assert_eq!(body(&request(&tool, json!({"extra": {"a": 1}})).unwrap()), "a=1");
+    let error = request(&tool, json!({"amount": 1, "extra": {"amount": 1000}})).unwrap_err();
+    assert_eq!(error, "the argument `extra` must not have the key `amount`, which is another field");
+}
+
+#[test]
+fn cookies_are_always_encoded() {
+    let cookie = json!([{"name": "c", "in": "cookie", "allowReserved": true, "schema": {"type": "string"}}]);
+    let tool = tool("get", "/a", json!({ "parameters": cookie }));
+    assert_eq!(header(&request(&tool, json!({"c": "x; sid=1"})).unwrap(), "cookie"), Some("c=x%3B%20sid%3D1"));
+    let api = Api::from_value(
+        &json!({"openapi": "3.0.0", "paths": {"/a": {"get": {"parameters": cookie}}}}),
+        Source { headers: &["Cookie".to_owned()], ..SOURCE },
+    );
+    assert_eq!(input(&api.unwrap().tools[0]).get("properties"), None, "the config has the whole header");
+}

@@ -167,3 +167,18 @@ fn an_output_schema_is_there_when_all_successes_have_it() {
         None
     );
 }
+
+#[test]
+fn members_beside_a_reference_count_only_since_version_3_1() {
+    let body = json!({"$ref": "#/components/schemas/A", "properties": {"b": {"type": "string"}}, "required": ["b"]});
+    let description = |version: &str| {
+        json!({"openapi": version, "paths": {"/a": {"post": json_body(body.clone())}},
+            "components": {"schemas": {"A": {"type": "object", "properties": {"a": {"type": "string"}}}}}})
+    };
+    let names = |version: &str| {
+        let schema = input(&read(&description(version)).tools[0]);
+        schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(names("3.0.3"), ["a"]);
+    assert_eq!(names("3.1.0"), ["a", "b"]);
+}

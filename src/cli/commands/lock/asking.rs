@@ -40,6 +40,7 @@ pub(super) async fn ask(
             credentials: CredentialsSource::new(move |name, server| credentials.credentials(name, server)),
             // What a server listed earlier is not what it lists now.
             cache: Cache::default(),
+            descriptions: Default::default(),
             executable: executable.clone(),
             variables: setup::variables(),
             start_slots: start_slots.clone(),

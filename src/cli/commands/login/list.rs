@@ -41,7 +41,11 @@ pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure
     let _entered = runtime.enter();
     let log_ins = super::log_ins(&loaded.config);
     let cache = Cache::at(setup::options(loaded.bundled)?.cache_folder);
-    let has_url = |server: &ServerConfig| matches!(server.transport, TransportConfig::Http { .. }) && !server.disabled;
+    let has_url = |server: &ServerConfig| match &server.transport {
+        TransportConfig::Stdio { .. } => false,
+        TransportConfig::Http { .. } => !server.disabled,
+        TransportConfig::OpenApi(_) => server.auth.is_some() && !server.disabled,
+    };
     let entries: Vec<ListedServer> = runtime.block_on(async {
         let mut entries = Vec::new();
         for (name, server) in loaded.config.servers.iter().filter(|(_, server)| has_url(server)) {

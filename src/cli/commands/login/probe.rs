@@ -34,6 +34,7 @@ pub(super) async fn ask(log_ins: &Arc<LogIns>, name: &str, server: &ServerConfig
         credentials: CredentialsSource::new(move |_, _| Some(Arc::clone(&shown))),
         // Lists without authorization may be incomplete, so they are not cached.
         cache: Cache::at(None),
+        descriptions: Default::default(),
         executable: std::env::current_exe()?,
         variables: setup::variables(),
         start_slots: StartSlots::of_this_machine(),

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use proxy_base::diagnostic::{Diagnostic, nearest};
-use proxy_config::{AuthConfig, Config, ServerConfig, TransportConfig};
+use proxy_config::{AuthConfig, Config, OpenApiConfig, ServerConfig, TransportConfig};
 use proxy_identity::bearer::named_user;
 use proxy_model::{NamedUser, Who};
 use proxy_server::Authenticator;
@@ -50,13 +50,17 @@ pub(super) fn find<'a>(loaded: &'a LoadedConfig, name: &str) -> Result<&'a Serve
                 format!("server `{name}` has a `command`: it gets its credentials from `env`, not from `proxy login`");
             Err(refused(server, problem, "only servers with `url` support `proxy login`"))
         }
-        TransportConfig::Http { headers, .. }
+        TransportConfig::OpenApi(_) if server.auth.is_none() => {
+            let problem = format!("server `{name}` is an API, which does not say where to log in");
+            Err(refused(server, problem, "set `auth` with an `issuer`, or `headers`"))
+        }
+        TransportConfig::Http { headers, .. } | TransportConfig::OpenApi(OpenApiConfig { headers, .. })
             if headers.keys().any(|key| key.eq_ignore_ascii_case("authorization")) =>
         {
             let problem = format!("server `{name}` has its credentials in the config: the header `Authorization`");
             Err(refused(server, problem, "remove it from `headers` to log in instead"))
         }
-        TransportConfig::Http { .. } => Ok(server),
+        TransportConfig::Http { .. } | TransportConfig::OpenApi(_) => Ok(server),
     }
 }
 
@@ -123,6 +127,6 @@ fn unknown(loaded: &LoadedConfig, name: &str) -> CommandFailure {
 }
 
 fn with_url(config: &Config) -> Vec<String> {
-    let has_url = |server: &ServerConfig| matches!(server.transport, TransportConfig::Http { .. });
+    let has_url = |server: &ServerConfig| server.transport.url().is_some();
     config.servers.iter().filter(|(_, server)| has_url(server)).map(|(name, _)| format!("`{name}`")).collect()
 }

@@ -28,7 +28,7 @@ pub struct CatalogLine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OfferedServer {
     pub name: String,
-    /// `stdio`, `http` or `extension`.
+    /// `stdio`, `http`, `openapi` or `extension`.
     pub kind: String,
     pub status: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]

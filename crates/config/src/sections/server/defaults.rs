@@ -9,7 +9,8 @@ use crate::syntax::reader::ValueReader;
 use proxy_model::Secret;
 
 /// The keys that each server has for itself.
-const OWN_KEYS: [&str; 9] = ["command", "args", "env", "cwd", "url", "headers", "type", "transport", "auth"];
+const OWN_KEYS: [&str; 11] =
+    ["command", "args", "env", "cwd", "url", "headers", "openapi", "ttl", "type", "transport", "auth"];
 
 #[derive(Clone, Debug)]
 pub(crate) struct ServerDefaults {
@@ -47,6 +48,13 @@ impl ServerDefaults {
             if *sse && server.protocol == ProtocolChoice::Pinned(STATELESS_VERSION.to_owned()) {
                 server.protocol = ProtocolChoice::Auto;
             }
+        }
+        if let TransportConfig::OpenApi(_) = &server.transport {
+            server.inherit_env.clear();
+            server.protocol = ProtocolChoice::Auto;
+            server.methods.clear();
+            server.session_scoped = false;
+            server.shares_capabilities = false;
         }
         if server.is_per_person() {
             server.required = false;

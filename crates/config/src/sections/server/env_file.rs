@@ -33,7 +33,7 @@ pub(super) fn read_env_file(
     let reader = fields.get(KEY)?;
     let written = reader.word()?;
     match &server.transport {
-        TransportConfig::Http { .. } if of == SettingsOf::Entry => {
+        TransportConfig::Http { .. } | TransportConfig::OpenApi(_) if of == SettingsOf::Entry => {
             reader.report(reader.problem("requires `command`: the proxy does not start a server with `url`"));
             None
         }

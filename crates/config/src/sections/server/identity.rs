@@ -10,7 +10,7 @@ const MASK: &str = "***";
 
 /// The identity of an entry of `mcpServers`, before variables are substituted. Secrets are masked: the digest is public.
 pub(crate) fn written_identity(server: &ValueReader) -> String {
-    let keys = ["command", "args", "cwd", "url"];
+    let keys = ["command", "args", "cwd", "url", "openapi"];
     let parts =
         keys.into_iter().filter_map(|key| Some((key, server.written(key)?))).filter(|(_, texts)| !texts.is_empty());
     identity(&parts.collect::<Vec<_>>())

@@ -4,6 +4,7 @@ mod auth;
 mod defaults;
 mod env_file;
 mod identity;
+mod openapi;
 mod read;
 mod rest;
 mod secret_files;
@@ -32,6 +33,7 @@ pub(crate) use auth::{resolve_personal_accounts, resolve_signed, resolve_subject
 pub(crate) use defaults::read_defaults;
 pub(crate) use env_file::env_files;
 pub(crate) use identity::{identity_of_words, written_identity};
+pub use openapi::{DescriptionPlace, OpenApiConfig};
 pub(crate) use read::read_servers;
 pub use rest::RestSettings;
 pub(crate) use secret_files::secret_files;
@@ -102,7 +104,7 @@ impl ServerConfig {
         let transport = self.written_transport();
         let values = match transport.as_ref() {
             TransportConfig::Stdio { env, .. } => env,
-            TransportConfig::Http { headers, .. } => headers,
+            TransportConfig::Http { headers, .. } | TransportConfig::OpenApi(OpenApiConfig { headers, .. }) => headers,
         };
         let values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (name.as_str(), value.reveal())).collect();
         let account = self.auth.as_ref().map(AuthConfig::account).unwrap_or_default();
@@ -209,13 +211,31 @@ pub enum TransportConfig {
         /// Whether the config demands the HTTP+SSE transport of 2024-11-05, so that no other is tried.
         sse: bool,
     },
+    OpenApi(OpenApiConfig),
 }
 
 impl TransportConfig {
+    /// The URL of a server or an API; `None` for a process, and for an API whose description says where it is.
+    pub fn url(&self) -> Option<&str> {
+        match self {
+            TransportConfig::Stdio { .. } => None,
+            TransportConfig::Http { url, .. } => Some(url),
+            TransportConfig::OpenApi(api) => api.url.as_deref(),
+        }
+    }
+
+    /// The headers of each request; `None` for a process.
+    pub fn headers(&self) -> Option<&IndexMap<String, Secret>> {
+        match self {
+            TransportConfig::Stdio { .. } => None,
+            TransportConfig::Http { headers, .. } => Some(headers),
+            TransportConfig::OpenApi(api) => Some(&api.headers),
+        }
+    }
+
     /// The host of the URL; `None` for a process.
     pub fn address(&self) -> Option<ServerAddress> {
-        let TransportConfig::Http { url, .. } = self else { return None };
-        let url = url::Url::parse(url).ok()?;
+        let url = url::Url::parse(self.url()?).ok()?;
         Some(ServerAddress { host: url.host_str()?.to_owned(), port: url.port_or_known_default() })
     }
 }

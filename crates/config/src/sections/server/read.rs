@@ -84,7 +84,8 @@ mod tests {
             errors("mcpServers:\n  a: {command: x, url: 'http://h/'}\n  b: {disabled: true}\n  c: {url: 'ftp://h'}\n"),
             [
                 "2:19 `mcpServers.a.url`: `command` and `url` are mutually exclusive",
-                "3:3 `mcpServers.b`: missing key `command` (program to run) or `url` (address of the server)",
+                "3:3 `mcpServers.b`: missing key `command` (program to run), `url` (address of the server) or `openapi` \
+                 (description of an API)",
                 "4:12 `mcpServers.c.url`: expected a URL that begins with `http://` or `https://`",
             ]
         );

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use tracing::level_filters::LevelFilter;
 
 use super::env_file::read_env_file;
+use super::openapi::refuse_other_settings;
 use super::rest;
 use super::{PROTOCOL_VERSIONS, ProtocolChoice, STATELESS_VERSION, ServerConfig, TransportConfig};
 use crate::sections::lock::read_lock;
@@ -29,6 +30,9 @@ pub(super) enum SettingsOf {
 
 /// Replaces the settings that the file has. Returns the variables of its `envFile`, if there is one.
 pub(super) fn read(fields: &mut Fields, server: &mut ServerConfig, of: SettingsOf) -> Option<IndexMap<String, Secret>> {
+    if of == SettingsOf::Entry {
+        refuse_other_settings(fields, &server.transport);
+    }
     fields.set(&mut server.disabled, "disabled", ValueReader::boolean);
     let variables = read_env_file(fields, server, of);
     read_inherit_env(fields, server, of);
@@ -85,7 +89,7 @@ fn read_lock_settings(fields: &mut Fields, server: &mut ServerConfig) {
 fn read_inherit_env(fields: &mut Fields, server: &mut ServerConfig, of: SettingsOf) {
     let Some(reader) = fields.get("inheritEnv") else { return };
     server.inherit_env = read_inherited(&reader).unwrap_or_default();
-    if of == SettingsOf::Entry && matches!(server.transport, TransportConfig::Http { .. }) {
+    if of == SettingsOf::Entry && !matches!(server.transport, TransportConfig::Stdio { .. }) {
         reader.report(reader.problem("requires `command`: the proxy does not start a server with `url`"));
     }
 }

@@ -10,6 +10,7 @@ use proxy_base::process::program_in;
 use proxy_model::Secret;
 
 use super::TransportConfig;
+use super::openapi::{OpenApiKeys, read_openapi};
 use crate::sections::url::url_problem;
 use crate::syntax::reader::{Fields, ValueReader};
 
@@ -37,17 +38,49 @@ struct TransportKeys<'a> {
     headers: Option<ValueReader<'a>>,
 }
 
-/// Reads the keys of both kinds of transport, so that all are known keys and report their errors, and then determines
+/// Where a server or an API is; `None` for what cannot be read.
+struct Address {
+    url: Option<String>,
+    headers: Option<IndexMap<String, Secret>>,
+}
+
+impl Address {
+    fn http(self, sse: bool) -> Option<TransportConfig> {
+        Some(TransportConfig::Http { url: self.url?, headers: self.headers?, sse })
+    }
+}
+
+/// What begins an entry of each kind.
+const MISSING: &str =
+    "missing key `command` (program to run), `url` (address of the server) or `openapi` (description of an API)";
+
+/// Reads the keys of all kinds of transport, so that all are known keys and report their errors, and then determines
 /// the kind.
 pub(super) fn read_transport(fields: &mut Fields, server: &ValueReader) -> Option<TransportConfig> {
     let [command, args, env, cwd] = ["command", "args", "env", "cwd"].map(|key| fields.get(key));
     let [url, headers] = ["url", "headers"].map(|key| fields.get(key));
+    let [openapi, ttl] = ["openapi", "ttl"].map(|key| fields.get(key));
     let keys = TransportKeys { command, args, env, cwd, url, headers };
     let mut sse = false;
     for declared in ["type", "transport"].into_iter().filter_map(|key| fields.get(key)) {
+        if openapi.is_some() {
+            declared.report(declared.problem("conflicts with `openapi`").at(declared.place()));
+        }
         sse |= read_kind(&declared, keys.command.is_some(), keys.url.is_some()) == Some(TransportKind::Sse);
     }
-    let (stdio, http) = (keys.read_stdio(), keys.read_http(sse));
+    let (stdio, address) = (keys.read_stdio(), keys.read_address());
+    let of_process = [&keys.args, &keys.env, &keys.cwd];
+    if let Some(openapi) = &openapi {
+        let keys_of_api = OpenApiKeys { openapi, url: &keys.url, headers: &keys.headers, ttl: &ttl };
+        let api = read_openapi(&keys_of_api, address.url, address.headers);
+        if let Some(command) = &keys.command {
+            command.report(command.problem("`command` and `openapi` are mutually exclusive").at(command.place()));
+            return None;
+        }
+        refuse(of_process, "requires `command`: the proxy does not start an API");
+        return api;
+    }
+    refuse([&ttl], "requires `openapi`");
     match (&keys.command, &keys.url) {
         (Some(_), None) => {
             refuse([&keys.headers], "requires `url`: a server with `command` has no HTTP headers");
@@ -55,16 +88,15 @@ pub(super) fn read_transport(fields: &mut Fields, server: &ValueReader) -> Optio
         }
         (None, Some(_)) => {
             let problem = "requires `command`: the proxy does not start a server with `url`";
-            refuse([&keys.args, &keys.env, &keys.cwd], problem);
-            http
+            refuse(of_process, problem);
+            address.http(sse)
         }
         (Some(_), Some(url)) => {
             url.report(url.problem("`command` and `url` are mutually exclusive").at(url.place()));
             None
         }
         (None, None) => {
-            let problem = server.problem("missing key `command` (program to run) or `url` (address of the server)");
-            server.report(problem.at(server.place()));
+            server.report(server.problem(MISSING).at(server.place()));
             None
         }
     }
@@ -83,10 +115,10 @@ impl TransportKeys<'_> {
         Some(TransportConfig::Stdio { command: command?, args: args?, env: env?.into_iter().collect(), cwd })
     }
 
-    fn read_http(&self, sse: bool) -> Option<TransportConfig> {
+    fn read_address(&self) -> Address {
         let headers = self.headers.as_ref().map_or(Some(Vec::new()), |headers| headers.map(read_header));
         let url = self.url.as_ref().and_then(read_url);
-        Some(TransportConfig::Http { url: url?, headers: headers?.into_iter().collect(), sse })
+        Address { url, headers: headers.map(|headers| headers.into_iter().collect()) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use indexmap::IndexMap;
 
-use super::{ServerConfig, TransportConfig};
+use super::{DescriptionPlace, ServerConfig, TransportConfig};
 use proxy_model::Secret;
 
 impl ServerConfig {
@@ -26,6 +26,15 @@ impl ServerConfig {
             TransportConfig::Http { url, headers, .. } => {
                 self.write_text(url, "url");
                 self.write_values(headers, "headers");
+            }
+            TransportConfig::OpenApi(api) => {
+                if let Some(url) = &mut api.url {
+                    self.write_text(url, "url");
+                }
+                if let DescriptionPlace::Url(url) = &mut api.description {
+                    self.write_text(url, "openapi");
+                }
+                self.write_values(&mut api.headers, "headers");
             }
         }
         Cow::Owned(transport)

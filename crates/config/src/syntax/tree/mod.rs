@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
+pub(super) use scalar::plain as plain_scalar;
+
 /// Maximum nesting depth of maps and lists.
 const MAX_DEPTH: usize = 100;
 

@@ -2,7 +2,7 @@
 
 use super::Value;
 
-pub(super) fn plain(text: &str) -> Value {
+pub(in crate::syntax) fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),

@@ -142,6 +142,7 @@ impl Cache {
         let identity = match transport.as_ref() {
             TransportConfig::Stdio { command, args, cwd, .. } => format!("{command}\0{}\0{cwd:?}", args.join("\0")),
             TransportConfig::Http { url, .. } => url.clone(),
+            TransportConfig::OpenApi(api) => format!("{:?}\0{:?}", api.description, api.url),
         };
         let digest = Sha256::digest(format!("{name}\0{identity}"));
         let short = proxy_json::hex(&digest[..12]);

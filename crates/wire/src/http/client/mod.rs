@@ -91,6 +91,18 @@ impl HttpClient {
         self.send(Method::DELETE, (&headers).into(), Bytes::new()).await
     }
 
+    /// Sends a request of any kind to a URL of the same origin. Its headers are these and no others.
+    pub async fn request(
+        &self,
+        method: Method,
+        url: &str,
+        headers: SentHeaders<'_>,
+        body: Bytes,
+    ) -> Result<HttpAnswer, HttpError> {
+        let response = self.route.resolve(url)?.send(method, headers, body).await?;
+        Ok(HttpAnswer::new(response, self.max_bytes))
+    }
+
     async fn send(&self, method: Method, headers: SentHeaders<'_>, body: Bytes) -> Result<HttpAnswer, HttpError> {
         self.route.send(method, headers, body).await.map(|response| HttpAnswer::new(response, self.max_bytes))
     }

@@ -31,8 +31,11 @@ pub enum FetchError {
 }
 
 /// HTTP clients, one for each reach, created on first use.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Fetcher {
+    max_body: usize,
+    /// Whether a redirect may lead to another host.
+    may_leave_host: bool,
     public: OnceLock<reqwest::Client>,
     private: OnceLock<reqwest::Client>,
     loopback: OnceLock<reqwest::Client>,
@@ -40,7 +43,25 @@ pub struct Fetcher {
     this_machine: OnceLock<reqwest::Client>,
 }
 
+impl Default for Fetcher {
+    fn default() -> Self {
+        Fetcher {
+            max_body: MAX_BODY,
+            may_leave_host: true,
+            public: OnceLock::new(),
+            private: OnceLock::new(),
+            loopback: OnceLock::new(),
+            this_machine: OnceLock::new(),
+        }
+    }
+}
+
 impl Fetcher {
+    /// Reads bodies of this size, and follows redirects only on the same host: for URLs that the config names.
+    pub fn of_documents(max_body: usize) -> Self {
+        Fetcher { max_body, may_leave_host: false, ..Fetcher::default() }
+    }
+
     /// Sends a request and reads the whole response, regardless of its status. Only `GET` follows redirects: posted data is
     /// meant for this server only.
     pub async fn fetch(&self, reach: Reach, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, FetchError> {
@@ -62,8 +83,12 @@ impl Fetcher {
             }
             let response = self.client(reach, &url)?.execute(request).await.map_err(|error| reason(error, &url))?;
             match redirect(&parts.method, &response, &url) {
+                Some(next) if !self.may_leave_host && next.origin() != url.origin() => {
+                    let [from, to] = [&url, &next].map(origin);
+                    return Err(FetchError::Refused(format!("`{from}` redirects to another host, `{to}`")));
+                }
                 Some(next) => url = next,
-                None => return read(response, &url).await,
+                None => return self.read(response, &url).await,
             }
         }
         Err(FetchError::Refused(format!("`{}` redirects more than {MAX_REDIRECTS} times", origin(&url))))
@@ -92,6 +117,20 @@ impl Fetcher {
         let client = builder.build().map_err(|error| FetchError::Failed(error.to_string()))?;
         Ok(slot.get_or_init(|| client).clone())
     }
+
+    async fn read(&self, mut response: reqwest::Response, url: &Url) -> Result<Response<Vec<u8>>, FetchError> {
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| reason(error, url))? {
+            body.extend_from_slice(&chunk);
+            if body.len() > self.max_body {
+                return Err(FetchError::Refused(format!("`{}` sends more than {} bytes", origin(url), self.max_body)));
+            }
+        }
+        let mut read = Response::new(body);
+        *read.status_mut() = response.status();
+        *read.headers_mut() = std::mem::take(response.headers_mut());
+        Ok(read)
+    }
 }
 
 fn redirect(method: &Method, response: &reqwest::Response, from: &Url) -> Option<Url> {
@@ -99,20 +138,6 @@ fn redirect(method: &Method, response: &reqwest::Response, from: &Url) -> Option
         return None;
     }
     from.join(response.headers().get(LOCATION)?.to_str().ok()?).ok()
-}
-
-async fn read(mut response: reqwest::Response, url: &Url) -> Result<Response<Vec<u8>>, FetchError> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| reason(error, url))? {
-        body.extend_from_slice(&chunk);
-        if body.len() > MAX_BODY {
-            return Err(FetchError::Refused(format!("`{}` sends more than {MAX_BODY} bytes", origin(url))));
-        }
-    }
-    let mut read = Response::new(body);
-    *read.status_mut() = response.status();
-    *read.headers_mut() = std::mem::take(response.headers_mut());
-    Ok(read)
 }
 
 /// Why a request failed, without its URL and its body.

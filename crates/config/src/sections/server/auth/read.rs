@@ -6,7 +6,7 @@ use super::types::{
     RegisteredClient, ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
 };
 use crate::sections::oauth_values::{read_metadata_url, read_port, read_scope, read_secret, read_url};
-use crate::sections::server::TransportConfig;
+use crate::sections::server::{OpenApiConfig, TransportConfig};
 use crate::syntax::reader::{Fields, ValueReader};
 use proxy_base::diagnostic::Location;
 use proxy_model::Secret;
@@ -43,7 +43,10 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
         TransportConfig::Stdio { .. } => {
             return reader.fail("requires `url`: a server with `command` gets its credentials from `env`");
         }
-        TransportConfig::Http { headers, .. } => {
+        TransportConfig::OpenApi(api) if api.url.is_none() => {
+            return reader.fail("requires `url`: credentials are sent only to a host that the config names");
+        }
+        TransportConfig::Http { headers, .. } | TransportConfig::OpenApi(OpenApiConfig { headers, .. }) => {
             if headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) {
                 return reader.fail("conflicts with the header `Authorization` in `headers`: remove one of them");
             }
@@ -73,6 +76,9 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
     };
     own.refuse_others(kind);
     match kind {
+        AuthKind::OAuth if named_issuer.is_none() && matches!(transport, TransportConfig::OpenApi(_)) => {
+            reader.fail("missing key `issuer`: an API does not say where to log in")
+        }
         AuthKind::OAuth if client.is_some() && named_issuer.is_none() => {
             reader.fail("missing key `issuer`: `clientId` is sent only to the authorization server that issued it")
         }

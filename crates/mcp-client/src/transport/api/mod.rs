@@ -1,0 +1,13 @@
+//! An HTTP API with an OpenAPI description as if it were an MCP server: its operations are tools, and a call of one is an
+//! HTTP request.
+
+mod api_transport;
+mod description;
+mod fetch;
+mod files;
+mod read_api;
+
+pub(crate) use api_transport::ApiTransport;
+pub(crate) use description::Description;
+pub use description::{DescriptionFacts, Descriptions, read_description};
+pub(crate) use read_api::ApiSettings;
