@@ -13,6 +13,10 @@ fn main() -> ExitCode {
         watchdog::run()
     } else if first == sandbox::ARGUMENT {
         sandbox::run_zygote(builtins::pure)
+    } else if first == sandbox::READER_ARGUMENT {
+        let Ok(own) = sandbox::enter_reader() else { return ExitCode::FAILURE };
+        let command: Vec<_> = std::env::args_os().skip(own).collect();
+        return cli::run_confined(&command);
     } else {
         return cli::run();
     };

@@ -9,6 +9,7 @@ mod lock_file;
 pub mod quick;
 mod schema;
 mod sections;
+mod shareable;
 mod syntax;
 #[cfg(test)]
 mod testing;
@@ -49,6 +50,7 @@ pub use sections::server::{
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::{RedisAddress, StoreAddress};
 pub use sections::telemetry::{OtlpSettings, TRACE_SAMPLERS, TelemetrySettings, TraceSampler, parse_endpoint};
+pub use shareable::ShareableConfig;
 pub use syntax::reader::BlockPosition;
 pub use syntax::substitute::VariableLookup;
 pub use syntax::units::duration;
