@@ -71,6 +71,8 @@ async fn a_person_disconnects_the_account_which_is_revoked() {
     let page = browser.press(&page, "Disconnect").await;
     assert!(page.has_button("Connect"), "{page:?}");
     assert!(world.authorization.seen().count("revoke") >= 1);
+    // The connection that was made with it ends as well, and what the server sends there.
+    world.proxy.program.stderr.line("restarting").await;
     assert!(!world.is_connected("ann").await);
 }
 

@@ -119,7 +119,8 @@ async fn on_a_fresh_machine_the_lock_is_enough() {
     assert!(proxy.client().modern("tools/list", "{}").await.tool_names().contains(&"echo".to_owned()));
     assert_eq!(server.starts(), starts, "{}", proxy.program.stderr.text());
     client.call("echo", "{}").await.result();
-    assert_eq!(server.starts(), starts + 1);
+    // Once more, for a moment, to see what it lists for other clients.
+    assert!((starts + 1..=starts + 2).contains(&server.starts()), "{}", server.starts());
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use super::{
 use crate::oauth::signed::{CallerIdentities, SignedIdentities};
 use crate::oauth::terms::Registration;
 use proxy_config::{AuthConfig, Config, ServerConfig};
-use proxy_model::{CallerCredentials, Credentials, Who};
+use proxy_model::{CallerCredentials, Credentials, Realm, Who};
 
 /// How long the end of a process waits for renewals.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -142,11 +142,17 @@ impl LogIns {
         log_out(&self.table.of(&subject), forget_client).await
     }
 
-    /// Ends all log-ins of a person, also at servers that are no longer in the config. Returns the entry of each.
+    /// Ends all log-ins of a person, also at servers that are no longer in the config, and of people of that name whose issuer
+    /// is no longer in it. Returns the entry of each.
     pub async fn log_out_of_all(&self, config: &Config, who: &Who) -> Result<Vec<(String, LogOutReport)>, LogInError> {
         let mut ended = Vec::new();
         for (key, record) in self.table.storage.all().await? {
-            if !record.is_of(who) {
+            let is_of_gone_issuer = record.person == *who.sub
+                && record.who().is_some_and(|known| match known.realm {
+                    Realm::Issuer(issuer) => config.auth.issuers.iter().all(|known| known.issuer != *issuer),
+                    _ => false,
+                });
+            if !record.is_of(who) && !is_of_gone_issuer {
                 continue;
             }
             let issuer = match config.servers.get(&record.entry).and_then(|server| server.auth.as_ref()) {

@@ -342,7 +342,11 @@ impl<'d> Converter<'d> {
     {
         let mut open = vec![place];
         let mut left = MAX_HIDDEN;
+        let mut seen = HashSet::new();
         while let Some(place) = open.pop() {
+            if !seen.insert(std::ptr::from_ref(place.node)) {
+                continue;
+            }
             for (name, node) in place.node.members_of("properties").take(left) {
                 left -= 1;
                 if self.is_hidden(place.at(node)) {

@@ -15,7 +15,9 @@ use login_shell::ShellPath;
 
 /// Resolves a name without `/`: the first executable file with this name in the folders of a `PATH`.
 pub fn program_in(path: &OsStr, name: &str) -> Option<PathBuf> {
-    std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| file.is_file() && is_executable(file))
+    let mut files = std::env::split_paths(path).map(|folder| folder.join(name));
+    // An empty folder is no folder of programs.
+    files.find(|file| file.as_os_str() != name && file.is_file() && is_executable(file))
 }
 
 /// Whether anybody may execute this file.

@@ -38,10 +38,8 @@ async fn admit(peer: &dyn Peer, marker: &Marker, question: &Question, is_covered
     }
     marker.mark().await?;
     let reading = guard.reading().await?;
-    let verdict = match is_sampling {
-        true => guard.judge(&reading, &egress())?,
-        false => guard.judge_call(reading, &marker.told)?,
-    };
+    let verdict =
+        if is_sampling { guard.judge(&reading, &egress())? } else { guard.judge_call(reading, &marker.told)? };
     match verdict {
         Verdict::Asks(consent) if !is_covered => consented(peer, guard, &consent, question).await.map(|()| true),
         Verdict::Asks(_) | Verdict::Passes => Ok(is_covered),

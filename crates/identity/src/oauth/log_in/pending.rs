@@ -16,7 +16,7 @@ use crate::oauth::discovery::{Challenge, Discovered, Discovery};
 use crate::oauth::exchange::OAuthExchange;
 use crate::oauth::person::PersonLogIn;
 use crate::oauth::registration::ClientChoice;
-use crate::oauth::storage::{LogInRecord, Tokens};
+use crate::oauth::storage::{LogInRecord, RecordKey, Tokens};
 use crate::oauth::subject::{self, Subject};
 use crate::oauth::terms::Registration;
 use crate::oauth::terms::secret_fields::secret;
@@ -65,6 +65,8 @@ pub struct ParkedLogIn {
     verifier: Secret,
     registration: Registration,
     requested: Vec<String>,
+    /// What the record is saved as.
+    key: RecordKey,
     /// The record that is saved, without tokens.
     record: LogInRecord,
 }
@@ -160,7 +162,8 @@ impl PendingLogIn {
             .map_err(|error| LogInError::Metadata(format!("the authorization server cannot be used: {error}")))?;
         let state = Secret::new(state.into_secret());
         let verifier = Secret::new(verifier.into_secret());
-        let parked = ParkedLogIn { state, verifier, registration, requested, record };
+        let key = subject.key.clone();
+        let parked = ParkedLogIn { state, verifier, registration, requested, key, record };
         let authorization_url = authorization_url.into();
         Ok(PendingLogIn { log_in, subject, reach, authorization_url, parked, created: Instant::now(), used: false })
     }
@@ -171,12 +174,8 @@ impl PendingLogIn {
         subject: Subject,
         parked: ParkedLogIn,
     ) -> Result<Self, LogInError> {
-        let record = &parked.record;
-        let is_same_person = match &subject.who {
-            Some(who) => record.is_of(who),
-            None => record.person.is_empty(),
-        };
-        if !is_same_person || record.entry != subject.name || record.server_url != subject.url {
+        // The key has the entry, its URL and issuer, and the person.
+        if parked.key != subject.key {
             return Err(LogInError::Refused(format!(
                 "the config of server `{}` changed meanwhile: start again",
                 subject.name
@@ -213,7 +212,7 @@ impl PendingLogIn {
                 "the authorization took longer than {minutes} minutes: start again"
             )));
         }
-        let ParkedLogIn { state, verifier, registration, requested, record } = &self.parked;
+        let ParkedLogIn { state, verifier, registration, requested, record, .. } = &self.parked;
         let server = &record.authorization_server;
         let expected = ExpectedRedirect {
             redirect_uri: &registration.redirect_uri,

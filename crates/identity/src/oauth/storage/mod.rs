@@ -6,6 +6,7 @@ mod sealed;
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::LogInError;
@@ -53,7 +54,7 @@ const LOCAL_PREFIX: &str = "local-";
 
 /// The name of a record. One for each entry of the config, its URL and issuer, and each person: two entries of one URL are
 /// two accounts. Without a person it is everybody's account, or the client with which the people of the entry log in.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct RecordKey(String);
 
 impl RecordKey {

@@ -125,8 +125,7 @@ impl Visit<'_> {
             return Err(PageError::new(StatusCode::TOO_MANY_REQUESTS, text));
         }
         match (field("do"), self.principal(), segment) {
-            // Also if the cookie of the person has ended since the page was shown.
-            ("sign-in", _, _) | ("connect", None, _) => self.begin_sign_in(segment, field("issuer")).await,
+            ("sign-in", _, _) => self.begin_sign_in(segment, field("issuer")).await,
             ("sign-out", _, _) => self.sign_out(segment).await,
             ("connect", Some(principal), Some(segment)) => self.begin_log_in(principal, segment).await,
             ("disconnect", Some(principal), Some(segment)) => self.disconnect(principal, segment).await,

@@ -107,7 +107,14 @@ impl<'a> Visit<'a> {
             let text = "Your browser sent no cookie, or an old one. Allow cookies for this page, and load it again.";
             return Err(PageError::new(StatusCode::BAD_REQUEST, text));
         }
-        if bool::from(self.csrf().as_bytes().ct_eq(csrf.as_bytes())) { Ok(()) } else { Err(refused()) }
+        if bool::from(self.csrf().as_bytes().ct_eq(csrf.as_bytes())) {
+            return Ok(());
+        }
+        if self.person.is_some() {
+            return Err(refused());
+        }
+        let text = "This form was sent by another page, or you are no longer signed in. Load the page again.";
+        Err(PageError::new(StatusCode::FORBIDDEN, text))
     }
 
     /// The answer, with the cookie of a browser that had none.
