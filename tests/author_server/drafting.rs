@@ -107,9 +107,11 @@ async fn recorded_calls_run_through_a_draft() {
 #[tokio::test]
 #[ignore = "installs the TypeScript SDK"]
 async fn a_client_of_others_goes_from_the_catalog_to_a_saved_policy() {
-    for era in ["legacy", "auto"] {
-        let world = world_with_script("passthrough()\n").await;
+    for (era, revision) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
+        let world = world_with_script(&POLICY.replace("skip(meta, \"nobody needs it\")", "publish(meta, call)")).await;
         let Some(report) = drafted(&world, era).await else { return };
+        assert_eq!(report["revision"], revision, "{report:#}");
+        assert_eq!(report["removed"], json!(["tools: notify"]), "{report:#}");
         assert_eq!(report["first"]["failed"], 1, "{report:#}");
         assert_eq!(report["second"], json!({"passed": 1, "failed": 0}), "{report:#}");
         assert_eq!(report["saved"]["replaced"], true, "{report:#}");

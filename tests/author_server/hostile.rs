@@ -35,7 +35,7 @@ async fn effects_need_a_double() {
     assert!(!author.has("a.db"));
     // A double is all that such a test needs.
     let replied = author
-        .tested("def test_it():\n    testing.http({\"https://h/\": \"hello\"})\n    testing.eq(http.get(\"https://h/\").body, \"hello\")\n")
+        .tested("def test_it():\n    testing.http({\"https://h/\": \"hello\"})\n    testing.eq(http.get(\"https://h/\")[\"body\"], \"hello\")\n")
         .await;
     assert_eq!(replied["passed"], 1, "{replied:#}");
 }

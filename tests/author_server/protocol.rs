@@ -10,8 +10,12 @@ use crate::support::patience::LONG_PATIENCE;
 use crate::support::program::is_gone;
 use crate::support::stdio_client::StdioClient;
 
-/// A test that computes until it is stopped.
-const ENDLESS: &str = "def test_it():\n    for i in range(100):\n        [x for x in range(90000)]\n";
+/// Tests that compute for minutes.
+fn endless() -> String {
+    let test =
+        |number: usize| format!("def test_{number}():\n    for i in range(1000):\n        [x for x in range(90000)]\n");
+    (0..500).map(test).collect()
+}
 
 const TOOLS: [&str; 8] = ["catalog", "reference", "check", "test", "explain", "backtest", "diff", "save"];
 
@@ -60,7 +64,7 @@ fn children(of: u32) -> Vec<u32> {
 
 /// Begins the endless test, and returns the request and its process.
 async fn begun(author: &mut Author) -> (String, u32) {
-    let arguments = json!({"files": {"a_test.star": ENDLESS.replace("100)", "100000)")}}).to_string();
+    let arguments = json!({"files": {"a_test.star": endless()}}).to_string();
     let id = author.client.begin("tools/call", &message::call("test", &arguments)).await;
     let deadline = Instant::now() + LONG_PATIENCE;
     loop {

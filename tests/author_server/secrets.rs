@@ -24,7 +24,7 @@ fn world_with_keys() -> Proxy {
         .file(".env", &format!("KEY={KEY}\n"))
         .file("key.pem", KEY)
         .file("data.json", &json!({"key": KEY}).to_string())
-        .file("policy.star", "publish_params = config().get(\"params\")\npassthrough()\n")
+        .file("policy.star", "region = config()[\"params\"][\"region\"]\n")
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn a_draft_finds_no_key_in_the_folder_the_config_or_the_environment() {
     let found = author.tested("def test_it():\n    fail(env.get(\"API_KEY\", \"nothing\"))\n").await;
     let stand_in = found["tests"][0]["error"]["message"].as_str().unwrap();
     assert!(stand_in.starts_with("hidden"), "{found:#}");
-    let params = "fail(\"params: \" + str(config()))\n";
+    let params = "fail(\"params: \" + str(config()[\"params\"]))\n";
     let answer = author.call("check", json!({"files": {"policy.star": params}})).await;
     assert!(
         answer.raw.contains("params: ") && answer.raw.contains("hidden") && answer.raw.contains("plain"),
@@ -74,4 +74,5 @@ async fn a_config_that_does_not_load_is_told_without_its_keys() {
     let mut author = Author::start(world).await;
     let failure = author.failure("check", Value::Object(Default::default())).await;
     assert!(failure.contains("unknown key `mcpServers.a.unknown`") && !failure.contains(KEY), "{failure}");
+    assert!(failure.contains("--> proxy.yaml:2"), "{failure}");
 }

@@ -40,10 +40,9 @@ const second = await call("test", { files: files(kept) });
 const diff = await call("diff", { files: { "policy.star": policy } });
 const saved = await call("save", { path: "policy.star", text: policy, replace: true });
 await call("save", { path: "policy_test.star", text: test(kept) });
-await client.close();
-
 const counts = ({ passed, failed }) => ({ passed, failed });
 console.log(JSON.stringify({
-  tools: tools.map((tool) => tool.name), check: check.ok, first: counts(first), second: counts(second),
+  revision: client.getNegotiatedProtocolVersion(), tools: tools.map((tool) => tool.name), check: check.ok, first: counts(first), second: counts(second),
   removed: diff.published.removed, saved,
 }));
+await client.close();

@@ -111,10 +111,12 @@ impl FolderCopy {
                 self.add_file(&folder.root, &path).map_err(|problem| vec![problem])?;
             }
         }
-        let (Some(name), Some(cache)) = (folder.config_name(), &folder.cache) else { return Ok(()) };
+        let Some(name) = folder.config_name() else { return Ok(()) };
+        let Some(cache) = &folder.cache else { return Ok(()) };
         let own_cache = self.path.join(CACHE).join(proxy_base::NAME);
         fs::create_dir_all(&own_cache).map_err(failed)?;
-        for (from, to) in config.lists(cache, &self.path.join(name), &own_cache)? {
+        let lists = config.lists(cache, &self.path.join(name), &own_cache);
+        for (from, to) in lists.map_err(|problems| relative_to(&self.path, problems))? {
             // A server that was never seen has none.
             if from.is_file() {
                 fs::copy(from, to).map_err(failed)?;
@@ -183,6 +185,16 @@ impl Drop for FolderCopy {
             tracing::debug!(%error, "cannot delete the copy of the folder");
         }
     }
+}
+
+/// The problems with the paths of the folder as a model knows them.
+pub(super) fn relative_to(root: &Path, mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    for place in problems.iter_mut().filter_map(|problem| problem.place.as_mut()) {
+        if let Ok(below) = Path::new(&place.file).strip_prefix(root) {
+            place.file = below.display().to_string();
+        }
+    }
+    problems
 }
 
 /// Deletes the copies of processes that were killed before they could.

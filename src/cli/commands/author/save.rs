@@ -13,7 +13,7 @@ use super::folder::PolicyFolder;
 use super::script_path::ScriptPath;
 use proxy_author::lint::Role;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_script::{Source, parse};
+use proxy_script::{Source, on_big_stack, parse};
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -22,7 +22,9 @@ pub(super) fn save(folder: &PolicyFolder, arguments: &SaveArguments) -> Answered
     check_size(&path, &arguments.text).map_err(|problem| vec![problem])?;
     refuse_extensions(folder, &path, &arguments.text)?;
     // What does not parse would stop a proxy that reloads its script.
-    parse(&Source::new(path.as_str(), arguments.text.as_str())).map_err(|problem| vec![problem])?;
+    let source = Source::new(path.as_str(), arguments.text.as_str());
+    let parsed = on_big_stack(|| parse(&source).map(drop)).map_err(|failure| *failure.diagnostic);
+    parsed.and_then(|parsed| parsed).map_err(|problem| vec![problem])?;
     let replaced = write(folder, &path, &arguments.text, arguments.replace).map_err(|problem| vec![problem])?;
     Ok(Answer::Data(json!({"path": path.as_str(), "bytes": arguments.text.len(), "replaced": replaced})))
 }

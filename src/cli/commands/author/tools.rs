@@ -17,7 +17,7 @@ use super::catalog::Selection;
 use super::child::{self, CommandOutput};
 use super::diff;
 use super::folder::PolicyFolder;
-use super::folder_copy::FolderCopy;
+use super::folder_copy::{FolderCopy, relative_to};
 use super::script_path::{ScriptPath, parse_below};
 use super::{reference, save, tool_list};
 use proxy_base::diagnostic::Diagnostic;
@@ -55,7 +55,7 @@ impl Tools {
 
     /// The answer of a tool; `None` if there is no tool of that name.
     pub(super) async fn call(&self, name: &str, given: Option<JsonObject>) -> Option<Answered> {
-        Some(match name {
+        let answered = match name {
             tool_list::CATALOG => self.catalog(given).await,
             tool_list::REFERENCE => {
                 read::<ReferenceArguments>(given).and_then(|read| reference::reference(read.name.as_deref()))
@@ -67,7 +67,8 @@ impl Tools {
             tool_list::DIFF => self.diff(given).await,
             tool_list::SAVE => read::<SaveArguments>(given).and_then(|read| save::save(&self.folder, &read)),
             _ => return None,
-        })
+        };
+        Some(answered.map_err(|problems| relative_to(&self.folder.root, problems)))
     }
 
     async fn catalog(&self, given: Option<JsonObject>) -> Answered {
