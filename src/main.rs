@@ -1,8 +1,9 @@
-//! The binary `proxy`: runs the command line, or one of the internal helper processes.
+//! The binary `proxy`: runs the command line, or one of the internal helper processes, or writes
+//! the manual pages for packages.
 
 use std::process::ExitCode;
 
-use proxy_base::process::watchdog;
+use proxy_base::process::{first_process, watchdog};
 use proxy_builtins as builtins;
 use proxy_code_mode::sandbox;
 use starlark_mcp_proxy::cli;
@@ -17,6 +18,10 @@ fn main() -> ExitCode {
         let Ok(own) = sandbox::enter_reader() else { return ExitCode::FAILURE };
         let command: Vec<_> = std::env::args_os().skip(own).collect();
         return cli::run_confined(&command);
+    } else if first == cli::MAN_PAGES {
+        cli::write_man_pages(&std::env::args_os().nth(2).unwrap_or_default())
+    } else if first_process::is_this() {
+        return first_process::run().map_or(ExitCode::FAILURE, ExitCode::from);
     } else {
         return cli::run();
     };

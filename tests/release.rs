@@ -115,22 +115,39 @@ async fn a_container_serves_with_a_token_and_its_health_check_says_so() {
     world.run(health).await.expect(1);
 }
 
+/// The lines of a stage.
+fn stage(name: &str) -> Vec<&'static str> {
+    let end = format!(" AS {name}");
+    let lines = DOCKERFILE.lines().skip_while(|line| !(line.starts_with("FROM ") && line.ends_with(&end)));
+    let first_and_others = lines.enumerate().take_while(|(number, line)| *number == 0 || !line.starts_with("FROM "));
+    first_and_others.map(|(_, line)| line).collect()
+}
+
 #[test]
-fn the_container_copies_what_is_there() {
-    // Given the folder that the build runs in
-    let built = "/src/target/release/";
-    let made = [format!("{built}proxy"), format!("{built}THIRD-PARTY-NOTICES.txt")];
-    for line in DOCKERFILE.lines().filter(|line| line.starts_with("COPY --from=build")) {
-        let files: Vec<&str> = line.split(' ').skip(2).collect();
-        for file in &files[..files.len() - 1] {
-            let in_checkout = file.strip_prefix("/src/").is_some_and(|file| Path::new(ROOT).join(file).exists());
-            assert!(made.iter().any(|made| made == file) || in_checkout, "{file}");
-        }
+fn both_containers_run_the_same_program_as_the_same_user() {
+    // Given what both images say about the program
+    let instructions = ["COPY --from=build", "USER", "WORKDIR", "EXPOSE", "ENTRYPOINT", "CMD", "LABEL"];
+    let said = |name: &str| -> Vec<&str> {
+        let lines = stage(name).into_iter();
+        lines.filter(|line| instructions.iter().any(|instruction| line.starts_with(instruction))).collect()
+    };
+    let small = said("static");
+    assert_eq!(small.len(), instructions.len(), "{small:?}");
+    assert_eq!(small, said("full"));
+    // The last one is built by default
+    assert!(DOCKERFILE.rfind(" AS static\n") > DOCKERFILE.rfind(" AS full\n"));
+    // And each copies from a stage that is there
+    for line in DOCKERFILE.lines().filter_map(|line| line.strip_prefix("COPY --from=")) {
+        let from = line.split(' ').next().expect("a stage");
+        assert!(!stage(from).is_empty(), "{line}");
     }
-    // And the command that makes them is one that cargo has
-    let build = DOCKERFILE.lines().find(|line| line.starts_with("RUN cargo")).expect("it builds");
-    assert!(
-        build.contains("cargo build --release --locked --bin proxy") && build.ends_with("&& .ci/notices"),
-        "{build}"
-    );
+    let build = stage("build").join("\n");
+    assert!(build.contains("cargo build --release --locked --bin proxy --target ") && build.contains("&& .ci/notices"));
+}
+
+#[test]
+fn the_registry_of_servers_knows_the_container_by_its_label() {
+    let names: serde_json::Value = serde_json::from_str(include_str!("../packages/names.json")).expect("JSON");
+    let label = format!("LABEL io.modelcontextprotocol.server.name={}\n", names["mcp_name"]);
+    assert_eq!(DOCKERFILE.matches(&label).count(), 2, "{label}");
 }

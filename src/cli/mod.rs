@@ -5,8 +5,10 @@ mod commands;
 mod failure;
 mod help;
 mod logging;
+mod man_pages;
 mod output;
 mod query;
+mod secret_commands;
 mod server_log;
 mod setup;
 mod spinner;
@@ -21,6 +23,7 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
 use commands::ProxyCommand;
 use failure::CommandFailure;
 use logging::LogArgs;
+pub use man_pages::{ARGUMENT as MAN_PAGES, write as write_man_pages};
 
 /// A programmable MCP proxy: one endpoint in front of all your MCP servers
 #[derive(Debug, Parser)]

@@ -1,15 +1,16 @@
 //! Startup code that most commands share: load the config from a file or the arguments, and start the gateway.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tokio::runtime::Runtime;
 
 use super::failure::CommandFailure;
-use super::{logging, output};
+use super::{logging, output, secret_commands};
 use proxy_base::control;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_config::{self as config, Config};
+use proxy_config::{self as config, Config, SecretCommand, SecretValues};
 use proxy_engine::gateway::{Gateway, GatewayOptions};
 use proxy_mcp_client::StartPolicy;
 
@@ -34,6 +35,9 @@ pub(super) struct SourceArgs {
     /// Use this session script instead of the config's
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     script: Option<PathBuf>,
+    /// Show what the clients of this profile see (`profiles` in the config)
+    #[arg(long, value_name = "NAME", help_heading = HEADING)]
+    pub(super) profile: Option<String>,
     /// Publish only these tools: published names or globs, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = HEADING)]
     tools: Vec<String>,
@@ -47,6 +51,19 @@ pub(super) struct LoadedConfig {
     pub(super) bundled: bool,
     /// Whether there is a config file.
     pub(super) has_file: bool,
+    /// The options that it was loaded with.
+    source: SourceArgs,
+}
+
+impl LoadedConfig {
+    /// The config with the values of credentials and commands, which have not been read if the config was loaded without.
+    pub(super) fn with_all_values(&self) -> Result<Cow<'_, Config>, CommandFailure> {
+        if self.config.unread.is_empty() {
+            return Ok(Cow::Borrowed(&self.config));
+        }
+        let (loaded, _) = self.source.load_values(SecretValues::All(&run_commands))?;
+        Ok(Cow::Owned(loaded.config))
+    }
 }
 
 impl SourceArgs {
@@ -59,19 +76,36 @@ impl SourceArgs {
         SourceArgs { config, servers, ..SourceArgs::default() }
     }
 
+    /// These options with the profile of a command that has few of them.
+    pub(super) fn under(self, profile: Option<&str>) -> Self {
+        SourceArgs { profile: profile.map(str::to_owned), ..self }
+    }
+
     /// These options with a different session script.
     pub(super) fn with_script(&self, script: &Path) -> Self {
         SourceArgs { script: Some(script.to_owned()), ..self.clone() }
     }
 
-    /// Loads the config, and prints the warnings about it.
+    /// Loads the config with all its values, and prints the warnings about it.
     pub(super) fn load(&self) -> Result<LoadedConfig, CommandFailure> {
+        let (loaded, warnings) = self.load_values(SecretValues::All(&run_commands))?;
+        output::diagnostics(&warnings);
+        Ok(loaded)
+    }
+
+    /// The same without running its commands, for whoever may not need their values.
+    pub(super) fn load_without_commands(&self) -> Result<LoadedConfig, CommandFailure> {
         let (loaded, warnings) = self.load_with_warnings()?;
         output::diagnostics(&warnings);
         Ok(loaded)
     }
 
+    /// The same with the warnings, which it does not print.
     pub(super) fn load_with_warnings(&self) -> Result<(LoadedConfig, Vec<Diagnostic>), CommandFailure> {
+        self.load_values(SecretValues::OfFiles)
+    }
+
+    fn load_values(&self, values: SecretValues) -> Result<(LoadedConfig, Vec<Diagnostic>), CommandFailure> {
         let folder = std::env::current_dir()?;
         let quick = !self.servers.is_empty() || !self.extensions.is_empty();
         // With servers or extensions on the command line, a config file is used only if `--config` names it.
@@ -85,14 +119,14 @@ impl SourceArgs {
             paths.into_iter().map(|path| path.strip_prefix(&folder).unwrap_or(&path).to_owned()).collect();
         let old_place = user_config_folder().and_then(|folder| config::old_place(paths.first()?, &folder));
         let (mut config, mut warnings) = match paths.is_empty() {
-            false => load_files(&paths)?,
+            false => load_files(&paths, values)?,
             true => (Config::default_for(&folder), Vec::new()),
         };
         warnings.extend(old_place);
         self.apply(&mut config, &folder)?;
         logging::hide_secrets(&config);
         let bundled = paths.is_empty() && !quick;
-        Ok((LoadedConfig { config, bundled, has_file: !paths.is_empty() }, warnings))
+        Ok((LoadedConfig { config, bundled, has_file: !paths.is_empty(), source: self.clone() }, warnings))
     }
 
     fn apply(&self, config: &mut Config, folder: &Path) -> Result<(), CommandFailure> {
@@ -104,6 +138,13 @@ impl SourceArgs {
         }
         for argument in &self.extensions {
             config.add_extension(argument, folder);
+        }
+        // Before the script: that of the command line is used under a profile, too.
+        if let Some(profile) = &self.profile {
+            match config.select_profile(profile) {
+                Ok(selected) => *config = selected,
+                Err(problem) => problems.push(problem),
+            }
         }
         if let Some(script) = &self.script {
             problems.extend(config.set_script_file(&folder.join(script)).err());
@@ -141,9 +182,22 @@ pub(super) fn find_configs(
     named.iter().filter_map(|path| find_config(Some(path), folder, user_config_folder).transpose()).collect()
 }
 
-fn load_files(paths: &[PathBuf]) -> Result<(Config, Vec<Diagnostic>), CommandFailure> {
+fn load_files(paths: &[PathBuf], values: SecretValues) -> Result<(Config, Vec<Diagnostic>), CommandFailure> {
     let environment = |name: &str| std::env::var(name).ok();
-    config::load_files(paths, &environment).map_err(CommandFailure::config)
+    // A confined process has neither these files nor programs.
+    let values = if proxy_host_io::needs_doubles() { SecretValues::Unread } else { values };
+    config::load_files_with(paths, &environment, values).map_err(CommandFailure::config)
+}
+
+fn run_commands(commands: &[SecretCommand]) -> Vec<Result<Vec<u8>, String>> {
+    secret_commands::run(commands, &variables())
+}
+
+/// Loads a config file with all its values.
+pub(super) fn load_file(path: PathBuf) -> Result<Config, Vec<Diagnostic>> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let values = SecretValues::All(&run_commands);
+    config::load_files_with(&[path], &environment, values).map(|(config, _)| config)
 }
 
 /// The absolute path of the folder that contains the file.

@@ -102,6 +102,9 @@ async fn recorded_calls_run_through_a_draft() {
     std::os::unix::fs::symlink("/etc/passwd", author.world.directory.path().join("link.jsonl")).unwrap();
     let refused = author.failure("backtest", json!({"recording": "link.jsonl"})).await;
     assert!(refused.contains("cannot read `link.jsonl`") && !refused.contains("root:"), "{refused}");
+    std::os::unix::fs::symlink("/etc", author.world.directory.path().join("linked")).unwrap();
+    let refused = author.failure("backtest", json!({"recording": "linked/calls.jsonl"})).await;
+    assert!(refused.contains("a link leads out of the folder"), "{refused}");
 }
 
 #[tokio::test]

@@ -13,7 +13,12 @@ const KEY: &str = "sk-live-4f9a8b7c6d5e";
 fn world_with_keys() -> Proxy {
     let server = fake_backend(["--only", "notify,echo", "--token", KEY]);
     let more = json!({"env": {"API_KEY": KEY}, "envFile": ".env"});
-    let headers = json!({"headers": {"Authorization": format!("Bearer {KEY}"), "X": "${API_KEY}"}});
+    let headers = json!({"headers": {
+        "Authorization": format!("Bearer {KEY}"),
+        "X": "${API_KEY}",
+        "F": "${file:key.txt}",
+        "E": "${exec:touch ran}",
+    }});
     let params = "sessionInit: {scriptFile: policy.star, params: {region: \"${REGION}\", mode: \"${UNSET:-plain}\"}}";
     let config =
         Config::new().server_with("fake", &server, more).remote_with("web", "${ADDRESS}", headers).section(params);
@@ -23,6 +28,7 @@ fn world_with_keys() -> Proxy {
         .environment("REGION", KEY)
         .file(".env", &format!("KEY={KEY}\n"))
         .file("key.pem", KEY)
+        .file("key.txt", KEY)
         .file("data.json", &json!({"key": KEY}).to_string())
         .file("policy.star", "region = config()[\"params\"][\"region\"]\n")
 }
@@ -64,6 +70,7 @@ async fn a_draft_finds_no_key_in_the_folder_the_config_or_the_environment() {
         assert_eq!(answer.value()["result"]["isError"], false, "{}", answer.raw);
         assert!(!answer.raw.contains(KEY), "{}", answer.raw);
     }
+    assert!(!author.has("ran"), "no command of the config runs");
 }
 
 #[tokio::test]

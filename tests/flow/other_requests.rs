@@ -105,9 +105,10 @@ async fn the_answer_to_a_servers_question_does_not_leave_after_a_secret() {
     let client = &mut conversation.client.proxy.client;
     let asking = r#"{"name":"ask","arguments":{"after":"go on","message":"What is the s3cret?"}}"#;
     let call = client.begin("tools/call", asking).await;
-    let noted = client.request("tools/call", r#"{"name":"note","arguments":{"text":"go on"}}"#).await;
+    let noted = client.request("tools/call", r#"{"name":"note","arguments":{"text":"s3cret"}}"#).await;
     assert!(!noted.raw.contains("isError\":true"), "{}", noted.raw);
-    // The server asks as soon as the note has reached it; nobody is asked.
+    // The server asks as soon as the next note has reached it; nobody is asked.
+    client.request("tools/call", r#"{"name":"note","arguments":{"text":"go on"}}"#).await.result();
     let answer = client.response(&call).await;
     assert!(answer.raw.contains("this conversation has read `note` (secret)"), "{}", answer.raw);
 }

@@ -11,7 +11,7 @@ use super::metadata::make::register_metadata;
 use super::publish::{bind, carrier, functions, instructions, passthrough, skip, unchecked};
 use super::pure::{attempt, base64, content, digest, fuzzy, json, math, redact, regex, results, time, tokens, url};
 use super::search::index::register_search_index;
-use super::session::{config, identity};
+use super::session::{config, identity, profile};
 use proxy_script::register_operators;
 
 /// The extensions of starlark-rust that scripts get. `print` and `json` are replaced by built-ins of this crate.
@@ -69,6 +69,7 @@ const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     register_metadata,
     instructions::register_instructions,
     config::register_config,
+    profile::register_profile,
     bind::register_bind,
     unchecked::register_unchecked,
     register_search_index,

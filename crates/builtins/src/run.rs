@@ -119,7 +119,10 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
         Workers::shared().warm_up();
     }
     let settings = proxy_json::canonical(&serde_json::Value::Object(world.settings.sections.clone()));
-    plan.digest = proxy_json::digest(&serde_json::json!([done.digest, settings]));
+    plan.digest = match &world.settings.profile {
+        None => proxy_json::digest(&serde_json::json!([done.digest, settings])),
+        Some(profile) => proxy_json::digest(&serde_json::json!([done.digest, settings, &**profile])),
+    };
     Ok(plan)
 }
 

@@ -1,5 +1,6 @@
 //! Loads config files and environment variables into a validated [`Config`], and imports the configs of other MCP clients. It
-//! reports all errors at once, each with its line and key path. It only reads configuration and starts nothing.
+//! reports all errors at once, each with its line and key path. It only reads configuration and starts nothing: whoever loads a
+//! config runs the commands in it.
 
 mod files;
 mod find;
@@ -13,6 +14,7 @@ mod shareable;
 mod syntax;
 #[cfg(test)]
 mod testing;
+mod texts;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,9 +25,10 @@ use serde_json::{Map, Value};
 
 use proxy_base::diagnostic::{Diagnostic, Location};
 use proxy_dialects::Dialects;
+use proxy_model::Secret;
 
 pub use find::{find, old_place};
-pub use load::{ConfigTexts, load, load_files, load_text};
+pub use load::{load, load_files, load_files_with, load_text};
 pub use schema::json_schema;
 pub use sections::aggregation::{
     Aggregation, ConflictResolution, ItemPattern, NamedWorkload, PatternKind, Visibility, WorkloadItems,
@@ -39,6 +42,7 @@ pub use sections::flow::{Flow, FlowOwner, FlowRule, LabelRule};
 pub use sections::lock::LockSettings;
 pub use sections::oauth_values::is_scope;
 pub use sections::optimizer::{AnswerForm, Optimizer};
+pub use sections::profiles::{Profile, ProfileAccess, ServerSelection, is_profile_name};
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use sections::results::{ResultLimit, Results, ToolResultLimit};
 pub use sections::serve::{Serve, serving_threads};
@@ -51,9 +55,11 @@ pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::{RedisAddress, StoreAddress};
 pub use sections::telemetry::{OtlpSettings, TRACE_SAMPLERS, TelemetrySettings, TraceSampler, parse_endpoint};
 pub use shareable::ShareableConfig;
-pub use syntax::reader::BlockPosition;
+pub use syntax::reader::{BlockPosition, LateValue};
+pub use syntax::sources::{CommandRunner, SecretCommand, SecretValues};
 pub use syntax::substitute::VariableLookup;
 pub use syntax::units::duration;
+pub use texts::ConfigTexts;
 
 /// The settings of a config file, with defaults for missing keys.
 #[derive(Clone, Debug)]
@@ -93,12 +99,20 @@ pub struct Config {
     pub dialects: Arc<Dialects>,
     /// Who may use the proxy over HTTP.
     pub auth: Authentication,
+    /// The views at paths of their own.
+    pub profiles: IndexMap<String, Profile>,
+    /// The profile that this is the config of; `None` at the top level.
+    pub selection: Option<Arc<ServerSelection>>,
     /// The script sections that the file sets. If the script never reads one of them, that is reported as an error later.
     pub set_sections: Vec<SetSection>,
     /// Whether the command line replaced the script of the file.
     pub script_for_once: bool,
     /// The only tools to publish, if the command line names any.
     pub only_tools: Vec<glob::Pattern>,
+    /// The keys of values from files, credentials and commands that were not read.
+    pub unread: Vec<String>,
+    /// All of these values that were read.
+    pub secret_values: Vec<Secret>,
     /// The digest of the file's text. `None` if there is no file, or if the command line adds to it.
     pub digest: Option<String>,
 }
@@ -146,9 +160,13 @@ impl Config {
             flow: None,
             dialects: Dialects::built_in(),
             auth: Authentication::default(),
+            profiles: IndexMap::new(),
+            selection: None,
             set_sections: Vec::new(),
             script_for_once: false,
             only_tools: Vec::new(),
+            unread: Vec::new(),
+            secret_values: Vec::new(),
             digest: None,
         }
     }

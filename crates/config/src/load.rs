@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
@@ -19,22 +20,27 @@ use super::sections::code_mode::read_code_mode;
 use super::sections::flow::read_flow;
 use super::sections::lock::read_lock;
 use super::sections::optimizer::read_optimizer;
+use super::sections::profiles::{read_profiles, vain_demands};
 use super::sections::rate_limiting::read_rate_limiting;
 use super::sections::results::read_results;
 use super::sections::serve::read_serve;
 use super::sections::server::{
-    AuthConfig, ServerConfig, env_files, read_defaults, read_inherited, read_servers, resolve_personal_accounts,
-    resolve_signed, resolve_subject_issuers,
+    AuthConfig, ServerConfig, read_defaults, read_inherited, read_servers, resolve_personal_accounts, resolve_signed,
+    resolve_subject_issuers,
 };
 use super::sections::session_script::read_session_init;
 use super::sections::store::{StoreAddress, read_store};
 use super::sections::telemetry::read_telemetry;
 use super::syntax::document::{ConfigDocument, folder_of};
 use super::syntax::reader::{Fields, ReadContext, Shape, ValueReader};
+use super::syntax::sources::{Reading, SecretValues, Sources};
 use super::syntax::substitute::VariableLookup;
 use super::{Config, ExtensionPath, SetSection};
 
-/// Loads a file and its includes. Returns the config with its warnings, or all errors.
+type Loaded = Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>>;
+
+/// Loads a file and its includes. Returns the config with its warnings, or all errors. Values in files and of commands are not
+/// read.
 pub fn load(path: &Path, environment: &VariableLookup) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
     load_files(&[path.to_owned()], environment)
 }
@@ -44,9 +50,14 @@ pub fn load_files(
     paths: &[PathBuf],
     environment: &VariableLookup,
 ) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
+    load_files_with(paths, environment, SecretValues::Unread)
+}
+
+/// Loads several files as one config, with these of the values in files and of commands.
+pub fn load_files_with(paths: &[PathBuf], environment: &VariableLookup, values: SecretValues) -> Loaded {
     let mut files = ConfigFiles::new(environment);
     paths.iter().for_each(|path| files.add(path));
-    load_document(paths, files)
+    load_document(paths, &files, values)
 }
 
 /// Loads the text of a config file. `path` determines the format and the base of relative paths.
@@ -57,26 +68,46 @@ pub fn load_text(
 ) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut files = ConfigFiles::new(environment);
     files.add_text(path, text.to_owned());
-    load_document(&[path.to_owned()], files)
+    load_document(&[path.to_owned()], &files, SecretValues::Unread)
 }
 
-fn load_document(paths: &[PathBuf], files: ConfigFiles<'_>) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
+fn load_document(paths: &[PathBuf], files: &ConfigFiles<'_>, values: SecretValues) -> Loaded {
     if !files.problems.is_empty() {
-        return Err(files.problems);
+        return Err(files.problems.clone());
     }
+    let (reading, run) = match values {
+        SecretValues::Unread => (Reading::Nothing, None),
+        SecretValues::OfFiles => (Reading::Files, None),
+        SecretValues::All(run) => (Reading::WantedCommands, Some(run)),
+    };
+    let mut sources = Sources::new(reading, files.environment);
+    let loaded = read_document(paths, files, &sources)?;
+    match run {
+        // They run only for a config that is right otherwise.
+        Some(run) if sources.has_commands() => {
+            sources.run(run);
+            read_document(paths, files, &sources)
+        }
+        _ => Ok(loaded),
+    }
+}
+
+fn read_document(paths: &[PathBuf], files: &ConfigFiles<'_>, sources: &Sources<'_>) -> Loaded {
     let used = RefCell::new(BTreeMap::new());
     let recorded = |name: &str| {
         let value = (files.environment)(name);
         used.borrow_mut().insert(name.to_owned(), value.clone());
         value
     };
-    let context = ReadContext::new(&files.document, &recorded);
+    let context = ReadContext::new(&files.document, &recorded).with_sources(sources);
     let first = paths.first();
     let mut config = Config::default_for(&first.map(|path| folder_of(path)).unwrap_or_default());
     config.path = first.cloned();
     config.files = paths.to_vec();
     read_sections(&context.root(), &mut config);
     let texts: Vec<&str> = files.read.texts.iter().filter_map(|(_, text)| text.as_deref()).collect();
+    config.unread = context.unread_keys();
+    config.secret_values = sources.values();
     config.digest = Some(digest(&texts.join("\0"), &used.borrow(), &config));
     let (errors, warnings): (Vec<_>, Vec<_>) = context.finish().into_iter().partition(Diagnostic::is_error);
     if errors.is_empty() { Ok((config, warnings)) } else { Err(errors) }
@@ -96,28 +127,6 @@ pub(super) fn recorded() -> Vec<(String, Shape)> {
     let context = ReadContext::recording(&document, &|_| None);
     read_sections(&context.root(), &mut Config::default_for(Path::new("")));
     context.recorded()
-}
-
-/// Every file that a config is read from, including missing files, because creating one may fix the config.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ConfigTexts {
-    /// The config files, and the files of variables that they name. `None` if a file cannot be read.
-    pub files: Vec<(PathBuf, Option<Vec<u8>>)>,
-    /// The folders in which `include` looks for files.
-    pub folders: Vec<PathBuf>,
-}
-
-impl ConfigTexts {
-    pub fn read(paths: &[PathBuf], environment: &VariableLookup) -> Self {
-        let mut config = ConfigFiles::new(environment);
-        paths.iter().for_each(|path| config.add(path));
-        let named = env_files(&config.document, environment).into_iter().map(|file| {
-            let bytes = file.is_file().then(|| std::fs::read(&file).ok()).flatten();
-            (file, bytes)
-        });
-        let texts = config.read.texts.into_iter().map(|(file, text)| (file, text.map(String::into_bytes)));
-        ConfigTexts { files: texts.chain(named).collect(), folders: config.read.folders }
-    }
 }
 
 fn read_sections(root: &ValueReader, config: &mut Config) {
@@ -149,10 +158,15 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
         config.rate_limiting = read_rate_limiting(&reader).unwrap_or_default();
         config.set_sections.push(SetSection { name: "rateLimiting", place: reader.place() });
     }
+    fields.set(&mut config.profiles, "profiles", read_profiles);
     fields.set(&mut config.serve, "serve", read_serve);
     fields.set(&mut config.store, "store", read_store);
     unsealed_log_ins(config).into_iter().for_each(|problem| root.report(problem));
     fields.set(&mut config.auth, "auth", read_auth);
+    let access = config.profiles.iter().map(|(name, profile)| (name.as_str().into(), Arc::clone(&profile.access)));
+    config.auth.profiles = access.collect();
+    config.auth.requires_profile = config.serve.require_profile;
+    vain_demands(config).into_iter().for_each(|problem| root.report(problem));
     missing_public_url(&config.auth, &config.serve).into_iter().for_each(|problem| root.report(problem));
     let unresolved = resolve_subject_issuers(&mut config.servers, &config.auth.issuers);
     unresolved.into_iter().for_each(|problem| root.report(problem));
@@ -257,7 +271,7 @@ mod tests {
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
                 "7:1 unknown key `zzz` (known keys here: include, mcpServers, servers, inputs, defaults, inheritEnv, extensions, sessionInit, aggregation, \
-                 optimizer, codeMode, rateLimiting, serve, store, auth, telemetry, audit, cedar, lock, results, flow, clients)",
+                 optimizer, codeMode, rateLimiting, profiles, serve, store, auth, telemetry, audit, cedar, lock, results, flow, clients)",
             ]
         );
     }

@@ -7,6 +7,7 @@ use proxy_model::Secret;
 
 use super::sections::server::{ServerConfig, TransportConfig, identity_of_words, name_problem};
 use super::sections::url::url_problem;
+use super::syntax::words::split_words;
 
 /// Parses `NAME=COMMAND` or `NAME=URL`. A command gets the variables of `env`, each written as `NAME=VALUE`.
 pub fn server_from_argument(argument: &str, env: &[String]) -> Result<(String, ServerConfig), Diagnostic> {
@@ -45,39 +46,6 @@ fn read_variable(argument: &str) -> Result<(String, Secret), Diagnostic> {
         }
         // The argument may contain a secret, so it is not shown.
         _ => Err(Diagnostic::error("`--env`: expected NAME=VALUE").hint("write `--env API_KEY=\"$API_KEY\"`")),
-    }
-}
-
-/// Splits a command into words like a shell: at white space, with quotes and backslash escapes. `None` if a quote or an
-/// escape is incomplete.
-fn split_words(text: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            _ if character.is_whitespace() => words.extend(word.take()),
-            '\'' => quoted(&mut characters, '\'', word.get_or_insert_default())?,
-            '"' => quoted(&mut characters, '"', word.get_or_insert_default())?,
-            '\\' => word.get_or_insert_default().push(characters.next()?),
-            _ => word.get_or_insert_default().push(character),
-        }
-    }
-    words.extend(word);
-    Some(words)
-}
-
-fn quoted(characters: &mut std::str::Chars, quote: char, word: &mut String) -> Option<()> {
-    loop {
-        match characters.next()? {
-            character if character == quote => return Some(()),
-            // Inside double quotes a backslash escapes only these characters.
-            '\\' if quote == '"' => match characters.next()? {
-                escaped @ ('"' | '\\' | '$' | '`') => word.push(escaped),
-                other => word.extend(['\\', other]),
-            },
-            character => word.push(character),
-        }
     }
 }
 

@@ -37,6 +37,11 @@ pub struct HostIo {
 /// Whether [`HostIo`] is made without effects from now on.
 static NEEDS_DOUBLES: AtomicBool = AtomicBool::new(false);
 
+/// Whether this process has no effects of its own, because [`require_doubles`] was called.
+pub fn needs_doubles() -> bool {
+    NEEDS_DOUBLES.load(Ordering::Relaxed)
+}
+
 /// From now on no extension of this process has effects: what a test does not replace by a double is an error.
 pub fn require_doubles() {
     NEEDS_DOUBLES.store(true, Ordering::Relaxed);
@@ -49,7 +54,7 @@ impl HostIo {
             postgres: postgres::Pools::default(),
             variables,
             executable,
-            needs_doubles: NEEDS_DOUBLES.load(Ordering::Relaxed),
+            needs_doubles: needs_doubles(),
         }
     }
 

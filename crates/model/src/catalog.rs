@@ -18,6 +18,16 @@ impl Snapshot {
         self.backends.iter().find(|backend| backend.name.as_ref() == name)
     }
 
+    /// The snapshot with some of the backends only. The same one, if these are all.
+    #[must_use]
+    pub fn reduced(self: &Arc<Self>, is_shown: impl Fn(&str) -> bool) -> Arc<Self> {
+        if self.backends.iter().all(|backend| is_shown(&backend.name)) {
+            return Arc::clone(self);
+        }
+        let backends = self.backends.iter().filter(|backend| is_shown(&backend.name)).cloned().collect();
+        Arc::new(Snapshot { version: self.version, generation: self.generation, backends })
+    }
+
     /// What clients of this profile see differently. `None` if they see this snapshot.
     pub fn variant(&self, profile: ClientProfile) -> Option<SnapshotVariant> {
         let differing = self.backends.iter().enumerate().filter(|(_, backend)| !backend.variants.is_empty());

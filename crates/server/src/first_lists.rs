@@ -17,12 +17,14 @@ impl Server {
     pub(super) async fn first_lists(&self, client: &Client, cancel: &Cancellation) -> bool {
         let handle = &client.surface_handle;
         let gateway = &self.gateway;
-        let has_lists = gateway.has_first_lists() && gateway.has_lists_for(handle.profile());
+        let view = gateway.view(handle);
+        let has_lists = view.has_first_lists() && gateway.has_lists_for(handle.profile());
         if has_lists && gateway.knows_first_lists_of(handle) {
             return true;
         }
         let known = async {
-            gateway.first_lists().await;
+            // The first request of a profile makes its view.
+            view.first_lists().await;
             gateway.lists_for(handle).await;
             gateway.first_lists_of(handle).await;
         };
@@ -70,7 +72,8 @@ impl Server {
     }
 
     fn has_all_servers(&self, client: &Client) -> bool {
-        self.gateway.has_all_servers() && self.gateway.has_first_lists_of(&client.surface_handle)
+        let handle = &client.surface_handle;
+        self.gateway.view(handle).has_all_servers() && self.gateway.has_first_lists_of(handle)
     }
 
     /// Waits until a server offers the item that a request names, or until no server is starting that might. Fails if that

@@ -30,7 +30,6 @@ use input_required::journals::SuspendedSurfaces;
 use input_required::ticket::Tickets;
 use proxy_base::seal::Sealer;
 use proxy_config::Serve;
-use proxy_engine::calls::PolicyNow;
 use proxy_engine::gateway::Gateway;
 use proxy_engine::results::PagedResults;
 use proxy_engine::surface::Surface;
@@ -51,7 +50,6 @@ pub struct Server {
     conversations: Arc<Conversations>,
     links: Arc<LinkTable>,
     suspended: Arc<SuspendedSurfaces>,
-    policy: PolicyNow,
     clients: Arc<ConnectedClients>,
     replicas: Arc<Replicas>,
     drain: Arc<Drain>,
@@ -77,8 +75,6 @@ impl Server {
         let sealer = Sealer::with_keys(serve.state_keys.iter().map(Secret::reveal))?;
         let replicas = Replicas::new(Arc::clone(&gateway), sealer.clone(), serve);
         let tickets = Arc::new(Tickets::new(sealer.clone()));
-        let current = gateway.watch();
-        let policy = PolicyNow::new(move || current.borrow().surface.as_ref().map(|now| Arc::clone(now.policy())));
         Ok(Server {
             telemetry: Arc::clone(gateway.calls().dispatcher.telemetry()),
             source: CallSource::Stdio,
@@ -89,7 +85,6 @@ impl Server {
             conversations: Arc::default(),
             links: Arc::default(),
             suspended: Arc::default(),
-            policy,
             replicas,
             drain: Arc::default(),
             threads,

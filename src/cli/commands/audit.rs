@@ -109,8 +109,8 @@ fn key(config: &[PathBuf], allow_unsealed: bool) -> Result<Option<AuditKey>, Com
     let Some(file) = setup::find_config(None, &folder, setup::user_config_folder().as_deref())? else {
         return Ok(None);
     };
-    match proxy_config::load(&file, &|name: &str| std::env::var(name).ok()) {
-        Ok((config, _)) => Ok(config.audit.and_then(|audit| audit.key).map(|key| AuditKey::new(&key))),
+    match setup::load_file(file.clone()) {
+        Ok(config) => Ok(config.audit.and_then(|audit| audit.key).map(|key| AuditKey::new(&key))),
         // The hashes can be checked without the key.
         Err(_) if allow_unsealed => Ok(None),
         Err(mut problems) => {

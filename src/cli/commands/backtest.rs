@@ -35,6 +35,9 @@ pub(crate) struct BacktestArgs {
     /// ~/.config/starlark-mcp-proxy]
     #[arg(short, long, value_name = "FILE")]
     config: Vec<PathBuf>,
+    /// Use the script and settings of this profile
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -44,10 +47,10 @@ pub(super) fn run(args: &BacktestArgs) -> Result<(), CommandFailure> {
     let recording = read(&args.file)?;
     let warnings = warnings(&args.file, &recording);
     output::diagnostics(&warnings);
-    let source = SourceArgs::of_servers(args.config.clone(), Vec::new());
+    let source = SourceArgs::of_servers(args.config.clone(), Vec::new()).under(args.profile.as_deref());
     let loaded = match &args.script {
-        Some(script) => source.with_script(script).load()?,
-        None => source.load()?,
+        Some(script) => source.with_script(script).load_without_commands()?,
+        None => source.load_without_commands()?,
     };
     let script = gateway::script_source(&loaded.config, None)?;
     let policies = loaded.config.cedar.as_ref().map(|cedar| Policies::load(cedar, &loaded.config.folder)).transpose();

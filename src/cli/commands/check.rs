@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 use super::client_rows::rows;
 use super::explain::outcome;
 use crate::cli::failure::CommandFailure;
-use crate::cli::query::{self, Query, UserArgs};
+use crate::cli::query::{self, ActingUser, Query, UserArgs};
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{output, table};
-use proxy_author::check::{CheckReport, Item, scripts};
+use proxy_author::check::{CheckReport, CheckedProfile, Item, scripts};
 use proxy_author::lint::{self, Role};
 use proxy_author::published::{PublishedChanges, PublishedFile};
 use proxy_base::diagnostic::{Diagnostic, Severity};
@@ -108,6 +108,7 @@ fn check_loaded(loaded: &LoadedConfig, args: &CheckArgs, report: &mut CheckRepor
         report.user = Some(user.principal.sub().to_owned());
     }
     if args.live {
+        let principal = user.principal.clone();
         return query::with_loaded(loaded, user, async |running, surface| {
             report.add(unreachable_issuers(&loaded.config.auth).await.into_iter().map(Diagnostic::error));
             let snapshot = running.snapshot();
@@ -118,7 +119,9 @@ fn check_loaded(loaded: &LoadedConfig, args: &CheckArgs, report: &mut CheckRepor
             for row in rows(loaded, args.client.as_deref())? {
                 report.add_client(&surface, &row);
             }
-            add_published(report, loaded, script.as_ref(), (&surface, is_named), &snapshot)
+            let outcome = add_published(report, loaded, script.as_ref(), (&surface, is_named), &snapshot);
+            report.add_profiles(&loaded.config, &snapshot, &principal);
+            outcome
         });
     }
     report.add_missing_programs(&loaded.config);
@@ -129,6 +132,19 @@ fn check_loaded(loaded: &LoadedConfig, args: &CheckArgs, report: &mut CheckRepor
         report.set_server_states(&states);
     }
     report.add(offline.extension_problems.iter().cloned());
+    let outcome = check_offline(loaded, args, report, &offline, &user);
+    report.add_profiles(&loaded.config, &offline.snapshot, &user.principal);
+    outcome
+}
+
+/// Checks what the top level publishes.
+fn check_offline(
+    loaded: &LoadedConfig,
+    args: &CheckArgs,
+    report: &mut CheckReport,
+    offline: &Offline,
+    user: &ActingUser,
+) -> Result<(), CommandFailure> {
     let surface = offline.build_for(user.principal.clone()).map_err(|error| {
         report.add_patterns(&loaded.config.aggregation, &offline.snapshot);
         report.explain_tools(&offline.snapshot);
@@ -138,7 +154,7 @@ fn check_loaded(loaded: &LoadedConfig, args: &CheckArgs, report: &mut CheckRepor
         let surface = offline.build_for_row(user.principal.clone(), &row.row);
         report.add_client(&*surface.map_err(|error| CommandFailure::from(&error))?, &row);
     }
-    add_published(report, loaded, Some(&offline.script_source.source), (&surface, is_named), &offline.snapshot)
+    add_published(report, loaded, Some(&offline.script_source.source), (&surface, user.is_named()), &offline.snapshot)
 }
 
 /// Adds problems of the script and the policies, and what is published: to everybody, or to the user of the command.
@@ -221,6 +237,14 @@ fn show(report: &CheckReport, all: bool) {
         show_histories(&report.histories);
     } else {
         output::out(&format!("{} items: `proxy check --all` lists each of them\n", report.histories.len()));
+    }
+    if !report.profiles.is_empty() {
+        let row = |profile: &CheckedProfile| {
+            vec![profile.name.clone(), profile.servers.join(", "), table::count(profile.tools, "tool")]
+        };
+        let rows: Vec<Vec<String>> = report.profiles.iter().map(row).collect();
+        output::out(&table::render(&["PROFILE", "SERVERS", "PUBLISHES"], &rows));
+        output::out("");
     }
     if let Some(changes) = &report.changes {
         show_changes(changes);
@@ -327,6 +351,10 @@ fn as_json(report: &CheckReport) -> Value {
     }
     let offered: Vec<Value> = report.histories.iter().map(|item| json!(item)).collect();
     all.insert("offered".to_owned(), offered.into());
+    let profiles = report.profiles.iter();
+    let profiles =
+        profiles.map(|profile| json!({"name": profile.name, "servers": profile.servers, "tools": profile.tools}));
+    all.insert("profiles".to_owned(), profiles.collect());
     all.insert("user".to_owned(), json!(report.user));
     all.insert("changes".to_owned(), report.changes.as_ref().map_or(Value::Null, PublishedChanges::to_json));
     all.into()

@@ -148,6 +148,11 @@ pub(super) fn hide_secrets(config: &Config) {
     secrets::set(config);
 }
 
+/// A text without the secrets that the log hides.
+pub(super) fn without_secrets(text: &str) -> String {
+    secrets::hidden(text).into_owned()
+}
+
 /// Applies the levels of servers (`mcpServers.NAME.log`) from now on, and drops the lines of removed servers.
 pub(super) fn apply_server_levels(config: &Config) {
     let own = config.servers.iter().filter_map(|(name, server)| Some((name.clone(), server.log?)));

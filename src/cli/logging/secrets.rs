@@ -1,5 +1,5 @@
-//! Hides secrets in the log: values of `env`, `headers`, tokens and similar keys in the config, and message members with
-//! names such as `password`.
+//! Hides secrets in the log: values of `env`, `headers`, tokens and similar keys in the config, all values from files,
+//! credentials and commands, and message members with names such as `password`.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -46,7 +46,7 @@ fn forms(value: &str) -> Vec<String> {
 
 /// The values of a config that are secret.
 pub(super) fn values(config: &Config) -> Vec<String> {
-    let mut texts: Vec<&str> = Vec::new();
+    let mut texts: Vec<&str> = config.secret_values.iter().map(Secret::reveal).collect();
     let mut urls: Vec<&str> = Vec::new();
     for server in config.servers.values() {
         texts.extend(server.auth.iter().flat_map(AuthConfig::secrets).map(Secret::reveal));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ActingUser, Query};
+use super::{ActingUser, Query, values};
 use crate::admin::Operator;
 use crate::cli::age::ago;
 use crate::cli::failure::CommandFailure;
@@ -35,9 +35,10 @@ pub(super) async fn run<T>(
     if query.runs_code {
         Workers::shared().warm_up();
     }
-    let gateway = Arc::new(Gateway::start(&query.loaded.config, &options(query)?).map_err(CommandFailure::config)?);
+    let config = values::config(query)?;
+    let gateway = Arc::new(Gateway::start(&config, &options(query)?).map_err(CommandFailure::config)?);
     // Only commands that call something write audit lines.
-    let audit = query.loaded.config.audit.as_ref().filter(|_| query.runs_code || query.wanted.is_some());
+    let audit = config.audit.as_ref().filter(|_| query.runs_code || query.wanted.is_some());
     let audited = audit.map_or(Ok(()), |audit| gateway.start_audit(audit, false)).map_err(CommandFailure::failed);
     let surface = match audited {
         Ok(()) => surface(&gateway, query).await,
@@ -45,7 +46,7 @@ pub(super) async fn run<T>(
     };
     let outcome = match surface {
         Ok(surface) => {
-            output::diagnostics(&missing_tools(&query.loaded.config, &surface));
+            output::diagnostics(&missing_tools(&config, &surface));
             let peer = terminal::user().map(|user| user as Arc<dyn Peer>);
             let (principal, source) = (query.user.principal.clone(), CallSource::Control);
             let uid = Some(rustix::process::getuid().as_raw());

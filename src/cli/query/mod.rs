@@ -6,6 +6,7 @@ mod local;
 mod running;
 mod said_before;
 mod user;
+mod values;
 mod watching;
 
 use std::sync::Arc;
@@ -62,7 +63,7 @@ impl ServerArgs {
 
 impl QueryArgs {
     pub(super) fn load(&self) -> Result<LoadedConfig, CommandFailure> {
-        self.servers.source.load()
+        self.servers.source.load_without_commands()
     }
 
     /// A query of these options and of this loaded config.
@@ -93,7 +94,7 @@ impl<'a> Query<'a> {
         Query {
             loaded,
             start: StartPolicy::Unknown,
-            user: ActingUser::local(),
+            user: ActingUser::local().under(&loaded.config),
             wanted: None,
             runs_code: false,
             search_by_meaning: false,
@@ -164,7 +165,8 @@ pub(super) fn server_states(query: &Query<'_>) -> Result<Vec<ServerStatus>, Comm
             return running.status().await.map(|status| status.servers);
         }
         let options = local::options(query)?;
-        let gateway = Gateway::start(&query.loaded.config, &options).map_err(CommandFailure::config)?;
+        let config = values::config(query)?;
+        let gateway = Gateway::start(&config, &options).map_err(CommandFailure::config)?;
         spinner::with(&local::starting(&gateway, query.start), gateway.servers_settled()).await;
         output::diagnostics(&gateway.extension_problems());
         let servers = gateway.snapshot().backends.iter().map(|backend| backend.server_status()).collect();

@@ -1,5 +1,7 @@
 //! The user whose surface a command shows and uses.
 
+use std::sync::Arc;
+
 use clap::Args;
 use serde_json::Value;
 
@@ -31,7 +33,7 @@ pub(in crate::cli) struct ActingUser {
 impl UserArgs {
     /// The user of these options, or else the local one.
     pub(in crate::cli) fn user(&self, config: &Config) -> Result<ActingUser, CommandFailure> {
-        let Some(sub) = &self.as_user else { return Ok(ActingUser::local()) };
+        let Some(sub) = &self.as_user else { return Ok(ActingUser::local().under(config)) };
         if sub.is_empty() {
             return Err(CommandFailure::usage("--as-user is empty: name a user"));
         }
@@ -43,13 +45,19 @@ impl UserArgs {
         };
         let named = NamedUser { sub: sub.clone(), claims };
         let principal = named_user(&config.auth, &named).map_err(CommandFailure::usage)?;
-        Ok(ActingUser { named: Some(named), principal })
+        Ok(ActingUser { named: Some(named), principal }.under(config))
     }
 }
 
 impl ActingUser {
     pub(in crate::cli) fn local() -> Self {
         ActingUser { named: None, principal: Authenticator::local_user(&setup::variables()) }
+    }
+
+    /// The same user under the profile that a config is of.
+    pub(super) fn under(self, config: &Config) -> Self {
+        let profile = config.selection.as_ref().map(|selection| Arc::clone(&selection.profile));
+        ActingUser { principal: self.principal.in_profile(profile), ..self }
     }
 
     pub(in crate::cli) fn is_named(&self) -> bool {

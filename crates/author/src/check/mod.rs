@@ -8,6 +8,7 @@ mod missing_programs;
 mod one_account;
 mod redirect_uris;
 mod policies;
+mod profiles;
 pub mod scripts;
 mod unmatched;
 mod unpublished;
@@ -23,6 +24,7 @@ use proxy_engine::surface::{ItemHistory, Surface, histories};
 use proxy_model::operator_api::ServerStatus;
 use proxy_model::{BackendView, ItemKind, Snapshot, Status, error_line};
 
+pub use profiles::CheckedProfile;
 pub use unpublished::unpublished;
 
 use super::lint::is_library;
@@ -43,6 +45,8 @@ pub struct CheckReport {
     pub histories: Vec<ItemHistory>,
     /// The difference to what `proxy serve` last published; None if it never ran.
     pub changes: Option<PublishedChanges>,
+    /// The profiles of the config whose scripts run.
+    pub profiles: Vec<CheckedProfile>,
     /// The user for whom the items are published, if the config tells users apart.
     pub user: Option<String>,
 }

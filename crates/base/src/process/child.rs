@@ -23,6 +23,8 @@ pub struct Launch {
     /// The whole environment: nothing is inherited.
     pub environment: Vec<(String, String)>,
     pub folder: Option<PathBuf>,
+    /// Whether it can use the terminal of the proxy, for example to ask for a password.
+    pub terminal: bool,
 }
 
 /// An environment variable that all descendants inherit. Its value identifies daemons that have left both the group and
@@ -57,21 +59,28 @@ impl Child {
             .envs(launch.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
+            .stderr(Stdio::piped());
+        if launch.terminal {
+            command.process_group(0);
+        }
         if let Some(folder) = &launch.folder {
             command.current_dir(folder);
         }
         let mut register = watchdog::registrar();
         let third = third.map(DescriptorThree::write_end);
+        let has_terminal = launch.terminal;
         let prepare = move || {
+            if !has_terminal {
+                // The group of a new session has no terminal.
+                rustix::process::setsid()?;
+            }
             register.as_mut().map_or(Ok(()), |register| register())?;
             // Last, because the socket of the watchdog may be descriptor 3.
             third.map_or(Ok(()), duplicate_to_three)?;
             descriptors::put_back()
         };
-        // SAFETY: between fork and exec only async-signal-safe calls are allowed; these send four bytes of the stack to a
-        // socket, duplicate a descriptor and set a limit.
+        // SAFETY: between fork and exec only async-signal-safe calls are allowed; these begin a session, send four bytes of
+        // the stack to a socket, duplicate a descriptor and set a limit.
         unsafe {
             command.pre_exec(prepare);
         }

@@ -4,6 +4,7 @@
 mod client_value;
 pub(super) mod config;
 pub(super) mod hook;
+pub(super) mod profile;
 pub(super) mod other_hook;
 pub(super) mod identity;
 pub(super) mod provenance;

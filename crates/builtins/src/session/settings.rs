@@ -21,4 +21,6 @@ pub struct Settings {
     pub code_mode: CodeMode,
     /// What clients accept.
     pub dialects: Arc<Dialects>,
+    /// The name of the profile for which the script runs; `None` at the top level.
+    pub profile: Option<Arc<str>>,
 }

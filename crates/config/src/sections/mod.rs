@@ -12,6 +12,7 @@ pub(super) mod flow;
 pub(super) mod lock;
 pub(super) mod oauth_values;
 pub(super) mod optimizer;
+pub(super) mod profiles;
 pub(super) mod rate_limiting;
 pub(super) mod results;
 pub(super) mod serve;

@@ -15,6 +15,8 @@ pub struct Serve {
     pub threads: usize,
     /// The URL under which clients reach the proxy, as tokens name it in `aud`; `None` if unknown.
     pub public_url: Option<String>,
+    /// Whether clients must name a profile in the path.
+    pub require_profile: bool,
     pub allowed_origins: Vec<String>,
     /// Request headers that are passed to scripts, in lower case.
     pub request_headers: Vec<String>,
@@ -46,6 +48,7 @@ impl Default for Serve {
             path: "/mcp".to_owned(),
             threads: 1,
             public_url: None,
+            require_profile: false,
             allowed_origins: Vec::new(),
             request_headers: Vec::new(),
             session_idle_timeout: Duration::from_secs(30 * 60),
@@ -79,6 +82,8 @@ impl Serve {
             request_headers,
             state_keys,
             identity_key: _,
+            // A part of the authentication, which follows the file.
+            require_profile: _,
             drain_delay,
             drain_timeout,
         } = self;
@@ -109,6 +114,7 @@ pub(crate) fn read_serve(reader: &ValueReader) -> Option<Serve> {
     fields.set(&mut serve.path, "path", read_path);
     fields.set(&mut serve.threads, "threads", read_threads);
     serve.public_url = fields.read("publicUrl", read_public_url);
+    fields.set(&mut serve.require_profile, "requireProfile", ValueReader::boolean);
     fields.set(&mut serve.allowed_origins, "allowedOrigins", |reader| reader.list(read_origin));
     fields.set(&mut serve.request_headers, "requestHeaders", |reader| reader.list(read_request_header));
     fields.set(&mut serve.session_idle_timeout, "sessionIdleTimeout", ValueReader::timeout);
@@ -211,7 +217,7 @@ mod tests {
     #[test]
     fn everything_can_be_set() {
         let config = loaded(
-            "serve: {http: '[::1]:80', path: /x, threads: 3, publicUrl: 'https://MCP.example/x/', allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
+            "profiles: {a: {servers: ['*']}}\nserve: {http: '[::1]:80', path: /x, threads: 3, publicUrl: 'https://MCP.example/x/', requireProfile: true, allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
              sessionLifetime: 24h, maxSessions: 7, firstList: 0s, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef], identityKey: 123456789abcdef0123456789abcdef01, drainDelay: 5s, drainTimeout: 30s}",
         );
         let expected = Serve {
@@ -219,6 +225,7 @@ mod tests {
             path: "/x".to_owned(),
             threads: 3,
             public_url: Some("https://mcp.example/x".to_owned()),
+            require_profile: true,
             allowed_origins: vec!["https://a.example:8443".to_owned()],
             request_headers: vec!["x-team".to_owned()],
             session_idle_timeout: Duration::from_secs(300),

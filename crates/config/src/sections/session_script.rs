@@ -38,7 +38,7 @@ impl Default for SessionScript {
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SessionInit {
     pub script: SessionScript,
     pub params: Map<String, Value>,

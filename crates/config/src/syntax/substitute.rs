@@ -1,9 +1,12 @@
-//! Substitution of `${VAR}`, `${VAR:-default}` and `$$` in strings.
+//! Substitution of `${VAR}`, `${VAR:-default}`, the sources such as `${file:PATH}`, and `$$` in strings.
 
 use super::mask::sounds_secret;
+use super::sources::{Source, SourceProblem};
 
-/// Looks up a variable. A parameter, so that loading does not depend on the environment of the process.
-pub type VariableLookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
+pub use super::variable_lookup::VariableLookup;
+
+/// The value of a source; `None` to leave it as it is written.
+pub(crate) type SourceLookup<'a> = dyn FnMut(&Source) -> Result<Option<String>, SourceProblem> + 'a;
 
 /// Why a substitution failed. Never contains the value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub(crate) enum SubstitutionError {
     /// The text between the braces is not a variable name. The text is not kept, because it may be part of a password.
     NotAName,
     Unclosed,
+    /// A source has no value.
+    Source(SourceProblem),
 }
 
 impl SubstitutionError {
@@ -28,6 +33,7 @@ impl SubstitutionError {
             SubstitutionError::EnvironmentPrefix(name) => format!("`${{env:{name}}}` is not supported"),
             SubstitutionError::NotAName => "the text between `${` and `}` is not a variable name".to_owned(),
             SubstitutionError::Unclosed => "unclosed `${`".to_owned(),
+            SubstitutionError::Source(problem) => problem.message.clone(),
         }
     }
 
@@ -42,6 +48,7 @@ impl SubstitutionError {
                 format!("set an environment variable instead and write `${{{}}}`", variable_name(name))
             }
             SubstitutionError::EnvironmentPrefix(name) => format!("write `${{{name}}}`"),
+            SubstitutionError::Source(problem) => problem.hint.clone(),
             SubstitutionError::NotAName | SubstitutionError::Unclosed => {
                 "write `${NAME}` or `${NAME:-default}`, and `$$` for a dollar sign".to_owned()
             }
@@ -49,8 +56,12 @@ impl SubstitutionError {
     }
 }
 
-/// Replaces the variables in a text, or returns all errors.
-pub(crate) fn substitute(text: &str, environment: &VariableLookup) -> Result<String, Vec<SubstitutionError>> {
+/// Replaces the variables and the sources in a text, or returns all errors. A value is not looked at again.
+pub(crate) fn substitute(
+    text: &str,
+    environment: &VariableLookup,
+    sources: &mut SourceLookup,
+) -> Result<String, Vec<SubstitutionError>> {
     let mut output = String::with_capacity(text.len());
     let mut problems = Vec::new();
     let mut rest = text;
@@ -65,7 +76,15 @@ pub(crate) fn substitute(text: &str, environment: &VariableLookup) -> Result<Str
                 problems.push(SubstitutionError::Unclosed);
                 break;
             };
-            match variable(expression, environment) {
+            let value = match Source::parse(expression) {
+                Some(_) if expression.contains("${") => Err(SubstitutionError::Source(nested())),
+                Some(source) => match sources(&source) {
+                    Ok(value) => Ok(value.unwrap_or_else(|| format!("${{{expression}}}"))),
+                    Err(problem) => Err(SubstitutionError::Source(problem)),
+                },
+                None => variable(expression, environment),
+            };
+            match value {
                 Ok(value) => output.push_str(&value),
                 Err(problem) => problems.push(problem),
             }
@@ -76,6 +95,27 @@ pub(crate) fn substitute(text: &str, environment: &VariableLookup) -> Result<Str
     }
     output.push_str(rest);
     if problems.is_empty() { Ok(output) } else { Err(problems) }
+}
+
+fn nested() -> SourceProblem {
+    let hint = "write the path or the command itself; `${exec:sh -c '…'}` gives a command the variables of the proxy";
+    SourceProblem::new("`${` inside of `${file:…}`, `${credential:…}` or `${exec:…}` is not replaced", hint)
+}
+
+/// The sources in a text, in order.
+pub(crate) fn sources_in(text: &str) -> Vec<Source<'_>> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(dollar) = rest.find('$') {
+        rest = &rest[dollar + 1..];
+        if let Some(after) = rest.strip_prefix('$') {
+            rest = after;
+        } else if let Some((expression, after)) = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+            found.extend(Source::parse(expression));
+            rest = after;
+        }
+    }
+    found
 }
 
 /// A `$NAME` without braces, which is plain text here but a variable in other programs. Counts only upper-case names and
@@ -154,7 +194,11 @@ mod tests {
     }
 
     fn filled(text: &str) -> Result<String, Vec<SubstitutionError>> {
-        substitute(text, &environment)
+        substitute(text, &environment, &mut |source| match source {
+            Source::File("token") => Ok(Some("${TOKEN}".to_owned())),
+            Source::File(name) => Err(SourceProblem::new(format!("no {name}"), "")),
+            _ => Ok(None),
+        })
     }
 
     #[test]
@@ -170,6 +214,16 @@ mod tests {
         let problems = filled("${A} ${B}").unwrap_err();
         assert_eq!(problems, [SubstitutionError::Unset("A".to_owned()), SubstitutionError::Unset("B".to_owned())]);
         assert_eq!(problems[0].message(), "the environment variable `A` is not set");
+    }
+
+    #[test]
+    fn values_of_sources_are_not_replaced_again() {
+        assert_eq!(filled("a ${file:token} ${TOKEN}").unwrap(), "a ${TOKEN} abc");
+        assert_eq!(filled("$${file:token} ${exec:op read x}").unwrap(), "${file:token} ${exec:op read x}");
+        assert_eq!(filled("${file:none}").unwrap_err()[0].message(), "no none");
+        assert!(filled("${file:${TOKEN}}").unwrap_err()[0].message().contains("is not replaced"));
+        let found = sources_in("$${file:a} ${file:b}${credential:c} ${X} ${exec:d e} ${file:f");
+        assert_eq!(found, [Source::File("b"), Source::Credential("c"), Source::Command("d e")]);
     }
 
     #[test]

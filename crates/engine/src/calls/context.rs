@@ -49,7 +49,7 @@ impl RequestContext {
     /// A request that the operator makes in this process: from the command line, the prompt or a test.
     pub fn local(principal: Principal, surface: Arc<Surface>, peer: Option<Arc<dyn Peer>>) -> Self {
         RequestContext {
-            principal,
+            principal: principal.in_profile(surface.profile().cloned()),
             client: Arc::default(),
             revision: None,
             retries_with_input: false,

@@ -16,13 +16,14 @@ use proxy_model::{ItemKind, Owner, RecordedResult};
 use proxy_wire::{Revision, RpcError};
 
 impl RequestContext {
-    /// Who may read the results of this request: the authenticated person, or the session. Anonymous requests without a
-    /// session have nothing in common but the id of a result.
+    /// Who may read the results of this request: the authenticated person, or the session, under the profile of the request.
+    /// Anonymous requests without a session have nothing in common but the id of a result.
     fn results_owner(&self) -> Owner {
-        match Owner::of_values(&self.principal, self.owner()) {
+        let owner = match Owner::of_values(&self.principal, self.owner()) {
             Owner::Request(_) => Owner::Everybody,
             owner => owner,
-        }
+        };
+        owner.under(self.principal.profile())
     }
 
     fn addressee(&self) -> Addressee {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Gateway, SurfaceHandle};
+use super::{Gateway, SurfaceHandle, View};
 use crate::surface::Surface;
 use proxy_mcp_client::{Backend, CacheHint};
 use proxy_model::{BackendKind, BackendView, ClientProfile, ItemKind, Snapshot, Status};
@@ -15,6 +15,7 @@ const REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
 impl Gateway {
     /// Refreshes expired lists of this kind, and waits until the client's surface contains them.
     pub async fn refresh(&self, kind: ItemKind, handle: &SurfaceHandle) {
+        let view = self.view(handle);
         let members = self.installed.backend_set.members().load_full();
         let servers = members.backends.iter().filter_map(|backend| backend.connected());
         let own = handle.held();
@@ -24,23 +25,23 @@ impl Gateway {
         // If no list has expired or changed, all futures are ready at the first poll.
         let is_fresh = futures::poll!(&mut listings).is_ready();
         // While servers start, views change all the time, and a script that fails may wait for the next one.
-        if is_fresh && (self.is_caught_up() || !self.snapshot().is_settled()) {
+        if is_fresh && (self.is_caught_up(view) || !self.snapshot().is_settled()) {
             return;
         }
         let refreshed = async {
             if !is_fresh {
                 listings.await;
             }
-            self.caught_up().await;
-            self.surfaces.caught_up(handle).await;
+            self.caught_up(view).await;
+            view.surfaces.caught_up(handle).await;
         };
         if tokio::time::timeout(REFRESH_TIMEOUT, refreshed).await.is_err() {
             tracing::debug!(?kind, "an expired or changed list was not refreshed in time");
         }
     }
 
-    /// Whether the shared surface was built from the present views of the backends.
-    fn is_caught_up(&self) -> bool {
+    /// Whether the shared surface of a view was built from the present views of the backends.
+    fn is_caught_up(&self, of: &View) -> bool {
         let (snapshot, members) = (self.snapshot(), self.installed.backend_set.members().load());
         let is_shown = |(shown, backend): (&Arc<BackendView>, &Arc<dyn Backend>)| {
             let view = backend.view();
@@ -48,21 +49,22 @@ impl Gateway {
         };
         snapshot.backends.len() == members.backends.len()
             && snapshot.backends.iter().zip(&members.backends).all(is_shown)
-            && self.current.borrow().snapshot >= snapshot.version
+            && of.current.borrow().snapshot >= snapshot.version
     }
 
     /// Waits for a short time until a client's surface has been built from the present views of the backends.
     pub async fn caught_up_for(&self, handle: &SurfaceHandle) {
+        let view = self.view(handle);
         let caught_up = async {
-            self.caught_up().await;
-            self.surfaces.caught_up(handle).await;
+            self.caught_up(view).await;
+            view.surfaces.caught_up(handle).await;
         };
         let _ = tokio::time::timeout(REFRESH_TIMEOUT, caught_up).await;
     }
 
-    /// Waits until the shared surface has been built from the present views of the backends.
-    pub(super) async fn caught_up(&self) {
-        let (mut catalog, mut current) = (self.catalog.clone(), self.current.clone());
+    /// Waits until the shared surface of a view has been built from the present views of the backends.
+    pub(super) async fn caught_up(&self, of: &View) {
+        let (mut catalog, mut current) = (self.catalog.clone(), of.watch());
         let views: Vec<Arc<BackendView>> =
             self.installed.backend_set.members().load().backends.iter().map(|backend| backend.view()).collect();
         let shows = |snapshot: &Arc<Snapshot>| snapshot.backends == views;

@@ -20,6 +20,7 @@ mod start;
 mod status;
 mod surfaces;
 mod telemetry;
+mod views;
 
 pub use following::{CurrentSurface, NewFollower};
 pub use installation::script_source;
@@ -29,7 +30,7 @@ pub use rebuild::SharedSurface;
 pub use reload::Reread;
 pub use script_versions::ScriptVersions;
 pub use start::{Gateway, STOPPED};
-pub use surfaces::SurfaceHandle;
+pub use surfaces::{SurfaceHandle, View};
 pub use telemetry::{DefinitionTokens, Gauges, ServerGauges};
 
 #[cfg(test)]

@@ -67,6 +67,8 @@ impl Offline {
 
     fn build_for_key(&self, key: SurfaceKey) -> Result<Arc<Surface>, BuildError> {
         let surface = self.script_source.build_for(&self.snapshot, key.clone()).map(Arc::new)?;
+        let principal = key.principal.clone().in_profile(surface.profile().cloned());
+        let key = SurfaceKey { principal, ..key };
         Ok(match &self.policies {
             Some(policies) => Arc::new(surface.permitted_to(policies, &key)),
             None => surface,

@@ -6,7 +6,7 @@ use futures::future::join_all;
 
 use super::{Gateway, SurfaceHandle};
 use proxy_mcp_client::MissingLists;
-use proxy_model::{ClientProfile, Owner};
+use proxy_model::ClientProfile;
 
 /// Maximum time that the first client of a profile waits. What arrives later is announced by `list_changed`.
 const PREPARATION_TIMEOUT: Duration = Duration::from_secs(2);
@@ -39,15 +39,16 @@ impl Gateway {
             || (prepared.generation == self.installed.backend_set.generation() && prepared.profiles.contains(&profile))
     }
 
-    /// Fetches the server lists for clients of this profile, on connections from this person's share, and waits until the
-    /// shared surface has them.
-    pub(super) async fn prepare(&self, profile: ClientProfile, person: &Owner) {
-        let profile = profile.prepared();
+    /// Fetches the server lists for clients of the profile of a handle, on connections from the person's share, and waits until
+    /// the shared surface has them.
+    pub(super) async fn prepare(&self, handle: &SurfaceHandle) {
+        let profile = handle.profile().prepared();
+        let person = &handle.person();
         let members = self.installed.backend_set.members().load_full();
         let prepared = async {
             let servers = members.backends.iter().filter_map(|backend| backend.connected());
             join_all(servers.map(|server| server.prepare(profile, person))).await;
-            self.caught_up().await;
+            self.caught_up(self.view(handle)).await;
         };
         if tokio::time::timeout(PREPARATION_TIMEOUT, prepared).await.is_err() {
             tracing::debug!(?profile, "some servers did not list their items for clients with this profile in time");
@@ -73,7 +74,9 @@ impl Gateway {
     pub async fn lists_for(&self, handle: &SurfaceHandle) {
         let (profile, person) = (handle.profile(), handle.person());
         let members = self.installed.backend_set.members().load_full();
-        let servers = members.backends.iter().filter_map(|backend| backend.connected());
+        let view = self.view(handle);
+        let shown = members.backends.iter().filter(|backend| view.shows(&backend.view().name));
+        let servers = shown.filter_map(|backend| backend.connected());
         let missing = servers.filter_map(|server| Some((server, server.missing_lists(profile)?)));
         let listings: Vec<_> = missing
             .map(|(server, missing)| {

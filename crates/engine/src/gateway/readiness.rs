@@ -23,12 +23,12 @@ impl Gateway {
 
     /// The state of the shared surface, with every later change.
     pub fn watch(&self) -> watch::Receiver<SharedSurface> {
-        self.current.clone()
+        self.top().watch()
     }
 
     /// A counter that increases whenever the surface of any client may have changed.
     pub fn surface_versions(&self) -> watch::Receiver<u64> {
-        self.surfaces.changes()
+        self.views.changes()
     }
 
     /// Whether policies decide who may use what.
@@ -38,53 +38,37 @@ impl Gateway {
 
     /// The surface of a client, without waiting; `None` before it was first built, and if it was dropped to save memory.
     pub fn surface_now(&self, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
-        self.surfaces.get(handle)
+        self.view(handle).surfaces.get(handle)
     }
 
     /// What distinguishes the lists that a client sees, without waiting; `None` before its surface was first built.
     pub fn lists_now(&self, handle: &SurfaceHandle) -> Option<ListDigests> {
-        self.surfaces.lists(handle)
+        self.view(handle).surfaces.lists(handle)
     }
 
     /// The surface of a client; the first request waits for the first run of the script. Fails if the script has never
     /// run successfully for this client.
     pub async fn surface(&self, handle: &SurfaceHandle) -> Result<Arc<Surface>, Arc<BuildError>> {
         if !self.is_prepared(handle.profile()) {
-            Box::pin(self.prepare(handle.profile(), &handle.person())).await;
+            Box::pin(self.prepare(handle)).await;
         }
         if self.people.see_differently() {
             Box::pin(self.meet(handle)).await;
         }
-        let shared = self.shared().await?;
-        self.surfaces.get_or_build(shared, handle).await
+        let view = self.view(handle);
+        let shared = view.shared().await?;
+        view.surfaces.get_or_build(shared, handle).await
     }
 
     /// The shared surface, which the script builds for no particular client. Fails if the script has never run
     /// successfully.
     pub async fn shared(&self) -> Result<Arc<Surface>, Arc<BuildError>> {
-        if let Some(surface) = self.current.borrow().surface.clone() {
-            return Ok(surface);
-        }
-        let mut current = self.current.clone();
-        let stopped = || Arc::new(Diagnostic::error("the proxy is shutting down").into());
-        let current =
-            current.wait_for(|now| now.surface.is_some() || now.error.is_some()).await.map_err(|_| stopped())?;
-        match (&current.surface, &current.error) {
-            (Some(surface), _) => Ok(Arc::clone(surface)),
-            (None, Some(error)) => Err(Arc::clone(error)),
-            (None, None) => Err(stopped()),
-        }
+        self.top().shared().await
     }
 
-    /// Whether list requests need not wait for servers without known lists.
+    /// Whether list requests at the top level need not wait for servers without known lists.
     pub fn has_first_lists(&self) -> bool {
-        self.current.borrow().has_first_lists
-    }
-
-    /// Whether no server that is still starting could add unknown items.
-    pub fn has_all_servers(&self) -> bool {
-        let now = self.current.borrow();
-        now.has_first_lists && !now.is_starting
+        self.top().has_first_lists()
     }
 
     /// How long list requests, and calls to items that no server offers yet, wait for servers without known lists.
@@ -95,8 +79,7 @@ impl Gateway {
     /// Waits until every server without known lists is ready, has failed, or has not started within `serve.firstList`.
     /// Returns at once if the script has failed for good.
     pub async fn first_lists(&self) {
-        // Fails only if the proxy is shutting down.
-        let _ = self.current.clone().wait_for(|now| now.has_first_lists || now.error.is_some()).await;
+        self.top().first_lists().await;
     }
 
     /// Waits until every server is ready, has failed once or rests, and returns the version of that snapshot.
@@ -143,7 +126,7 @@ impl Gateway {
 
     /// The shared surface once it was built from this version of the snapshot or a later one.
     async fn built_from(&self, version: u64) -> Result<Arc<Surface>, Arc<BuildError>> {
-        let mut current = self.current.clone();
+        let mut current = self.top().watch();
         let built = current.wait_for(|now| now.snapshot >= version).await;
         match built.ok().map(|now| (now.error.clone(), now.surface.clone())) {
             Some((Some(error), _)) => Err(error),
@@ -157,7 +140,7 @@ impl Gateway {
     /// server is ready or has failed.
     pub async fn offering(&self, wanted: Option<(ItemKind, &str)>) -> Result<Arc<Surface>, Arc<BuildError>> {
         let Some(wanted) = wanted else { return self.settled().await };
-        let mut current = self.current.clone();
+        let mut current = self.top().watch();
         let offered = async {
             let found =
                 current.wait_for(|now| now.surface.as_ref().is_some_and(|surface| self.can_call(surface, wanted)));

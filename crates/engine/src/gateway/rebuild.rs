@@ -1,6 +1,7 @@
 //! Rebuilds the shared surface whenever the catalog or the script changes. After a failed run the last script that
 //! worked keeps serving.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +28,43 @@ const DEBOUNCE: Duration = Duration::from_millis(20);
 pub(super) struct Edition {
     pub(super) number: u64,
     pub(super) script_source: Option<Arc<ScriptSource>>,
+    /// The scripts of the profiles.
+    pub(super) profiles: ProfileScripts,
     pub(super) generation: u64,
+}
+
+/// The script of each profile, by its name.
+pub(super) type ProfileScripts = Arc<HashMap<Arc<str>, Arc<ScriptSource>>>;
+
+impl Edition {
+    /// All scripts: that of the top level, and those of the profiles.
+    pub(super) fn scripts(&self) -> impl Iterator<Item = &Arc<ScriptSource>> {
+        self.script_source.iter().chain(self.profiles.values())
+    }
+
+    /// The same with the script of a profile. `None` if there is no such profile.
+    fn of_profile(mut self, profile: Option<&Arc<str>>) -> Option<Self> {
+        if profile.is_some() {
+            self.script_source = Some(Arc::clone(self.script_of(profile)?));
+        }
+        Some(self)
+    }
+
+    /// The script of a profile, or of the top level.
+    pub(super) fn script_of(&self, profile: Option<&Arc<str>>) -> Option<&Arc<ScriptSource>> {
+        match profile {
+            Some(profile) => self.profiles.get(profile),
+            None => self.script_source.as_ref(),
+        }
+    }
+
+    /// What the script sees of a snapshot.
+    fn shown(&self, snapshot: &Arc<Snapshot>) -> Arc<Snapshot> {
+        match &self.script_source {
+            Some(script_source) => script_source.shown(snapshot),
+            None => Arc::clone(snapshot),
+        }
+    }
 }
 
 /// The shared surface and the outcome of the last run of the script.
@@ -51,26 +88,35 @@ pub struct SharedSurface {
     pub is_starting: bool,
 }
 
-/// Rebuilds the surface after every change, until the receivers of `current` or the senders of its inputs are dropped.
-/// `first_list` is how long the first list requests wait for servers without known lists.
-pub(super) async fn rebuild_on_change(
-    mut editions: watch::Receiver<Edition>,
-    mut catalog: watch::Receiver<Arc<Snapshot>>,
-    current: watch::Sender<SharedSurface>,
-    first_list: Duration,
-    environment: Environment,
-    telemetry: Arc<Telemetry>,
-) {
+/// What a shared surface is built from.
+pub(super) struct Rebuilding {
+    /// `None` for the top level.
+    pub(super) profile: Option<Arc<str>>,
+    pub(super) editions: watch::Receiver<Edition>,
+    pub(super) catalog: watch::Receiver<Arc<Snapshot>>,
+    /// How long the first list requests wait for servers without known lists.
+    pub(super) first_list: Duration,
+    pub(super) environment: Environment,
+    /// Cancelled when lists are answered.
+    pub(super) lists_answered: CancellationToken,
+    pub(super) telemetry: Arc<Telemetry>,
+}
+
+/// Rebuilds the surface after every change, until the receivers of `current` or the senders of its inputs are dropped, or
+/// the profile was removed.
+pub(super) async fn rebuild_on_change(inputs: Rebuilding, current: watch::Sender<SharedSurface>) {
+    let Rebuilding { profile, mut editions, mut catalog, first_list, environment, lists_answered, telemetry } = inputs;
     let mut first_run = std::pin::pin!(tokio::time::sleep(FIRST_RUN_TIMEOUT.min(first_list)));
     let mut brief_wait = std::pin::pin!(tokio::time::sleep(FIRST_RUN_TIMEOUT.min(first_list)));
     let mut first_lists = std::pin::pin!(tokio::time::sleep(first_list));
     let (mut provisional, mut generation) = (true, 0);
-    let mut builder = SurfaceBuilder::new(current, telemetry, environment.lists_answered.clone());
+    let mut builder = SurfaceBuilder::new(current, telemetry, lists_answered);
     let mut due = true;
     loop {
         if due {
-            let edition = editions.borrow_and_update().clone();
-            let snapshot = Arc::clone(&catalog.borrow_and_update());
+            let newest = editions.borrow_and_update().clone();
+            let Some(edition) = newest.of_profile(profile.as_ref()) else { return };
+            let snapshot = edition.shown(&catalog.borrow_and_update());
             if edition.generation > generation {
                 if generation > 0 {
                     first_run.as_mut().reset(Instant::now() + FIRST_RUN_TIMEOUT);
@@ -111,7 +157,9 @@ pub(super) async fn rebuild_on_change(
                 match environment.audience.is_awaited() {
                     true => brief_wait.as_mut().reset(Instant::now() + FIRST_RUN_TIMEOUT),
                     false => {
-                        let snapshot = Arc::clone(&catalog.borrow());
+                        let newest = editions.borrow().clone();
+                        let Some(edition) = newest.of_profile(profile.as_ref()) else { return };
+                        let snapshot = edition.shown(&catalog.borrow());
                         builder.end_brief_wait(&snapshot);
                     }
                 }

@@ -19,7 +19,7 @@ pub struct ScriptVersions {
 
 impl Gateway {
     pub fn script_versions(&self) -> ScriptVersions {
-        let current = self.current.borrow().clone();
+        let current = self.top().current.borrow().clone();
         let unreadable = self.reload_status.lock().unreadable_script.clone();
         let failed = current.error.iter().flat_map(|error| error.diagnostics()).cloned();
         ScriptVersions {

@@ -1,7 +1,7 @@
 //! The gateway itself: start and stop of everything that a config asks for.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -14,9 +14,9 @@ use super::following::ResourceRefresher;
 use super::installation::{Installation, LocalTools, Prepared};
 use super::options::{Endpoint, GatewayOptions};
 use super::preparation::PreparedProfiles;
-use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
-use super::surfaces::{People, Surfaces};
+use super::surfaces::People;
+use super::views::{ViewSources, Views};
 use crate::calls::{Calls, Dispatcher, GuardedQuestions, WaitingMemory};
 use crate::results::PagedResults;
 use proxy_base::diagnostic::Diagnostic;
@@ -45,8 +45,7 @@ pub struct Gateway {
     /// The servers with `required: true`, without which the proxy does not start.
     pub(super) required: Vec<String>,
     pub(super) catalog: watch::Receiver<Arc<Snapshot>>,
-    pub(super) current: watch::Receiver<SharedSurface>,
-    pub(super) surfaces: Arc<Surfaces>,
+    pub(super) views: Arc<Views>,
     pub(super) people: Arc<People>,
     pub(super) reload_status: SharedReloadStatus,
     pub(super) prepared: ArcSwap<PreparedProfiles>,
@@ -120,33 +119,34 @@ impl Gateway {
         let installed = Installation::new(options.clone(), environment, backend_set, host_io, subject_tokens);
         installed.apply(config, prepared);
         let catalog = catalog::follow(Arc::clone(installed.backend_set.members()), changes);
-        let (sender, current) = watch::channel(SharedSurface::default());
-        tokio::spawn(rebuild::rebuild_on_change(
-            installed.editions.subscribe(),
-            catalog.clone(),
-            sender,
-            config.serve.first_list,
-            installed.environment.clone(),
-            Arc::clone(&telemetry),
-        ));
-        let rules = current.clone();
-        let surface_now = move || rules.borrow().surface.clone();
-        let questions = GuardedQuestions::new(surface_now, installed.backend_set.calls().store.clone());
-        installed.environment.question_gate.set(questions);
-        tokio::spawn(release_removed(Arc::clone(&installed.backend_set), current.clone()));
-        let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
-        let required = required.map(|(name, _)| name.clone()).collect();
         let policies = installed.backend_set.calls().dispatcher.policies().clone();
         let person_changes = &installed.environment.person_changes;
         let people = People::new(installed.backend_set.members(), person_changes, config.serve.first_list);
         let people = Arc::new(people);
-        let surfaces = Surfaces::follow(current.clone(), policies, Arc::clone(&people), telemetry);
+        let sources = ViewSources {
+            editions: installed.editions.subscribe(),
+            catalog: catalog.clone(),
+            first_list: config.serve.first_list,
+            environment: installed.environment.clone(),
+            policies,
+            people: Arc::clone(&people),
+            telemetry,
+            changes: Arc::new(watch::channel(0).0),
+        };
+        let only_profile = config.selection.as_ref().map(|selection| Arc::clone(&selection.profile));
+        let views = Views::new(sources, only_profile);
+        let rules = views.top.watch();
+        let surface_now = move || rules.borrow().surface.clone();
+        let questions = GuardedQuestions::new(surface_now, installed.backend_set.calls().store.clone());
+        installed.environment.question_gate.set(questions);
+        tokio::spawn(release_removed(Arc::clone(&installed.backend_set), Arc::downgrade(&views)));
+        let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
+        let required = required.map(|(name, _)| name.clone()).collect();
         Ok(Gateway {
             installed,
             required,
             catalog,
-            current,
-            surfaces,
+            views,
             people,
             reload_status: SharedReloadStatus::default(),
             prepared: ArcSwap::default(),
@@ -309,14 +309,12 @@ fn credentials(log_ins: &Arc<LogIns>) -> CredentialsSource {
         .with_people(move |name, server| of_people.of_people(name, server))
 }
 
-/// Releases removed backends as soon as the surface has been rebuilt without them.
-async fn release_removed(backend_set: Arc<BackendSet>, mut current: watch::Receiver<SharedSurface>) {
-    while current.changed().await.is_ok() {
-        let is_rebuilt = {
-            let now = current.borrow_and_update();
-            now.error.is_none() && now.generation == backend_set.generation()
-        };
-        if is_rebuilt {
+/// Releases removed backends as soon as all surfaces have been rebuilt without them.
+async fn release_removed(backend_set: Arc<BackendSet>, views: Weak<Views>) {
+    let Some(mut changes) = views.upgrade().map(|views| views.changes()) else { return };
+    while changes.changed().await.is_ok() {
+        let Some(views) = views.upgrade() else { return };
+        if views.are_built_from(backend_set.generation()) {
             backend_set.release_removed();
         }
     }

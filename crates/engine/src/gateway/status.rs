@@ -23,7 +23,7 @@ impl Gateway {
 
     /// The errors of the script for single users.
     pub fn user_errors(&self) -> Vec<UserError> {
-        let errors = self.surfaces.errors();
+        let errors = self.top().surfaces.errors();
         let shown = errors
             .iter()
             .map(|(user, error)| UserError { user: user.to_string(), error: error.diagnostic().to_string() });
@@ -32,7 +32,7 @@ impl Gateway {
 
     /// The status without the connected clients, which the gateway does not know.
     pub fn status(&self) -> ProxyStatus {
-        let current = self.current.borrow().clone();
+        let current = self.top().current.borrow().clone();
         let count = |kind| current.surface.as_ref().map_or(0, |surface| surface.listed(kind));
         let script = self.installed.editions.borrow().script_source.as_ref().map(|script| script.source.name.clone());
         let reload_status = self.reload_status.lock();
@@ -80,14 +80,14 @@ impl Gateway {
 
     /// What clients of each row of limits get, as far as such a client was here.
     fn rows_in_use(&self) -> Vec<RowStatus> {
-        let shared = self.current.borrow().surface.clone();
+        let shared = self.top().current.borrow().surface.clone();
         let is_shared = |line: &LogLine| shared.as_ref().is_some_and(|shared| shared.log.contains(line));
         let mut rows: Vec<RowStatus> = self
             .lowered()
             .into_iter()
             .map(|count| RowStatus { row: count.row.to_string(), lowered: count.lowered, notes: Vec::new() })
             .collect();
-        for (row, surface) in self.surfaces.of_rows() {
+        for (row, surface) in self.top().surfaces.of_rows() {
             let notes = surface.log.iter().filter(|line| !is_shared(line)).map(|line| line.message.clone()).collect();
             match rows.iter_mut().find(|known| *known.row == *row) {
                 Some(known) => known.notes = notes,
@@ -102,7 +102,7 @@ impl Gateway {
     fn source(&self) -> Option<ServedSource> {
         let path = self.config_path.as_ref().and_then(|path| std::fs::canonicalize(path).ok())?;
         let edition = self.installed.editions.borrow();
-        let now = self.current.borrow();
+        let now = self.top().current.borrow();
         // While a new version is not in use, commands work it out themselves, and show its error.
         if now.error.is_some() || now.edition != edition.number || now.generation < edition.generation {
             return None;

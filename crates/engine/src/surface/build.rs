@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use proxy_base::diagnostic::{Diagnostic, Location, Severity};
 use proxy_base::memory;
 use proxy_builtins::{Plan, Published, Settings, SkippedItem, run_session_script};
-use proxy_config::Flow;
+use proxy_config::{Flow, ServerSelection};
 use proxy_dialects::Dialects;
 use proxy_model::{BackendView, ClientProfile, Principal, Snapshot, SnapshotVariant, SurfaceKey};
 use proxy_script::{Limits, LogLevel, LogLine, Source};
@@ -35,6 +35,8 @@ pub struct ScriptSource {
     pub only_tools: Arc<[glob::Pattern]>,
     /// The labels and rules of the config. They are decided together with what is published.
     pub flow: Option<Arc<Flow>>,
+    /// The profile that the script runs for; `None` at the top level, which shows all servers.
+    pub selection: Option<Arc<ServerSelection>>,
 }
 
 /// Why a surface could not be built.
@@ -88,6 +90,14 @@ impl ScriptSource {
     /// The digest of the text of the script, without the files that it loads.
     pub fn digest(&self) -> String {
         proxy_json::hex(&Sha256::digest(self.source.text.as_bytes()))
+    }
+
+    /// The part of a snapshot that the script sees.
+    pub fn shown(&self, snapshot: &Arc<Snapshot>) -> Arc<Snapshot> {
+        match &self.selection {
+            Some(selection) => snapshot.reduced(|server| selection.shows(server)),
+            None => Arc::clone(snapshot),
+        }
     }
 
     /// Runs the script for the first users in turn until it succeeds for one. Blocks: do not call it on an async thread.
@@ -144,6 +154,7 @@ impl ScriptSource {
 
     fn try_for(&self, snapshot: &Arc<Snapshot>, key: SurfaceKey) -> Result<Surface, NoSurface> {
         let before = memory::balance();
+        let snapshot = &self.shown(snapshot);
         let plan = run_session_script(
             &self.source,
             &self.root,
@@ -239,6 +250,11 @@ impl BuildInputs {
 
     pub(super) fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// The profile that the surface is for; `None` at the top level.
+    pub(super) fn profile(&self) -> Option<&Arc<str>> {
+        self.script_source.selection.as_ref().map(|selection| &selection.profile)
     }
 
     /// A server as the script saw it.

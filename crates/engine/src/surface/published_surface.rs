@@ -274,6 +274,11 @@ impl Surface {
         self.run.is_personal.then_some(&self.run.build_inputs)
     }
 
+    /// The profile that the surface is for; `None` at the top level.
+    pub fn profile(&self) -> Option<&Arc<str>> {
+        self.run.build_inputs.profile()
+    }
+
     /// What is needed to build the surface for clients that see something else of the servers.
     pub fn origin(&self) -> &BuildInputs {
         &self.run.build_inputs

@@ -21,7 +21,7 @@ pub(super) fn start(
     environment.retain(|(name, _)| command.env.iter().all(|(own, _)| own != name));
     environment.extend(command.env.iter().cloned());
     environment.push((DESCENDANT_MARK.to_owned(), uuid::Uuid::new_v4().to_string()));
-    let launch = Launch { program, args: command.args.clone(), environment, folder };
+    let launch = Launch { program, args: command.args.clone(), environment, folder, terminal: true };
     if let Some(executable) = &reach.executable
         && let Err(error) = watchdog::start(executable)
     {

@@ -1,5 +1,6 @@
 //! Checks the claims of a token.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
@@ -25,30 +26,46 @@ impl Demands {
     pub(super) const JWT: Demands = Demands { issuer: true, audience: true, expiry: true };
 }
 
-/// Checks the claims of a token. Returns when it expires, including the allowed clock skew; `None` if it has no expiry time.
+/// What the claims say of where and how long a token counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Checked {
+    /// When it expires, including the allowed clock skew; `None` if it has no expiry time.
+    pub(super) expires: Option<SystemTime>,
+    /// The profiles for which alone it is; `None` if it is for the whole proxy.
+    pub(super) profiles: Option<Arc<[String]>>,
+}
+
+/// Checks the claims of a token.
 pub(super) fn check(
     claims: &Claims,
     issuer: &IssuerConfig,
     resource: &Resource,
     demands: Demands,
     now: SystemTime,
-) -> Result<Option<SystemTime>, TokenError> {
+) -> Result<Checked, TokenError> {
     let refuse = |why| Err(TokenError::Invalid(why));
     match claims.get("iss") {
         None if !demands.issuer => {}
         Some(Value::String(named)) if *named == issuer.issuer => {}
         _ => return refuse("the issuer of the token is not accepted"),
     }
-    match claims.get("aud") {
-        None if !demands.audience => {}
+    let profiles = match claims.get("aud") {
+        None if !demands.audience => None,
         audience => {
             let named = audience.and_then(texts).unwrap_or_default();
             let is_ours = |name: &String| resource.is_audience(name) || issuer.audiences.contains(name);
-            if !named.iter().any(is_ours) {
-                return refuse("the token is not for this server (aud)");
+            if named.iter().any(is_ours) {
+                None
+            } else {
+                let profiles = named.iter().filter_map(|name| resource.profile_of_audience(name));
+                let profiles: Arc<[String]> = profiles.map(str::to_owned).collect();
+                if profiles.is_empty() {
+                    return refuse("the token is not for this server (aud)");
+                }
+                Some(profiles)
             }
         }
-    }
+    };
     let skew = issuer.clock_skew;
     let time = |name: &str| match claims.get(name) {
         None => Ok(None),
@@ -81,7 +98,7 @@ pub(super) fn check(
     if !issuer.clients.is_empty() && !client(claims).is_some_and(is_known) {
         return refuse("the client of the token is not accepted");
     }
-    Ok(expires)
+    Ok(Checked { expires, profiles })
 }
 
 /// The client that a token was given to.
@@ -98,6 +115,11 @@ mod tests {
     const NOW: u64 = 1_800_000_000;
 
     fn outcome(change: impl FnOnce(&mut Value)) -> Result<Option<u64>, String> {
+        let checked = checked(change)?;
+        Ok(checked.expires.map(|time| time.duration_since(UNIX_EPOCH).unwrap().as_secs()))
+    }
+
+    fn checked(change: impl FnOnce(&mut Value)) -> Result<Checked, String> {
         let mut claims = json!({
             "iss": "https://a", "aud": "https://h/mcp", "exp": NOW + 100, "sub": "ann", "azp": "cli",
         });
@@ -110,10 +132,7 @@ mod tests {
         };
         let resource = Resource::public("https://h/mcp");
         let now = UNIX_EPOCH + Duration::from_secs(NOW);
-        match check(&claims, &issuer, &resource, Demands::JWT, now) {
-            Ok(expires) => Ok(expires.map(|time| time.duration_since(UNIX_EPOCH).unwrap().as_secs())),
-            Err(error) => Err(error.to_string()),
-        }
+        check(&claims, &issuer, &resource, Demands::JWT, now).map_err(|error| error.to_string())
     }
 
     fn passes(change: impl FnOnce(&mut Value)) -> bool {
@@ -143,6 +162,22 @@ mod tests {
         }
         for issuer in [json!("https://a/"), json!("https://b"), json!(["https://a"])] {
             assert!(!passes(|claims| claims["iss"] = issuer.clone()), "{issuer}");
+        }
+    }
+
+    #[test]
+    fn a_token_for_a_profile_is_for_that_profile_alone() {
+        let profiles = |audience: Value| {
+            let checked = checked(|claims| claims["aud"] = audience).unwrap();
+            checked.profiles.map(|profiles| profiles.to_vec())
+        };
+        assert_eq!(profiles(json!("https://h/mcp/a")), Some(vec!["a".to_owned()]));
+        let several = json!(["https://h/mcp/a", "x", "https://h/mcp/b/"]);
+        assert_eq!(profiles(several), Some(vec!["a".to_owned(), "b".to_owned()]));
+        for whole in
+            [json!("https://h/mcp"), json!(["https://h/mcp/a", "api"]), json!(["https://h/mcp/a", "https://h/mcp"])]
+        {
+            assert_eq!(profiles(whole.clone()), None, "{whole}");
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use super::claims::{self, Demands};
+use super::claims::{self, Checked, Demands};
 use super::error::TokenError;
 use super::introspection::introspect;
 use super::introspection_queue::IntrospectionQueue;
@@ -38,8 +38,17 @@ pub struct VerifiedToken {
     pub expires: Option<SystemTime>,
     /// When it expires without clock skew, as other servers see it.
     pub ends: Option<SystemTime>,
+    /// The profiles for which alone it is; `None` if it is for the whole proxy.
+    profiles: Option<Arc<[String]>>,
     /// The generation of the issuer's keys that verified it; `None` if it was introspected.
     keys: Option<u64>,
+}
+
+impl VerifiedToken {
+    /// Whether the token is for a profile, or for the top level if the name is empty.
+    pub fn is_for(&self, profile: &str) -> bool {
+        self.profiles.as_ref().is_none_or(|profiles| profiles.iter().any(|own| own == profile))
+    }
 }
 
 /// Verifies the tokens of all issuers of one config. A changed config gets a new verifier, so that no token stays accepted
@@ -183,7 +192,8 @@ impl TokenVerifier {
             return Err(TokenError::Invalid("the algorithm of the token is not accepted"));
         }
         // Claims first: an expired token is no reason to ask the issuer for keys.
-        let expires = claims::check(&jwt.claims, &issuer.config, &self.resource, Demands::JWT, SystemTime::now())?;
+        let Checked { expires, profiles } =
+            claims::check(&jwt.claims, &issuer.config, &self.resource, Demands::JWT, SystemTime::now())?;
         // Before the keys are taken: if they change now, the token is checked again.
         let generation = issuer.keys.generation();
         let keys = issuer.keys.for_token(&jwt).await?;
@@ -195,7 +205,7 @@ impl TokenVerifier {
         }
         let principal = user(&jwt.claims, &issuer.config, &issuer.notices);
         let ends = expires.and_then(|expires| expires.checked_sub(issuer.config.clock_skew));
-        let verified = Arc::new(VerifiedToken { principal, expires, ends, keys: Some(generation) });
+        let verified = Arc::new(VerifiedToken { principal, expires, ends, profiles, keys: Some(generation) });
         if let Some(expires) = expires {
             self.verified.insert(digest(token), Arc::clone(&verified), expires);
         }
@@ -212,13 +222,13 @@ impl TokenVerifier {
         let found = introspect(&self.fetcher, &issuer.config, settings, token).await?;
         let demands = Demands { issuer: false, audience: settings.require_audience, expiry: false };
         let now = SystemTime::now();
-        let expires = claims::check(&found, &issuer.config, &self.resource, demands, now)?;
+        let Checked { expires, profiles } = claims::check(&found, &issuer.config, &self.resource, demands, now)?;
         let principal = user(&found, &issuer.config, &issuer.notices);
         // The issuer may revoke the token before it expires, so streams end earlier and are opened again.
         let asked_again = now + MAX_UNASKED;
         let stream_end = expires.map_or(asked_again, |expires| expires.min(asked_again));
         let ends = stream_end.checked_sub(issuer.config.clock_skew);
-        let verified = Arc::new(VerifiedToken { principal, expires: Some(stream_end), ends, keys: None });
+        let verified = Arc::new(VerifiedToken { principal, expires: Some(stream_end), ends, profiles, keys: None });
         let until = now + settings.cache;
         let until = expires.map_or(until, |expires| expires.min(until));
         self.verified.insert(digest, Arc::clone(&verified), until);

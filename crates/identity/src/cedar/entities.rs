@@ -188,6 +188,7 @@ pub(super) fn context(
         pairs.insert("arguments".to_owned(), record(arguments.whole));
     }
     pairs.insert("via".to_owned(), values::text_value(via));
+    pairs.insert("profile".to_owned(), values::text_value(caller.principal.profile_name()));
     let client = [("name", caller.client.name()), ("version", caller.client.version())]
         .map(|(name, text)| (name.to_owned(), values::text_value(&text)));
     pairs.insert("client".to_owned(), RestrictedExpression::new_record(client).ok()?);

@@ -140,12 +140,9 @@ impl Connector {
         Ok(Some(launched))
     }
 
-    /// Fails if the config entry refers to an unset variable. Like a missing command, this affects only this server.
+    /// Fails if a value in the config entry is missing. Like a missing command, this affects only this server.
     fn check_variables(&self) -> Result<(), ConnectError> {
-        match self.server.unset_variables.first() {
-            Some(problem) => Err(problem.message.clone().into()),
-            None => Ok(()),
-        }
+        self.server.missing_value().map_or(Ok(()), |problem| Err(problem.into()))
     }
 
     /// Opens a side connection. A process waits for a start slot.
@@ -266,7 +263,8 @@ impl Connector {
             _ if env.contains_key("PATH") || command.contains('/') => PathBuf::from(command),
             _ => found_command(&self.name, command, &self.environment.variables, &mut variables).await?,
         };
-        let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
+        let launch =
+            Launch { program, args: args.clone(), environment: variables, folder: cwd.clone(), terminal: true };
         let stderr_log = match is_trial {
             true => StderrLog::held(&self.name),
             false => {

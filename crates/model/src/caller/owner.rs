@@ -1,5 +1,6 @@
 //! The owner of a call, of a value in the store, or of a sealed handle that a client sends back.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Principal, Realm, Sid, Who};
@@ -16,6 +17,8 @@ pub enum Owner {
     /// One anonymous request without a session. Two such requests may come from different users. Numbered by each
     /// process.
     Request(u64),
+    /// An owner as the clients of one profile see it.
+    UnderProfile(Arc<str>, Box<Owner>),
 }
 
 impl Owner {
@@ -45,6 +48,21 @@ impl Owner {
         if principal.is_anonymous() { Owner::Everybody } else { Owner::Person(principal.who.clone()) }
     }
 
+    /// For whom a handle is sealed, as text: its owner and the profile under which it was made. Nobody else opens it, and not
+    /// even its owner under another profile.
+    pub fn handle_text(principal: &Principal) -> String {
+        Owner::of_handles(principal).under(principal.profile()).text("")
+    }
+
+    /// The same owner under a profile, for what is not to be found under another one.
+    #[must_use]
+    pub fn under(self, profile: Option<&Arc<str>>) -> Self {
+        match profile {
+            Some(profile) => Owner::UnderProfile(Arc::clone(profile), Box::new(self)),
+            None => self,
+        }
+    }
+
     /// Whose share of a limit per person a client uses: that of the authenticated person over all sessions; on standard
     /// input and output that of the process. Anonymous clients cannot be distinguished, so they share one.
     pub fn of_share(principal: &Principal) -> Self {
@@ -68,6 +86,8 @@ impl Owner {
             Owner::Session(sid) => format!("session:{sid}"),
             Owner::Process => format!("process:{process}"),
             Owner::Request(number) => format!("request:{process}:{number}"),
+            // The name of a profile has no space, and no other owner begins like this.
+            Owner::UnderProfile(profile, owner) => format!("profile:{profile} {}", owner.text(process)),
         }
     }
 }
@@ -100,6 +120,17 @@ mod tests {
         let texts = texts.map(|owner| owner.text("p"));
         let session = "session:00000000000000000000000000000001";
         assert_eq!(texts, ["everybody", "person:everybody", session, "request:p:1"]);
+    }
+
+    #[test]
+    fn a_handle_belongs_to_its_owner_under_one_profile() {
+        let ann = Principal::named("ann");
+        let under = |profile: &str| ann.clone().in_profile(Some(profile.into()));
+        let texts = [Owner::handle_text(&ann), Owner::handle_text(&under("a")), Owner::handle_text(&under("b"))];
+        assert_eq!(texts, ["person:ann", "profile:a person:ann", "profile:b person:ann"]);
+        assert_eq!(Owner::of_handles(&ann), Owner::of_handles(&under("a")), "the owner is the same");
+        let anonymous = Principal::anonymous().in_profile(Some("a".into()));
+        assert_eq!(Owner::handle_text(&anonymous), "profile:a everybody");
     }
 
     #[test]

@@ -14,7 +14,10 @@ impl PersonKey {
     /// network: nobody has said who they are.
     pub fn of(principal: &Principal) -> Option<Self> {
         match principal.who.realm {
-            Realm::Issuer(_) | Realm::Static | Realm::Local => Some(PersonKey(Arc::new(principal.clone()))),
+            // What a server lists for a person does not depend on the profile: that shows a part of it.
+            Realm::Issuer(_) | Realm::Static | Realm::Local => {
+                Some(PersonKey(Arc::new(principal.clone().in_profile(None))))
+            }
             Realm::Anonymous => None,
         }
     }
@@ -62,6 +65,7 @@ mod tests {
         assert_ne!(key(&ann), key(&ann.clone().with(|user| user.groups = Arc::new(["ops".to_owned()]))));
         assert_ne!(key(&ann), key(&ann.clone().with(|user| user.rights = "0a".into())));
         assert_eq!(key(&ann), key(&ann.clone()));
+        assert_eq!(key(&ann), key(&ann.clone().in_profile(Some("research".into()))));
         let other = ann.clone().with(|user| (user.client_id, user.rights) = ("cli".into(), "0a".into()));
         assert_eq!(key(&ann).person_alone(), key(&other).person_alone());
         let elsewhere = Principal::of(Realm::Issuer("https://b".into()), "ann");

@@ -28,19 +28,23 @@ pub struct Who {
 /// A user as a request shows them. Equal principals see the same surface; requests with equal [`Who`] come from the same
 /// user. Shared, because every step of a request has it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Principal(Arc<PrincipalData>);
+pub struct Principal {
+    data: Arc<PrincipalData>,
+    /// The profile under which the user came; `None` at the top level of the config.
+    profile: Option<Arc<str>>,
+}
 
 impl Deref for Principal {
     type Target = PrincipalData;
 
     fn deref(&self) -> &PrincipalData {
-        &self.0
+        &self.data
     }
 }
 
 impl From<PrincipalData> for Principal {
     fn from(data: PrincipalData) -> Self {
-        Principal(Arc::new(data))
+        Principal { data: Arc::new(data), profile: None }
     }
 }
 
@@ -93,8 +97,24 @@ impl Principal {
 
     /// The principal with these changes.
     pub fn with(mut self, change: impl FnOnce(&mut PrincipalData)) -> Self {
-        change(Arc::make_mut(&mut self.0));
+        change(Arc::make_mut(&mut self.data));
         self
+    }
+
+    /// The same user under a profile, or at the top level. Beside who it is, nothing changes.
+    #[must_use]
+    pub fn in_profile(self, profile: Option<Arc<str>>) -> Self {
+        Principal { profile, ..self }
+    }
+
+    /// The name of the profile under which the user came; `None` at the top level.
+    pub fn profile(&self) -> Option<&Arc<str>> {
+        self.profile.as_ref()
+    }
+
+    /// The name of the profile, or an empty text.
+    pub fn profile_name(&self) -> &str {
+        self.profile.as_deref().unwrap_or_default()
     }
 
     pub fn sub(&self) -> &str {

@@ -7,7 +7,7 @@ use ::http::HeaderMap;
 use ::http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
 
-use proxy_config::Authentication;
+use proxy_config::{Authentication, ProfileAccess};
 use proxy_identity::bearer::{Resource, TokenError, TokenVerifier, VerifiedToken};
 use proxy_identity::oauth::SubjectTokens;
 use proxy_model::{Principal, Realm, Secret, Who};
@@ -34,6 +34,42 @@ pub struct Caller {
     pub(super) verifier: Option<Arc<TokenVerifier>>,
 }
 
+/// Where a request came in: under a profile, or at the top level.
+#[derive(Clone, Debug)]
+pub(crate) struct Place(Option<(Arc<str>, Arc<ProfileAccess>)>);
+
+impl Place {
+    pub(super) const TOP: Place = Place(None);
+
+    fn access(&self) -> Option<&ProfileAccess> {
+        self.0.as_ref().map(|(_, access)| &**access)
+    }
+
+    fn profile(&self) -> Option<&Arc<str>> {
+        self.0.as_ref().map(|(profile, _)| profile)
+    }
+
+    /// The scopes that every token of an issuer must have here, beside those of the top level.
+    fn required_scopes(&self) -> &[String] {
+        self.access().map_or(&[], |access| &access.required_scopes)
+    }
+
+    /// A user who came in here, if it is for them.
+    fn admitted(&self, principal: Principal) -> Result<Principal, AuthFailure> {
+        let Some((profile, _)) = &self.0 else { return Ok(principal) };
+        if !self.is_for(&principal) {
+            return Err(AuthFailure::NoProfile);
+        }
+        Ok(principal.in_profile(Some(Arc::clone(profile))))
+    }
+
+    /// Whether the user is in one of the groups for which the profile is.
+    fn is_for(&self, principal: &Principal) -> bool {
+        let groups = self.access().map_or(&[][..], |access| &access.groups);
+        groups.is_empty() || groups.iter().any(|group| principal.groups.contains(group))
+    }
+}
+
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AuthFailure {
@@ -43,6 +79,8 @@ pub(crate) enum AuthFailure {
     Invalid(&'static str),
     /// The token lacks one of the scopes that every token must have.
     LacksRequiredScope,
+    /// The user is in none of the groups for which the profile is.
+    NoProfile,
     /// The token cannot be checked now.
     Unavailable(Duration),
 }
@@ -85,13 +123,15 @@ impl Authenticator {
 
     /// Whether the token of a caller is still judged by the same rules. If not, it has to be shown again.
     pub(super) fn still_accepts(&self, caller: &Caller) -> bool {
+        let Some(place) = self.place(caller.principal.profile_name()) else { return false };
+        if !place.is_for(&caller.principal) {
+            return false;
+        }
         let realm = &caller.principal.who.realm;
         let settings = |verifier: &'_ Option<Arc<TokenVerifier>>| {
             verifier.as_ref().and_then(|verifier| verifier.settings_of(realm).cloned())
         };
-        let required = &self.authentication.required_scopes;
-        let has_scopes =
-            caller.verifier.is_none() || required.iter().all(|scope| caller.principal.scopes.contains(scope));
+        let has_scopes = caller.verifier.is_none() || self.has_scopes(&caller.principal, &place);
         self.accepts(&caller.principal.who) && settings(&self.verifier) == settings(&caller.verifier) && has_scopes
     }
 
@@ -101,22 +141,44 @@ impl Authenticator {
         Principal::local(name.map_or("local", String::as_str))
     }
 
-    /// Who sends a request, as far as that is known without asking an issuer. Costs no more than a digest for a token that
-    /// was verified before.
-    pub(super) fn look(&self, headers: &HeaderMap) -> FirstLook {
+    /// The place with this name: a profile, or the top level if the name is empty. `None` if nothing is served there.
+    pub(super) fn place(&self, name: &str) -> Option<Place> {
+        if name.is_empty() {
+            return (!self.authentication.requires_profile).then_some(Place::TOP);
+        }
+        let (profile, access) = self.authentication.profiles.get_key_value(name)?;
+        Some(Place(Some((Arc::clone(profile), Arc::clone(access)))))
+    }
+
+    /// The scopes that every token of an issuer must have for a profile, or at the top level if the name is empty.
+    pub(super) fn required_scopes(&self, profile: &str) -> Vec<String> {
+        let mut scopes = self.authentication.required_scopes.clone();
+        let of_profile = self.authentication.profiles.get(profile).map_or(&[][..], |access| &access.required_scopes);
+        let more: Vec<String> = of_profile.iter().filter(|scope| !scopes.contains(scope)).cloned().collect();
+        scopes.extend(more);
+        scopes
+    }
+
+    fn has_scopes(&self, principal: &Principal, place: &Place) -> bool {
+        let mut required = self.authentication.required_scopes.iter().chain(place.required_scopes());
+        required.all(|scope| principal.scopes.contains(scope))
+    }
+
+    /// Who sends a request to a place, as far as that is known without asking an issuer. Costs no more than a digest for a
+    /// token that was verified before.
+    pub(super) fn look(&self, headers: &HeaderMap, place: &Place) -> FirstLook {
+        let unverified = |principal: Principal| FirstLook::Done(place.admitted(principal).map(Caller::new));
         if self.authentication.is_empty() {
-            return FirstLook::Done(Ok(Caller::new(self.anonymous.clone())));
+            return unverified(self.anonymous.clone());
         }
         let token = match bearer_token(headers) {
             Ok(Some(token)) => token,
-            Ok(None) if self.authentication.allow_anonymous => {
-                return FirstLook::Done(Ok(Caller::new(self.anonymous.clone())));
-            }
+            Ok(None) if self.authentication.allow_anonymous => return unverified(self.anonymous.clone()),
             Ok(None) => return FirstLook::Done(Err(AuthFailure::NoToken)),
             Err(failure) => return FirstLook::Done(Err(failure)),
         };
         if let Some(principal) = self.static_user(token) {
-            return FirstLook::Done(Ok(Caller::new(principal)));
+            return unverified(principal);
         }
         if token.is_empty() || token.bytes().any(|byte| byte.is_ascii_whitespace()) {
             return FirstLook::Done(Err(AuthFailure::Malformed("the Authorization header has no valid bearer token")));
@@ -124,7 +186,7 @@ impl Authenticator {
         match &self.verifier {
             None => FirstLook::Done(Err(AuthFailure::Invalid("the token is not accepted"))),
             Some(verifier) => match verifier.known(token) {
-                Some(verified) => FirstLook::Done(self.verified(verifier, token, &verified)),
+                Some(verified) => FirstLook::Done(self.verified(verifier, token, &verified, place)),
                 None => FirstLook::Verify(Arc::clone(verifier), Secret::new(token)),
             },
         }
@@ -147,8 +209,9 @@ impl Authenticator {
         by: &Arc<TokenVerifier>,
         token: &str,
         verified: &VerifiedToken,
+        place: &Place,
     ) -> Result<Caller, AuthFailure> {
-        let caller = self.admitted(by, verified)?;
+        let caller = self.admitted(by, verified, place)?;
         // What was verified by rules that hold no longer is shown again.
         if self.verifier.as_ref().is_some_and(|now| Arc::ptr_eq(now, by)) {
             self.subject_tokens.show(&verified.principal, token, verified.ends);
@@ -157,13 +220,21 @@ impl Authenticator {
     }
 
     /// The same for a token that is shown to nobody else.
-    pub(super) fn admitted(&self, by: &Arc<TokenVerifier>, verified: &VerifiedToken) -> Result<Caller, AuthFailure> {
-        let has = |scope: &String| verified.principal.scopes.contains(scope);
-        if !self.authentication.required_scopes.iter().all(has) {
+    pub(super) fn admitted(
+        &self,
+        by: &Arc<TokenVerifier>,
+        verified: &VerifiedToken,
+        place: &Place,
+    ) -> Result<Caller, AuthFailure> {
+        if !verified.is_for(place.profile().map_or("", |profile| profile)) {
+            return Err(AuthFailure::Invalid("the token is for another path of this server (aud)"));
+        }
+        // Who is in none of the groups is not told what the profile needs.
+        let principal = place.admitted(verified.principal.clone())?;
+        if !self.has_scopes(&principal, place) {
             return Err(AuthFailure::LacksRequiredScope);
         }
-        let (principal, expires) = (verified.principal.clone(), verified.expires);
-        Ok(Caller { principal, expires, verifier: Some(Arc::clone(by)) })
+        Ok(Caller { principal, expires: verified.expires, verifier: Some(Arc::clone(by)) })
     }
 }
 
@@ -213,7 +284,7 @@ mod tests {
         for value in values {
             headers.append(AUTHORIZATION, value.parse().unwrap());
         }
-        match authenticator.look(&headers) {
+        match authenticator.look(&headers, &Place::TOP) {
             FirstLook::Done(outcome) => outcome.map(|caller| caller.principal.sub().to_owned()),
             FirstLook::Verify(..) => panic!("no issuer"),
         }

@@ -109,7 +109,7 @@ impl Tickets {
 
     /// The process in which the call of a ticket is suspended. The ticket is not used up.
     pub(crate) fn home_of(&self, principal: &Principal, ticket: &str) -> Option<Home> {
-        let content = self.sealer.open(Purpose::Ticket, &Owner::of_handles(principal).text(""), ticket)?;
+        let content = self.sealer.open(Purpose::Ticket, &Owner::handle_text(principal), ticket)?;
         let ticket: Ticket = serde_json::from_slice(&content).ok()?;
         if !matches!(ticket.waiting, TicketTarget::Call(_)) {
             return None;
@@ -139,7 +139,7 @@ impl Tickets {
             expires: now() + lifetime.as_secs().max(1),
         };
         let content = serde_json::to_vec(&ticket).map_err(|error| RpcError::internal(&error.to_string()))?;
-        self.sealer.seal(Purpose::Ticket, &Owner::of_handles(principal).text(""), &content).map_err(failed)
+        self.sealer.seal(Purpose::Ticket, &Owner::handle_text(principal), &content).map_err(failed)
     }
 
     /// Redeems a ticket. The error is the same for a modified ticket, a forged ticket, and a ticket of another
@@ -152,7 +152,7 @@ impl Tickets {
         ticket: &str,
     ) -> Result<RedeemedTicket, RpcError> {
         let refuse = |reason: &str| RpcError::invalid_params(&format!("`requestState` {reason}"));
-        let content = self.sealer.open(Purpose::Ticket, &Owner::of_handles(principal).text(""), ticket);
+        let content = self.sealer.open(Purpose::Ticket, &Owner::handle_text(principal), ticket);
         let ticket: Ticket = content
             .and_then(|content| serde_json::from_slice(&content).ok())
             .ok_or_else(|| refuse("is invalid, or was not issued to you"))?;
@@ -260,7 +260,7 @@ mod tests {
             expires: now() - 1,
         };
         let late = serde_json::to_vec(&late).unwrap();
-        let late = tickets.sealer.seal(Purpose::Ticket, &Owner::of_handles(&ann).text(""), &late).unwrap();
+        let late = tickets.sealer.seal(Purpose::Ticket, &Owner::handle_text(&ann), &late).unwrap();
         let refused = message((&tickets, &store), &ann, "d", &late).await.unwrap_err();
         assert!(refused.contains("already answered or has expired; the call may have been carried out"), "{refused}");
         // The store decides whether the ticket was used.

@@ -37,7 +37,7 @@ const NEED_PROXY_SUPPORT: [&str; 2] = ["logging", "tasks"];
 /// may have declared something else.
 pub(super) async fn described_surface(server: &Server, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
     let gateway = &server.gateway;
-    let is_other_era = is_known_from_other_era(&gateway.snapshot(), handle.profile());
+    let is_other_era = is_known_from_other_era(&gateway.snapshot_of(handle), handle.profile());
     let is_described = !is_other_era && gateway.is_prepared(handle.profile());
     let now = gateway.surface_now(handle).filter(|_| is_described);
     if now.is_some() {
@@ -46,7 +46,7 @@ pub(super) async fn described_surface(server: &Server, handle: &SurfaceHandle) -
     let described = async {
         if is_other_era {
             let version = gateway.servers_settled().await;
-            let mut current = gateway.watch();
+            let mut current = gateway.view(handle).watch();
             let _ = current.wait_for(|now| now.snapshot >= version).await;
         }
         gateway.surface(handle).await.ok()
@@ -64,7 +64,7 @@ fn is_known_from_other_era(snapshot: &Snapshot, profile: ClientProfile) -> bool 
 /// The capabilities that the proxy declares. A surface that mirrors a single server declares that server's
 /// capabilities.
 pub(super) fn capabilities(server: &Server, surface: Option<&Surface>, client: &Client) -> Value {
-    let snapshot = server.gateway.snapshot();
+    let snapshot = server.gateway.snapshot_of(&client.surface_handle);
     let supported = supported(client.revision, &snapshot);
     match surface.and_then(Surface::mirrors) {
         Some(only) => {
@@ -97,9 +97,9 @@ pub(super) fn server_info(surface: Option<&Surface>) -> Value {
     own.filter(|own| own["name"].is_string()).unwrap_or_else(encode_for::server_info)
 }
 
-/// Whether any server supports tasks as this revision defines them.
-pub(super) fn supports_tasks(server: &Server, revision: Revision) -> bool {
-    let supported = supported(revision, &server.gateway.snapshot());
+/// Whether any server that a client sees supports tasks as the client's revision defines them.
+pub(super) fn supports_tasks(server: &Server, client: &Client) -> bool {
+    let supported = supported(client.revision, &server.gateway.snapshot_of(&client.surface_handle));
     supported.get("tasks").is_some() || supported["extensions"].get(TASKS_EXTENSION).is_some()
 }
 

@@ -76,12 +76,12 @@ pub(super) fn list(
 /// other items were added or removed.
 fn sealed_cursor(server: &Server, kind: ItemKind, principal: &Principal, last: &str) -> Result<String, RpcError> {
     let content = format!("{}\n{last}", kind.list_member());
-    let sealed = server.sealer.seal(Purpose::Cursor, &Owner::of_handles(principal).text(""), content.as_bytes());
+    let sealed = server.sealer.seal(Purpose::Cursor, &Owner::handle_text(principal), content.as_bytes());
     sealed.map_err(|error| RpcError::internal(&error.to_string()))
 }
 
 fn opened_cursor(server: &Server, kind: ItemKind, principal: &Principal, cursor: &str) -> Option<String> {
-    let content = server.sealer.open(Purpose::Cursor, &Owner::of_handles(principal).text(""), cursor)?;
+    let content = server.sealer.open(Purpose::Cursor, &Owner::handle_text(principal), cursor)?;
     let content = String::from_utf8(content).ok()?;
     let (member, last) = content.split_once('\n')?;
     (member == kind.list_member()).then(|| last.to_owned())

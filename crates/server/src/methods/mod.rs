@@ -178,7 +178,7 @@ fn context(
         scope_rules: server.gateway.scope_rules(),
         peer: Some(peer as Arc<dyn Peer>),
         cancel,
-        policy: Some(server.policy.clone()),
+        policy: Some(server.gateway.view(&client.surface_handle).policy().clone()),
         recording: None,
         dialect: None,
     }

@@ -123,7 +123,7 @@ pub(super) fn with_sealed_id(
         let content = serde_json::to_vec(&content).unwrap_or_default();
         server
             .sealer
-            .seal(Purpose::Task, &Owner::of_handles(&request.principal).text(""), &content)
+            .seal(Purpose::Task, &Owner::handle_text(&request.principal), &content)
             .map(|id| raw(&id))
             .map_err(|_| RpcError::internal("cannot seal the task id: the random number generator failed"))
     };
@@ -161,7 +161,7 @@ pub(super) async fn task(
     message: &Request,
 ) -> MethodOutcome {
     let client = peer.client();
-    if !capabilities::supports_tasks(server, client.revision) {
+    if !capabilities::supports_tasks(server, client) {
         return Some(Err(RpcError::method_not_found(&message.method)));
     }
     if client.revision.is_stateless() && !declares_tasks(client) {
@@ -222,7 +222,7 @@ fn opened(server: &Server, client: &Client, message: &Request) -> Result<(String
     let params = without_reserved(message.params.as_deref().ok_or_else(missing)?);
     let object = Object::of(&params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let id = object.string("taskId").ok_or_else(missing)?;
-    let content = server.sealer.open(Purpose::Task, &Owner::of_handles(&client.principal).text(""), &id);
+    let content = server.sealer.open(Purpose::Task, &Owner::handle_text(&client.principal), &id);
     let task: SealedTask =
         content.and_then(|content| serde_json::from_slice(&content).ok()).ok_or_else(unknown_task)?;
     if task.stateless != client.revision.is_stateless() {

@@ -38,7 +38,8 @@ pub(super) async fn forward(
 ) -> MethodOutcome {
     let (method, revision) = (&message.method, peer.client().revision);
     let unknown = || Some(Err(RpcError::method_not_found(method)));
-    let configured = server.gateway.owner_of_method(method);
+    let view = server.gateway.view(&peer.client().surface_handle);
+    let configured = server.gateway.owner_of_method(method).filter(|owner| view.shows(owner));
     let Some(backend) = configured.or_else(|| mirrored_server(&request.surface)) else { return unknown() };
     let params = params(message.params.as_deref());
     let calls = server.gateway.calls();
@@ -94,7 +95,8 @@ pub(crate) fn forward_notification(
     let owner = owner.clone();
     in_background(&notification.method, async move {
         let surface = server.gateway.surface(&handle).await.ok();
-        let backend = match server.gateway.owner_of_method(&method) {
+        let view = server.gateway.view(&handle);
+        let backend = match server.gateway.owner_of_method(&method).filter(|owner| view.shows(owner)) {
             Some(backend) => Some(backend),
             None => surface.as_ref().and_then(|surface| mirrored_server(surface)),
         };

@@ -102,7 +102,7 @@ impl Holders {
             Owner::Session(sid) if sid.is_connection_here() => None,
             Owner::Session(sid) => Some(ConnectionOwner::Session(sid.digest())),
             Owner::Person(_) => Some(ConnectionOwner::Person(owner.clone())),
-            Owner::Everybody | Owner::Process | Owner::Request(_) => None,
+            Owner::Everybody | Owner::Process | Owner::Request(_) | Owner::UnderProfile(..) => None,
         }
     }
 

@@ -82,6 +82,8 @@ pub(crate) struct ForwardedPrincipal {
     scopes: Arc<[String]>,
     client_id: Arc<str>,
     rights: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    profile: Option<Arc<str>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -117,20 +119,23 @@ impl From<&Principal> for ForwardedPrincipal {
             Realm::Static => ForwardedRealm::Static,
             Realm::Issuer(issuer) => ForwardedRealm::Issuer(issuer),
         };
-        ForwardedPrincipal { realm, sub, email, name, groups, claims, scopes, client_id, rights }
+        let profile = principal.profile().cloned();
+        ForwardedPrincipal { realm, sub, email, name, groups, claims, scopes, client_id, rights, profile }
     }
 }
 
 impl From<ForwardedPrincipal> for Principal {
     fn from(forwarded: ForwardedPrincipal) -> Self {
-        let ForwardedPrincipal { realm, sub, email, name, groups, claims, scopes, client_id, rights } = forwarded;
+        let ForwardedPrincipal { realm, sub, email, name, groups, claims, scopes, client_id, rights, profile } =
+            forwarded;
         let realm = match realm {
             ForwardedRealm::Anonymous => Realm::Anonymous,
             ForwardedRealm::Local => Realm::Local,
             ForwardedRealm::Static => Realm::Static,
             ForwardedRealm::Issuer(issuer) => Realm::Issuer(issuer),
         };
-        PrincipalData { who: Who { realm, sub }, email, name, groups, claims, scopes, client_id, rights }.into()
+        let data = PrincipalData { who: Who { realm, sub }, email, name, groups, claims, scopes, client_id, rights };
+        Principal::from(data).in_profile(profile)
     }
 }
 
@@ -151,7 +156,8 @@ mod tests {
             name: "Ann".into(),
             who: Who { realm: issuer, sub: "corp:ann".into() },
         };
-        for principal in [data.into(), Principal::anonymous(), Principal::named("ann"), Principal::local("ann")] {
+        let ann = Principal::named("ann").in_profile(Some("research".into()));
+        for principal in [data.into(), Principal::anonymous(), ann, Principal::local("ann")] {
             let text = serde_json::to_string(&ForwardedPrincipal::from(&principal)).unwrap();
             let read: ForwardedPrincipal = serde_json::from_str(&text).unwrap();
             assert_eq!(Principal::from(read), principal);

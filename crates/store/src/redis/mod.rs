@@ -101,14 +101,20 @@ impl RedisStore {
         ReplicaStore::new(Arc::clone(&self.connection), self.keys.clone())
     }
 
-    /// The invocation of a script about one value, with the arguments that all of them have in common.
-    fn value_script<'a>(&self, script: &'a Script, space: &Space, key: &str) -> ScriptInvocation<'a> {
-        let lease = match &space.owner {
+    /// How long the values of an owner stay after the last use. Zero if they stay.
+    fn lease(&self, owner: &Owner) -> Duration {
+        match owner {
             Owner::Everybody | Owner::Person(_) => Duration::ZERO,
             Owner::Session(_) => self.session_ttl,
             Owner::Process => CONNECTION_TTL,
             Owner::Request(_) => REQUEST_TTL,
-        };
+            Owner::UnderProfile(_, owner) => self.lease(owner),
+        }
+    }
+
+    /// The invocation of a script about one value, with the arguments that all of them have in common.
+    fn value_script<'a>(&self, script: &'a Script, space: &Space, key: &str) -> ScriptInvocation<'a> {
+        let lease = self.lease(&space.owner);
         let mut invocation = script.prepare_invoke();
         for key in self.keys.values(&space.owner) {
             invocation.key(key);

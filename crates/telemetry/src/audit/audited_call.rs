@@ -101,6 +101,8 @@ pub(super) struct AuditSubject<'a> {
     issuer: &'a str,
     #[serde(skip_serializing_if = "is_false")]
     anonymous: bool,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    profile: &'a str,
     /// Name and version.
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<String>,
@@ -116,6 +118,7 @@ impl<'a> AuditSubject<'a> {
             groups: &principal.groups,
             issuer: principal.issuer(),
             anonymous: principal.is_anonymous(),
+            profile: principal.profile_name(),
             client: client.map(|(name, version)| if version.is_empty() { name } else { format!("{name}/{version}") }),
             session,
         }

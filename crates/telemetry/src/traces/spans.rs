@@ -51,6 +51,7 @@ fn request_span(record: &CallRecord, trace: &RequestTrace) -> Span {
     let server = item.and_then(|item| item.origin.as_ref()).map(|(server, _)| server.as_ref());
     attributes.add("mcp.server.name", server);
     attributes.add("mcp.proxy.published_name", published_name(record));
+    attributes.add("mcp.proxy.profile", record.principal.profile().map(|profile| &**profile));
     attributes.add("mcp.proxy.policy", record.policy.as_ref().map(|digest| format!("sha256:{digest}")).as_deref());
     Span {
         trace_id: trace.id.0.to_vec(),

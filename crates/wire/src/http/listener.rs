@@ -119,9 +119,9 @@ pub trait HttpService: Send + Sync + 'static {
     /// Who sends a request.
     type Caller: Send;
 
-    /// Checks a request before its body is read, so that an unauthorized one costs no memory. `peer` is the other end of the
-    /// connection, if it is still known.
-    fn admit(self: Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Self::Caller>;
+    /// Checks a request before its body is read, so that an unauthorized one costs no memory. `place` is what the path has
+    /// below that of the endpoint: one name, or nothing. `peer` is the other end of the connection, if it is still known.
+    fn admit(self: Arc<Self>, place: &str, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Self::Caller>;
 
     fn handle(self: Arc<Self>, request: HttpRequest, caller: Self::Caller) -> impl Future<Output = HttpReply> + Send;
 
@@ -231,15 +231,15 @@ impl<S: HttpService> Endpoint<S> {
         if let Err(error) = self.guard.check_origin(&parts.headers) {
             return refuse(&error);
         }
-        if !is_endpoint {
+        let Some(place) = self.place(parts.uri.path()) else {
             let is_root = parts.uri.path() == "/" && parts.method == Method::GET;
             let body = if is_root && is_browser(&parts.headers) { Body::Text(ELSEWHERE) } else { Body::Empty };
             return HttpReply { body, ..HttpReply::empty(StatusCode::NOT_FOUND) };
-        }
+        };
         if parts.method == Method::OPTIONS {
             return preflight(&parts.headers);
         }
-        let caller = match Arc::clone(&self.service).admit(&parts.headers, connection.peer()) {
+        let caller = match Arc::clone(&self.service).admit(place, &parts.headers, connection.peer()) {
             Admission::Admitted(caller) => caller,
             Admission::Later(admission) => match admission.await {
                 Ok(caller) => caller,
@@ -270,6 +270,18 @@ impl<S: HttpService> Endpoint<S> {
 impl<S: HttpService> Endpoint<S> {
     fn is_endpoint(&self, parts: &Parts) -> bool {
         parts.uri.path().trim_end_matches('/') == self.path.trim_end_matches('/')
+    }
+
+    /// What a path has below that of the endpoint: one name, with or without a slash at its end, or nothing. `None` if it is
+    /// another path.
+    fn place<'a>(&self, path: &'a str) -> Option<&'a str> {
+        let rest = path.strip_prefix(self.path.trim_end_matches('/'))?;
+        if rest.trim_end_matches('/').is_empty() {
+            return Some("");
+        }
+        let name = rest.strip_prefix('/')?;
+        let name = name.strip_suffix('/').unwrap_or(name);
+        (!name.is_empty() && !name.contains('/')).then_some(name)
     }
 
     async fn page(&self, parts: Parts, body: Incoming, connection: &Arc<OutboundConnection>) -> HttpReply {

@@ -42,7 +42,7 @@ pub(super) async fn run(
     args.extend(command.iter().cloned());
     let mut environment = vec![(ALLOCATOR_RESERVE.0.to_owned(), ALLOCATOR_RESERVE.1.to_owned())];
     environment.extend(variables.iter().cloned());
-    let launch = Launch { program, args, environment, folder: Some(folder.to_owned()) };
+    let launch = Launch { program, args, environment, folder: Some(folder.to_owned()), terminal: false };
     let started = Child::start(&launch).map_err(|error| not_started(&error))?;
     let (mut child, stdin, stdout, stderr) = started;
     drop(stdin);

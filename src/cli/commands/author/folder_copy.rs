@@ -154,7 +154,12 @@ impl FolderCopy {
     /// Copies one file, if it is one and no link.
     fn add_file(&mut self, root: &Path, below: &Path) -> Result<(), Diagnostic> {
         let unreadable = |error: io::Error| Diagnostic::error(format!("cannot read `{}`: {error}", below.display()));
-        let bytes = read_plain_file(&root.join(below), self.bytes_left).map_err(unreadable)?;
+        let path = root.join(below);
+        let folder = path.parent().unwrap_or(root).canonicalize().map_err(unreadable)?;
+        if !folder.starts_with(root) {
+            return Err(unreadable(io::Error::other("a link leads out of the folder")));
+        }
+        let bytes = read_plain_file(&path, self.bytes_left).map_err(unreadable)?;
         let size = bytes.len() as u64;
         if self.files_left == 0 || size > self.bytes_left {
             let most = MAX_BYTES >> 20;

@@ -132,7 +132,7 @@ fn offered_or_published(source: &SourceArgs) -> Result<Vec<Candidate>, CommandFa
 }
 
 fn offline(source: &SourceArgs) -> Result<Offline, CommandFailure> {
-    let loaded = source.load()?;
+    let loaded = source.load_without_commands()?;
     let options = setup::options(loaded.bundled)?;
     Offline::look(&loaded.config, &options).map_err(CommandFailure::config)
 }

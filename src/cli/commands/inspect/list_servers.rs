@@ -28,7 +28,7 @@ impl ListServersArgs {
 }
 
 pub(in crate::cli::commands) fn run(args: &ListServersArgs) -> Result<(), CommandFailure> {
-    let loaded = args.servers.source.load()?;
+    let loaded = args.servers.source.load_without_commands()?;
     // The session script does not run: its errors must not hide the status of the servers.
     let servers = query::server_states(&args.servers.query(&loaded, args.json))?;
     if args.json {

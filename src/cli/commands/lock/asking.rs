@@ -67,8 +67,8 @@ async fn one(name: &str, server: &ServerConfig, environment: &Environment, profi
     if server.is_per_person() {
         return Err("each caller has their own connection to it, so it cannot be locked".to_owned());
     }
-    if let Some(unset) = server.unset_variables.first() {
-        return Err(unset.message.clone());
+    if let Some(problem) = server.missing_value() {
+        return Err(problem);
     }
     let handle = start(name, server, environment);
     let limit = server.start_timeout.max(SHORTEST_TIMEOUT);

@@ -36,7 +36,7 @@ enum ListedLogIn {
 }
 
 pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure> {
-    let loaded = source.load()?;
+    let loaded = source.load_to_list()?;
     let runtime = setup::runtime()?;
     let _entered = runtime.enter();
     let log_ins = super::log_ins(&loaded.config);

@@ -25,7 +25,18 @@ pub(super) struct LogInSource {
 
 impl LogInSource {
     pub(super) fn load(&self) -> Result<LoadedConfig, CommandFailure> {
-        SourceArgs::of_servers(self.config.clone(), self.servers.clone()).load()
+        self.args().load()
+    }
+
+    /// Runs the commands in the config only if the authorizations cannot be read without.
+    pub(super) fn load_to_list(&self) -> Result<LoadedConfig, CommandFailure> {
+        let loaded = self.args().load_without_commands()?;
+        let is_needed = |key: &String| key.starts_with("store.") || key.starts_with("serve.stateKeys");
+        if loaded.config.unread.iter().any(is_needed) { self.load() } else { Ok(loaded) }
+    }
+
+    fn args(&self) -> SourceArgs {
+        SourceArgs::of_servers(self.config.clone(), self.servers.clone())
     }
 }
 

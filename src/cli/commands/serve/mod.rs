@@ -1,6 +1,7 @@
 //! `proxy serve`: serves the configured servers on stdio or HTTP.
 
 mod control;
+mod service;
 mod shutdown;
 mod summary;
 
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use control::Control;
+use service::Service;
 use shutdown::{drain_stdio, serve_http, shutdown_signal};
 use summary::{print_servers, print_summary};
 
@@ -62,6 +64,12 @@ fn threads(text: &str) -> Result<usize, &'static str> {
 }
 
 pub(super) fn run(args: ServeArgs) -> Result<(), CommandFailure> {
+    if args.http.is_some() && args.source.profile.is_some() {
+        return Err(CommandFailure::usage_with_hint(
+            "`--profile` is for a client on stdio".to_owned(),
+            "over HTTP, each client chooses by the URL: add the name of the profile to its path",
+        ));
+    }
     let loaded = args.source.load()?;
     logging::apply_server_levels(&loaded.config);
     let options = GatewayOptions {
@@ -134,18 +142,25 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     let health = Arc::new(Health::default());
     let control = Control::open(&gateway, &server, &config, Authenticator::local_user(&options.variables), &health);
     diagnostics(&config, &gateway, &server, &health).await;
+    let service = Service::from_environment();
+    tokio::spawn(service.clone().keep_alive());
     let (starting, started_gateway) = (Arc::clone(&health), Arc::clone(&gateway));
-    tokio::spawn(async move { starting.follow_start(&started_gateway).await });
+    let starting_service = service.clone();
+    tokio::spawn(async move {
+        starting.follow_start(&started_gateway).await;
+        starting_service.started(&starting);
+    });
     let stdio = listener.is_none();
     let front = async {
         match listener {
-            Some(listener) => serve_http(&config, server, listener, &health, control.as_ref()).await,
+            Some(listener) => serve_http(&config, server, listener, &health, control.as_ref(), &service).await,
             None => {
                 if std::io::stdin().is_terminal() {
                     logging::status(WAITING);
                 }
                 let (input, output) = standard_streams();
-                let principal = Authenticator::local_user(&options.variables);
+                let profile = config.selection.as_ref().map(|selection| Arc::clone(&selection.profile));
+                let principal = Authenticator::local_user(&options.variables).in_profile(profile);
                 let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);
                 serve_stdio(server, principal, input, output, cap).await;
                 first_run(&gateway).await

@@ -8,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::control::Control;
+use super::service::Service;
 use crate::admin::Health;
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging;
@@ -46,9 +47,11 @@ pub(super) async fn serve_http(
     listener: Listener,
     health: &Health,
     control: Option<&Control>,
+    service: &Service,
 ) -> Result<(), CommandFailure> {
-    logging::status(&format!("listening on http://{}{}", listener.address()?, config.serve.path));
+    // Before anybody knows that the proxy runs, and may end it.
     let mut signals = ShutdownSignals::listen();
+    logging::status(&format!("listening on http://{}{}", listener.address()?, config.serve.path));
     let resource = Resource::new(&config.serve, listener.address()?);
     let threads = server.threads().clone();
     let front = HttpFront::new(server, &config.serve, resource);
@@ -60,6 +63,7 @@ pub(super) async fn serve_http(
         () = signals.next() => {}
     }
     health.drain();
+    service.stopping();
     let delay = config.serve.drain_delay;
     let drained = async {
         if delay > Duration::ZERO {

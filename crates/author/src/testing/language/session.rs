@@ -70,6 +70,8 @@ pub(super) fn register_session(builder: &mut GlobalsBuilder) {
     /// `elicit_url()` takes its answers from the same list. `roots` are the client's folders, for `roots()` and
     /// `@roots`: paths relative to the test, URIs, or dicts with `uri` and `name`.
     ///
+    /// `profile` is the profile that the client uses, a key of `profiles` in `config`.
+    ///
     /// `marks` are the labels of what the conversation has read before the test, for the rules of the config's `flow`
     /// section.
     ///
@@ -93,6 +95,7 @@ pub(super) fn register_session(builder: &mut GlobalsBuilder) {
         #[starlark(require = named, default = NoneOr::None)] answers: NoneOr<Value<'v>>,
         #[starlark(require = named, default = NoneOr::None)] roots: NoneOr<Value<'v>>,
         #[starlark(require = named, default = UnpackList::default())] marks: UnpackList<String>,
+        #[starlark(require = named, default = NoneOr::None)] profile: NoneOr<String>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<SessionValue> {
         let world = Arc::clone(current_world(eval, "testing.session()")?);
@@ -110,6 +113,7 @@ pub(super) fn register_session(builder: &mut GlobalsBuilder) {
         let spec = SessionSpec {
             script: script.into_option(),
             preset: preset.into_option(),
+            profile: profile.into_option(),
             backends: fake_backends(backends, &world, eval)?,
             extensions: extensions.items,
             config: dict("config", config, eval)?,

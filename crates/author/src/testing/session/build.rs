@@ -40,6 +40,8 @@ const EXCLUDED_SECTIONS: [(&str, &str); 5] = [
 pub(crate) struct SessionSpec {
     pub script: Option<String>,
     pub preset: Option<String>,
+    /// The profile of the config that the client uses.
+    pub profile: Option<String>,
     pub backends: Vec<FakeBackendSpec>,
     pub extensions: Vec<String>,
     pub config: Map<String, Json>,
@@ -87,6 +89,7 @@ fn load_config(
     sections: &Map<String, Json>,
     script: Option<&str>,
     preset: Option<&str>,
+    profile: Option<&str>,
     backends: &SessionBackends,
     world: &TestWorld,
 ) -> starlark::Result<Config> {
@@ -111,9 +114,13 @@ fn load_config(
     let (mut config, _) = loaded.map_err(|problems| invalid(&problems))?;
     let views: Vec<_> = backends.all.iter().map(|backend| backend.view()).collect();
     let names: Vec<&str> = views.iter().map(|view| view.name.as_ref()).collect();
-    let unknown = config.aggregation.unknown_workloads(&names);
+    let mut unknown = config.aggregation.unknown_workloads(&names);
+    unknown.extend(config.unknown_in_profiles(&names));
     if !unknown.is_empty() {
         return Err(invalid(&unknown));
+    }
+    if let Some(profile) = profile {
+        config = config.select_profile(profile).map_err(|problem| invalid(&[problem]))?;
     }
     match (script, preset) {
         (Some(_), Some(_)) => return Err(script_error("pass either `script` or `preset`, not both")),
@@ -157,7 +164,14 @@ impl SessionSpec {
     pub(crate) fn build(self, world: Arc<TestWorld>) -> starlark::Result<TestSession> {
         let pool = Pool::new(MAX_HANDLERS);
         let backends = SessionBackends::start(self.backends, &self.extensions, &world, &pool)?;
-        let config = load_config(&self.config, self.script.as_deref(), self.preset.as_deref(), &backends, &world)?;
+        let config = load_config(
+            &self.config,
+            self.script.as_deref(),
+            self.preset.as_deref(),
+            self.profile.as_deref(),
+            &backends,
+            &world,
+        )?;
         let script_source = gateway::script_source(&config, None).map_err(|problem| as_script_error(&problem))?;
         let views = backends.all.iter().map(|backend| backend.view()).collect();
         let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: views });

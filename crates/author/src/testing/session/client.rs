@@ -56,6 +56,8 @@ impl ClientSpec {
             Some(user) => principal(user)?,
             None => Principal::anonymous(),
         };
+        let profile = config.selection.as_ref().map(|selection| Arc::clone(&selection.profile));
+        let principal = principal.in_profile(profile);
         let (revision, client, capabilities) = client(&self.client, self.roots.is_some())?;
         let owner = match principal.is_anonymous() {
             true => Owner::new_connection(),

@@ -11,7 +11,10 @@ use std::sync::Arc;
 pub use issuer::{Algorithm, Introspection, IssuerConfig, SignIn};
 pub use token::Token;
 
+use indexmap::IndexMap;
+
 use super::oauth_values::read_scope;
+use super::profiles::ProfileAccess;
 use super::serve::Serve;
 use crate::syntax::reader::ValueReader;
 use proxy_base::diagnostic::Diagnostic;
@@ -27,6 +30,10 @@ pub struct Authentication {
     pub scopes: Arc<ScopeRules>,
     /// Whether requests without a token are anonymous.
     pub allow_anonymous: bool,
+    /// Who may use the profiles, by name.
+    pub profiles: IndexMap<Arc<str>, Arc<ProfileAccess>>,
+    /// Whether only the paths of profiles are served.
+    pub requires_profile: bool,
 }
 
 impl Authentication {
@@ -53,6 +60,7 @@ pub(crate) fn read_auth(reader: &ValueReader) -> Option<Authentication> {
         required_scopes: required_scopes.unwrap_or_default(),
         scopes: Arc::new(ScopeRules::new(scopes.unwrap_or_default())),
         allow_anonymous: allow_anonymous.unwrap_or_default(),
+        ..Authentication::default()
     };
     realms::problems(&auth).into_iter().for_each(|problem| reader.report(problem));
     if let Some(required) = required.filter(|_| !auth.required_scopes.is_empty()) {

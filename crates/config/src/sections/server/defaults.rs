@@ -35,6 +35,10 @@ pub(crate) fn read_defaults(reader: &ValueReader) -> Option<ServerDefaults> {
 }
 
 impl ServerDefaults {
+    pub(super) fn is_disabled(&self) -> bool {
+        self.settings.disabled
+    }
+
     /// The settings of a server before its own are read. Defaults that do not apply to such a server are left out.
     pub(super) fn of(&self, transport: TransportConfig, auth: Option<AuthConfig>) -> ServerConfig {
         let mut server = ServerConfig { transport, auth, ..self.settings.clone() };

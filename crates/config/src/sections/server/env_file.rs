@@ -95,7 +95,7 @@ pub(crate) fn env_files(document: &ConfigDocument, environment: &VariableLookup)
     let named = entries.filter_map(|entry| {
         let node = entry.get(KEY)?;
         let Value::String(written) = &node.value else { return None };
-        Some(document.folder(&node.span).join(substitute(written, environment).ok()?))
+        Some(document.folder(&node.span).join(substitute(written, environment, &mut |_| Ok(None)).ok()?))
     });
     named.collect()
 }

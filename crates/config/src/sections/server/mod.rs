@@ -6,8 +6,10 @@ mod env_file;
 mod identity;
 mod read;
 mod rest;
+mod secret_files;
 mod settings;
 mod transport;
+mod written;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use sha2::{Digest, Sha256};
 use tracing::level_filters::LevelFilter;
 
 use super::lock::LockSettings;
+use crate::syntax::reader::LateValue;
 use proxy_base::diagnostic::{Diagnostic, Location};
 use proxy_model::{MethodPattern, Secret, ServerAddress};
 
@@ -31,6 +34,7 @@ pub(crate) use env_file::env_files;
 pub(crate) use identity::{identity_of_words, written_identity};
 pub(crate) use read::read_servers;
 pub use rest::RestSettings;
+pub(crate) use secret_files::secret_files;
 pub(crate) use settings::read_inherited;
 pub(crate) use transport::read_header;
 
@@ -85,13 +89,18 @@ pub struct ServerConfig {
     pub auth_place: Option<Location>,
     /// Variables in the entry that are not set: the server cannot start without them.
     pub unset_variables: Vec<Diagnostic>,
+    /// The values in the entry that come from a credential or a command.
+    pub late_values: Vec<LateValue>,
+    /// The keys of those that were not read: the server cannot start without them.
+    pub unread: Vec<String>,
 }
 
 impl ServerConfig {
     /// A digest of the settings that can change what the server lists: its environment variables, or its headers and the
     /// account settings.
     pub fn environment_digest(&self) -> String {
-        let values = match &self.transport {
+        let transport = self.written_transport();
+        let values = match transport.as_ref() {
             TransportConfig::Stdio { env, .. } => env,
             TransportConfig::Http { headers, .. } => headers,
         };
@@ -104,8 +113,15 @@ impl ServerConfig {
     /// A digest of all settings of the server. If it changes, a server that failed to start may start.
     pub fn entry_digest(&self) -> String {
         // The debug form omits secrets; `environment_digest` covers them.
-        let settings = format!("{:?}", self.without_places());
+        let transport = self.written_transport().into_owned();
+        let settings = format!("{:?}", ServerConfig { transport, ..self.without_places() });
         proxy_json::hex(&Sha256::digest(format!("{settings}{}", self.environment_digest())))
+    }
+
+    /// Why the server cannot start: a variable is not set, or a value was not read by a command that should start nothing.
+    pub fn missing_value(&self) -> Option<String> {
+        let unset = self.unset_variables.first().map(|problem| problem.message.clone());
+        unset.or_else(|| self.unread.first().map(|key| format!("`{key}` was not read")))
     }
 
     /// Whether every caller has their own connection and token (`tokenExchange`, `signed`, or `per: person`).
@@ -133,6 +149,8 @@ impl ServerConfig {
             required: false,
             rest: RestSettings::default(),
             unset_variables: Vec::new(),
+            late_values: Vec::new(),
+            unread: Vec::new(),
             max_backoff: Duration::from_secs(30),
             max_message_bytes: 16 << 20,
             max_list_bytes: 64 << 20,
@@ -169,6 +187,8 @@ impl ServerConfig {
             lock: LockSettings::default(),
             identity: String::new(),
             unset_variables: unset.collect(),
+            late_values: Vec::new(),
+            unread: Vec::new(),
             ..self.clone()
         }
     }

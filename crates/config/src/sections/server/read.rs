@@ -15,8 +15,13 @@ pub(crate) fn read_servers(reader: &ValueReader, defaults: &ServerDefaults) -> O
             server.report(server.problem(&problem).at(server.place()));
         }
         // A server with errors keeps its name, so that references to it cause no further errors.
-        let (read, unset) = server.taking_unset(|| read_server(server, defaults));
-        let mut read = read.unwrap_or_else(|| ServerConfig::new(unreadable()));
+        let is_disabled = server.says("disabled").unwrap_or(defaults.is_disabled());
+        let (read, sources) =
+            server.taking_sources(is_disabled, || server.taking_unset(|| read_server(server, defaults)));
+        let unset = read.1;
+        let mut read = read.0.unwrap_or_else(|| ServerConfig::new(unreadable()));
+        read.late_values = sources.late;
+        read.unread = sources.unread;
         match read.required {
             // Without it the proxy does not start anyway.
             true => unset.into_iter().for_each(|problem| server.report(problem)),

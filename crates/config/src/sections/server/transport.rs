@@ -115,8 +115,8 @@ fn warn_about_arguments(reader: &ValueReader, command: &str) {
 fn read_url(reader: &ValueReader) -> Option<String> {
     let url = reader.word()?;
     match url_problem(&url) {
-        Some(problem) => reader.fail(problem),
-        None => Some(url),
+        Some(problem) if !reader.is_unread() => reader.fail(problem),
+        _ => Some(url),
     }
 }
 

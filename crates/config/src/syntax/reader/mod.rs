@@ -3,6 +3,7 @@
 mod fields;
 mod recording;
 mod scalars;
+mod sources;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,8 @@ use super::tree::{Node, NodeKey, Span, Value, join};
 pub(crate) use fields::Fields;
 pub(crate) use recording::{ANY_KEY, ITEM, Recording, Shape};
 pub use scalars::BlockPosition;
+use sources::FoundSources;
+pub use sources::LateValue;
 
 /// The state that all readers of one file share.
 pub(crate) struct ReadContext<'a> {
@@ -25,6 +28,7 @@ pub(crate) struct ReadContext<'a> {
     found: RefCell<Vec<Diagnostic>>,
     /// Variables that are not set. A server entry takes its own, so that only this server fails.
     unset: RefCell<Vec<Diagnostic>>,
+    sources: FoundSources<'a>,
     /// If set, nothing is read; the requested keys are recorded.
     recording: Option<Recording>,
 }
@@ -39,7 +43,14 @@ impl<'a> ReadContext<'a> {
 
     /// A context for a part of a document that is still being read.
     pub(crate) fn of_part(document: &'a ConfigDocument, environment: &'a VariableLookup<'a>) -> Self {
-        ReadContext { document, environment, found: RefCell::default(), unset: RefCell::default(), recording: None }
+        ReadContext {
+            document,
+            environment,
+            found: RefCell::default(),
+            unset: RefCell::default(),
+            sources: FoundSources::default(),
+            recording: None,
+        }
     }
 
     /// A context that records the requested keys.
@@ -164,7 +175,10 @@ impl<'a> ValueReader<'a> {
     }
 
     pub(crate) fn report(&self, diagnostic: Diagnostic) {
-        self.context.report(diagnostic);
+        // What has to be said of a value is known when it has been read.
+        if !self.is_unread() {
+            self.context.report(diagnostic);
+        }
     }
 
     /// Runs a reader, and returns its value with the unset variables that it needs. These are then not reported as errors.

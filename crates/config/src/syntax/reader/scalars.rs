@@ -220,8 +220,11 @@ impl ValueReader<'_> {
         if let Some(name) = bare_variable(text, self.context.environment) {
             self.warn_about_bare(name);
         }
-        match substitute(text, self.context.environment) {
-            Ok(text) => Some(text),
+        match substitute(text, self.context.environment, &mut |source| self.source_value(source)) {
+            Ok(value) => {
+                self.note_sources(text);
+                Some(value)
+            }
             Err(problems) => {
                 for problem in problems {
                     let diagnostic = self.problem(&problem.message()).hint(problem.hint());

@@ -12,7 +12,7 @@ use super::routes::Routes;
 use super::servers::{RunningServers, ServerChanges};
 use crate::gateway::backend_set::BackendSet;
 use crate::gateway::options::GatewayOptions;
-use crate::gateway::rebuild::Edition;
+use crate::gateway::rebuild::{Edition, ProfileScripts};
 use crate::surface::ScriptSource;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{AuthConfig, Authentication, Config, ServerConfig, StoreAddress};
@@ -201,7 +201,7 @@ impl Installation {
         }
         // Publish the script first: it waits for its generation of backends, so it never runs with the old ones.
         let generation = self.backend_set.generation() + u64::from(backends_changed);
-        let edition = self.publish(prepared.script_source, generation);
+        let edition = self.publish(prepared.script_source, prepared.profiles, generation);
         if backends_changed {
             self.backend_set.replace(applied.servers.backends().chain(applied.local.backends()).collect());
         }
@@ -224,10 +224,10 @@ impl Installation {
         self.backend_set.calls().dispatcher.policies().clone()
     }
 
-    /// Applies a new version of the script and returns the number of its edition.
-    pub(crate) fn apply_script(&self, script_source: ScriptSource) -> u64 {
+    /// Applies new versions of the scripts and returns the number of their edition.
+    pub(crate) fn apply_scripts(&self, script_source: Arc<ScriptSource>, profiles: ProfileScripts) -> u64 {
         let _applied = self.lock();
-        self.publish(Arc::new(script_source), self.backend_set.generation())
+        self.publish(script_source, profiles, self.backend_set.generation())
     }
 
     /// Applies a new version of the local tools and returns the generation of backends that contains it.
@@ -241,9 +241,10 @@ impl Installation {
         self.backend_set.generation()
     }
 
-    fn publish(&self, script_source: Arc<ScriptSource>, generation: u64) -> u64 {
+    fn publish(&self, script_source: Arc<ScriptSource>, profiles: ProfileScripts, generation: u64) -> u64 {
         self.editions.send_modify(|edition| {
-            *edition = Edition { number: edition.number + 1, script_source: Some(script_source), generation };
+            let number = edition.number + 1;
+            *edition = Edition { number, script_source: Some(script_source), profiles, generation };
         });
         self.editions.borrow().number
     }

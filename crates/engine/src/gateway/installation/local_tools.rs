@@ -128,7 +128,7 @@ impl LocalTools {
         self.active.iter().map(|extension| Arc::clone(extension) as Arc<dyn Backend>)
     }
 
-    /// Errors for the names in `aggregation` that no server and no extension has. A file that does not load may be the
+    /// Errors for the names in `aggregation` and `profiles` that no server and no extension has. A file that does not load may be the
     /// extension that a name means, so with one of those there are no errors: it is reported itself.
     pub(crate) fn unknown_workloads(&self, config: &Config) -> Vec<Diagnostic> {
         if self.files.iter().any(|file| file.extension.is_none() && file.problem.is_some()) {
@@ -136,7 +136,9 @@ impl LocalTools {
         }
         let servers = config.servers.keys().map(String::as_str);
         let known: Vec<&str> = servers.chain(self.active.iter().map(|extension| extension.name())).collect();
-        config.aggregation.unknown_workloads(&known)
+        let mut unknown = config.aggregation.unknown_workloads(&known);
+        unknown.extend(config.unknown_in_profiles(&known));
+        unknown
     }
 
     /// Whether both have the same versions of the same extensions.

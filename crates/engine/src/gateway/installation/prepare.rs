@@ -1,11 +1,13 @@
 //! Checks a config before it is applied, and loads what it names. Every error in a config is found here.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::local_tools::LocalTools;
 use super::routes::Routes;
 use super::script_source::script_source;
 use crate::gateway::options::GatewayOptions;
+use crate::gateway::rebuild::ProfileScripts;
 use crate::surface::ScriptSource;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{Config, Embedding, RedisAddress, StoreAddress};
@@ -21,6 +23,7 @@ use proxy_wire::http;
 /// Everything that a config asks for, ready to be applied.
 pub(crate) struct Prepared {
     pub(crate) script_source: Arc<ScriptSource>,
+    pub(crate) profiles: ProfileScripts,
     pub(crate) routes: Arc<Routes>,
     pub(crate) local: Arc<LocalTools>,
     /// Not connected yet.
@@ -44,6 +47,7 @@ impl Prepared {
     ) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let embedder = embedder(config, options, http, &mut problems);
+        let profiles = of_profiles(config, embedder.as_ref(), options, http, &mut problems);
         let script_source = script_source(config, embedder).map_err(|problem| problems.push(problem)).ok();
         let script_source = script_source.map(|script_source| match &options.first_user {
             Some(user) => ScriptSource { first_users: vec![user.clone()], ..script_source },
@@ -60,8 +64,40 @@ impl Prepared {
             return Err(problems);
         };
         let (script_source, routes) = (Arc::new(script_source), Arc::new(Routes::new(config)));
-        Ok(Prepared { script_source, routes, local: Arc::new(local), store, policies, lock })
+        Ok(Prepared {
+            script_source,
+            profiles: Arc::new(profiles),
+            routes,
+            local: Arc::new(local),
+            store,
+            policies,
+            lock,
+        })
     }
+}
+
+/// The scripts of the profiles. A profile that searches like the top level uses the same model.
+fn of_profiles(
+    config: &Config,
+    embedder_of_top: Option<&Arc<dyn Embedder>>,
+    options: &GatewayOptions,
+    http: &http::HttpPool,
+    problems: &mut Vec<Diagnostic>,
+) -> HashMap<Arc<str>, Arc<ScriptSource>> {
+    let mut scripts = HashMap::new();
+    for (name, profile) in &config.profiles {
+        let config_of_profile = config.of_profile(profile);
+        let embedder = if config_of_profile.optimizer.embedding == config.optimizer.embedding {
+            embedder_of_top.cloned()
+        } else {
+            embedder(&config_of_profile, options, http, problems)
+        };
+        match script_source(&config_of_profile, embedder) {
+            Ok(script_source) => drop(scripts.insert(name.as_str().into(), Arc::new(script_source))),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    scripts
 }
 
 /// The lock beside the config. `None` if no server is locked, or if the caller wants to see what servers list themselves.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::surface::ScriptSource;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_builtins::{Settings, presets};
-use proxy_config::{Config, SessionScript, Token};
+use proxy_config::{Config, SessionScript};
 use proxy_model::Principal;
 use proxy_script::Source;
 use proxy_search::Embedder;
@@ -17,11 +17,17 @@ pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Re
     let mut optimizer = config.optimizer.to_json();
     // A script that publishes no more tools than every client takes need not look at the client.
     optimizer["smallestClientLimit"] = config.dialects.smallest_tool_limit().into();
+    let mut rate_limiting = config.rate_limiting.to_json();
+    let selection = config.selection.as_ref();
+    if let Some(selection) = selection.filter(|selection| selection.has_own_limits) {
+        // Limits of a profile have buckets of their own.
+        rate_limiting["profile"] = (*selection.profile).into();
+    }
     let sections: Map<String, Value> = [
         ("aggregation".to_owned(), config.aggregation.to_json()),
         ("optimizer".to_owned(), optimizer),
         ("codeMode".to_owned(), config.code_mode.to_json()),
-        ("rateLimiting".to_owned(), config.rate_limiting.to_json()),
+        ("rateLimiting".to_owned(), rate_limiting),
         ("params".to_owned(), Value::Object(config.params.clone())),
     ]
     .into_iter()
@@ -36,11 +42,13 @@ pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Re
             sets_embedding: config.optimizer.embedding.is_some(),
             code_mode: config.code_mode.clone(),
             dialects: Arc::clone(&config.dialects),
+            profile: selection.map(|selection| Arc::clone(&selection.profile)),
         }),
         first_users: first_users(config),
         lenient: config.script_for_once,
         only_tools: config.only_tools.clone().into(),
         flow: config.flow.clone().map(Arc::new),
+        selection: config.selection.clone(),
         sections_set: config.set_sections.iter().map(|set| (set.name.to_string(), set.place.clone())).collect(),
     })
 }
@@ -51,12 +59,13 @@ const MAX_FIRST_USERS: usize = 16;
 /// The users for whom the script is tried first: those with tokens, because nobody else is admitted.
 fn first_users(config: &Config) -> Vec<Principal> {
     let mut users: Vec<Principal> = Vec::new();
-    for user in config.auth.tokens.iter().map(Token::principal) {
+    let profile = config.selection.as_ref().map(|selection| Arc::clone(&selection.profile));
+    for user in config.auth.tokens.iter().map(|token| token.principal().in_profile(profile.clone())) {
         if users.len() < MAX_FIRST_USERS && !users.contains(&user) {
             users.push(user);
         }
     }
-    if users.is_empty() { vec![Principal::anonymous()] } else { users }
+    if users.is_empty() { vec![Principal::anonymous().in_profile(profile)] } else { users }
 }
 
 /// The namespace of the script in the store. Proxies that share a store must agree on it, so it does not depend on

@@ -68,9 +68,11 @@ impl Reloader {
         if !preview.is_settled() {
             return Vec::new();
         }
-        let script_source = Arc::clone(&prepared.script_source);
-        let built = run_blocking(move || script_source.build(&preview).map(drop)).await;
-        built.and_then(Result::err).map(|error| error.diagnostics().cloned().collect()).unwrap_or_default()
+        let mut scripts = vec![Arc::clone(&prepared.script_source)];
+        scripts.extend(prepared.profiles.values().cloned());
+        let built =
+            run_blocking(move || scripts.iter().try_for_each(|script_source| script_source.build(&preview).map(drop)));
+        built.await.and_then(Result::err).map(|error| error.diagnostics().cloned().collect()).unwrap_or_default()
     }
 
     fn reject(&self, problems: Vec<Diagnostic>) {

@@ -59,7 +59,7 @@ impl Gateway {
 impl Reloader {
     async fn run(&mut self) {
         let mut watcher = Watcher::default();
-        let mut built = self.gateway.current.clone();
+        let mut built = self.gateway.surface_versions();
         loop {
             // A path that was not watched until now may have changed before the watch began.
             while watcher.look_at(self.watched_paths()) {
@@ -82,7 +82,7 @@ impl Reloader {
             paths.folder(folder);
         }
         let edition = self.gateway.installed.editions.borrow();
-        for path in edition.script_source.iter().flat_map(|script_source| script_source.source.paths()) {
+        for path in edition.scripts().flat_map(|script_source| script_source.source.paths()) {
             paths.file(&path);
         }
         lock::watch(&self.config, &mut paths);

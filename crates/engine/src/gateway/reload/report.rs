@@ -19,7 +19,7 @@ pub(super) fn new_problems(before: &LocalTools, now: &LocalTools) {
 
 /// The number of tools on the shared surface.
 pub(super) fn tools(gateway: &Gateway) -> usize {
-    gateway.current.borrow().surface.as_ref().map_or(0, |surface| surface.listed(ItemKind::Tool))
+    gateway.top().current.borrow().surface.as_ref().map_or(0, |surface| surface.listed(ItemKind::Tool))
 }
 
 /// Logs the reload as soon as the surface has been rebuilt (`reached`). A failed run is logged where it happens, and a
@@ -33,7 +33,7 @@ pub(super) fn when_built(
 ) {
     let gateway = Arc::clone(gateway);
     tokio::spawn(async move {
-        let mut current = gateway.current.clone();
+        let mut current = gateway.top().current.clone();
         let done = tokio::time::timeout(BUILD_TIMEOUT, current.wait_for(|now| reached(now))).await;
         if !matches!(done, Ok(Ok(now)) if now.error.is_none()) {
             return;

@@ -1,30 +1,53 @@
 //! Reload of the session script and of the files it loads.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Reloader, report, run_blocking};
 use crate::gateway::installation;
 use crate::surface::ScriptSource;
 use proxy_base::diagnostic::Diagnostic;
+use proxy_script::Source;
+
+/// A script as its files are now. Adds the files that have changed to `outdated`.
+fn current(
+    newest: &Arc<ScriptSource>,
+    outdated: &mut Vec<PathBuf>,
+    read: impl FnOnce() -> Result<Source, Diagnostic>,
+) -> Result<Arc<ScriptSource>, Diagnostic> {
+    let changed = newest.source.outdated();
+    if changed.is_empty() {
+        return Ok(Arc::clone(newest));
+    }
+    // Several scripts may load the same file.
+    let new: Vec<PathBuf> = changed.into_iter().filter(|path| !outdated.contains(path)).collect();
+    outdated.extend(new);
+    Ok(Arc::new(ScriptSource { source: read()?, ..ScriptSource::clone(newest) }))
+}
 
 impl Reloader {
     pub(super) async fn reload_script(&mut self) {
-        let Some(newest) = self.gateway.installed.editions.borrow().script_source.clone() else { return };
+        let edition = self.gateway.installed.editions.borrow().clone();
+        let Some(newest) = edition.script_source else { return };
         let config = self.config.clone();
+        let profiles = edition.profiles;
         let read = run_blocking(move || {
-            let outdated = newest.source.outdated();
-            if outdated.is_empty() {
-                return Ok(None);
+            let mut outdated = Vec::new();
+            let script_source = current(&newest, &mut outdated, || installation::source(&config))?;
+            let mut of_profiles = HashMap::new();
+            for (name, newest) in profiles.iter() {
+                let Some(profile) = config.profiles.get(&**name) else { continue };
+                let read = || installation::source(&config.of_profile(profile));
+                of_profiles.insert(Arc::clone(name), current(newest, &mut outdated, read)?);
             }
-            let source = installation::source(&config)?;
-            Ok(Some((outdated, ScriptSource { source, ..ScriptSource::clone(&newest) })))
+            Ok((!outdated.is_empty()).then_some((outdated, script_source, of_profiles)))
         });
         match read.await {
-            Some(Ok(Some((outdated, script_source)))) => {
+            Some(Ok(Some((outdated, script_source, of_profiles)))) => {
                 self.gateway.reload_status.lock().unreadable_script = None;
                 let before = report::tools(&self.gateway);
-                let edition = self.gateway.installed.apply_script(script_source);
+                let edition = self.gateway.installed.apply_scripts(script_source, Arc::new(of_profiles));
                 let names: Vec<String> = outdated.iter().map(|path| self.shown(path)).collect();
                 report::when_built(&self.gateway, names.join(", "), String::new(), before, move |now| {
                     now.edition == edition

@@ -6,9 +6,10 @@
 mod people;
 mod room;
 mod slot;
+mod view;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -22,6 +23,7 @@ use proxy_identity::cedar::{CurrentPolicies, Policies};
 use proxy_mcp_client::PersonBackend;
 use proxy_model::{ClientProfile, Owner, PersonKey, SnapshotVariant, SurfaceCacheKey, SurfaceKey};
 use proxy_telemetry::Telemetry;
+pub use view::View;
 
 /// A surface without a handle is forgotten when it has not been used for this long.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -34,8 +36,8 @@ const MAX_CONCURRENT_RUNS: usize = 4;
 pub(super) struct Surfaces {
     current: watch::Receiver<SharedSurface>,
     slots: Mutex<HashMap<SlotKey, Arc<SurfaceSlot>>>,
-    /// Increases whenever any surface may have changed.
-    changes: watch::Sender<u64>,
+    /// Increases whenever any surface of any view may have changed.
+    changes: Arc<watch::Sender<u64>>,
     /// Limits the concurrent script runs of rebuilds and requests together.
     run_permits: Semaphore,
     policies: CurrentPolicies,
@@ -91,6 +93,8 @@ pub struct SurfaceHandle {
     /// These connections. They stay open for as long as the handle exists.
     own_servers: Mutex<Vec<Arc<dyn PersonBackend>>>,
     slot: Mutex<Option<HeldSlot>>,
+    /// The view of the client's profile, once it was looked up.
+    view: OnceLock<Arc<View>>,
 }
 
 /// The slot that a client used last. It is looked up again when the client's server lists change.
@@ -105,7 +109,14 @@ struct HeldSlot {
 
 impl SurfaceHandle {
     pub fn of(key: SurfaceKey, profile: ClientProfile) -> Self {
-        SurfaceHandle { key, profile, has_shown_token: false, own_servers: Mutex::default(), slot: Mutex::default() }
+        SurfaceHandle {
+            key,
+            profile,
+            has_shown_token: false,
+            own_servers: Mutex::default(),
+            slot: Mutex::default(),
+            view: OnceLock::new(),
+        }
     }
 
     /// The handle of a client that has presented a token from an issuer. Nobody else sees this person's per-person
@@ -128,6 +139,11 @@ impl SurfaceHandle {
     pub(super) fn hold(&self, servers: &[Arc<dyn PersonBackend>]) {
         let before = std::mem::replace(&mut *self.own_servers.lock(), servers.to_vec());
         drop(before);
+    }
+
+    /// The view that was looked up before, or this one from now on.
+    pub(super) fn view_or(&self, look_up: impl FnOnce() -> Arc<View>) -> &Arc<View> {
+        self.view.get_or_init(look_up)
     }
 
     /// Whose surface it is.
@@ -165,27 +181,29 @@ impl Surfaces {
         current: watch::Receiver<SharedSurface>,
         policies: CurrentPolicies,
         people: Arc<People>,
+        changes: Arc<watch::Sender<u64>>,
         telemetry: Arc<Telemetry>,
     ) -> Arc<Self> {
         let mut policy_changes = policies.subscribe();
         let surfaces = Arc::new(Surfaces {
             current,
             slots: Mutex::default(),
-            changes: watch::channel(0).0,
+            changes,
             run_permits: Semaphore::new(MAX_CONCURRENT_RUNS),
             policies,
             people: Arc::clone(&people),
             telemetry,
         });
         let (weak, mut current) = (Arc::downgrade(&surfaces), surfaces.current.clone());
+        let mut people_changes = people.changes.clone();
         tokio::spawn(async move {
             loop {
                 // The surfaces hold the sender of the policies, which is gone only after them.
                 let mut is_of_people = false;
                 let is_open = tokio::select! {
-                    () = people.changes.notified() => {
+                    changed = people_changes.changed() => {
                         is_of_people = true;
-                        true
+                        changed.is_ok()
                     }
                     changed = current.changed() => changed.is_ok(),
                     changed = policy_changes.changed() => changed.is_ok(),
@@ -205,11 +223,6 @@ impl Surfaces {
             }
         });
         surfaces
-    }
-
-    /// A counter that increases whenever any surface may have changed.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
     }
 
     async fn rebuild_all(&self, shared: Option<Arc<Surface>>) {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures::future::join_all;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
-use super::SurfaceHandle;
+use super::{SurfaceHandle, View};
 use crate::gateway::Gateway;
 use crate::gateway::catalog::BackendMembers;
 use crate::gateway::rebuild::FIRST_RUN_TIMEOUT;
@@ -17,8 +17,8 @@ use proxy_model::{BackendView, ClientProfile, PersonKey};
 /// All people and their connections.
 pub(in crate::gateway) struct People {
     members: Arc<ArcSwap<BackendMembers>>,
-    /// Notified when one person's view of a server changes.
-    pub(super) changes: Arc<Notify>,
+    /// Increases when one person's view of a server changes.
+    pub(super) changes: watch::Receiver<u64>,
     /// How long the first lists of a person wait for servers.
     first_list: Duration,
 }
@@ -29,7 +29,7 @@ impl People {
         changes: &Arc<Notify>,
         first_list: Duration,
     ) -> Self {
-        People { members: Arc::clone(members), changes: Arc::clone(changes), first_list }
+        People { members: Arc::clone(members), changes: counted(Arc::clone(changes)), first_list }
     }
 
     /// Whether there is a per-person server.
@@ -45,11 +45,27 @@ impl People {
         servers.map(|server| server.view()).collect()
     }
 
-    /// The connections of a person, opened where there are none.
-    fn open(&self, person: &PersonKey) -> Vec<Arc<dyn PersonBackend>> {
+    /// The connections of a person to the servers of a view, opened where there are none.
+    fn open(&self, person: &PersonKey, view: &View) -> Vec<Arc<dyn PersonBackend>> {
         let members = self.members.load();
-        members.backends.iter().filter_map(|backend| backend.per_person()?.open(person)).collect()
+        let everybodys = members.backends.iter().filter(|backend| backend.per_person().is_some());
+        let shown = everybodys.filter(|backend| view.shows(&backend.view().name));
+        shown.filter_map(|backend| backend.per_person()?.open(person)).collect()
     }
+}
+
+/// Counts notifications, each of which wakes only one task, for all views.
+fn counted(changes: Arc<Notify>) -> watch::Receiver<u64> {
+    let (count, counted) = watch::channel(0);
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                () = changes.notified() => count.send_modify(|count| *count += 1),
+                () = count.closed() => return,
+            }
+        }
+    });
+    counted
 }
 
 /// What clients of this profile see of a server, as one person sees it.
@@ -65,7 +81,7 @@ impl Gateway {
     /// long as the first run of the script waits.
     pub(in crate::gateway) async fn meet(&self, handle: &SurfaceHandle) {
         let Some(person) = handle.person_key() else { return };
-        let servers = self.people.open(&person);
+        let servers = self.people.open(&person, self.view(handle));
         handle.hold(&servers);
         let owner = handle.person();
         let met = servers.iter().map(|server| async {
@@ -101,7 +117,7 @@ impl Gateway {
             return;
         }
         let Some(person) = handle.person_key() else { return };
-        let servers = self.people.open(&person);
+        let servers = self.people.open(&person, self.view(handle));
         handle.hold(&servers);
         join_all(servers.iter().map(|server| server.settled(self.people.first_list))).await;
     }

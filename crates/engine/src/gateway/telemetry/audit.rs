@@ -31,7 +31,7 @@ impl Gateway {
         let telemetry = Arc::clone(self.calls().dispatcher.telemetry());
         telemetry.set_audit(log);
         // The first one may be there already.
-        let shared = self.current.borrow().surface.clone();
+        let shared = self.top().current.borrow().surface.clone();
         if let Some(surface) = shared.filter(|surface| surface.personal().is_none()) {
             audit_surface(&telemetry, &surface);
         }

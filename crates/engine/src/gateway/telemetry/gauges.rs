@@ -46,7 +46,7 @@ pub struct DefinitionTokens {
 
 impl Gateway {
     pub fn gauges(&self) -> Gauges {
-        let current = self.current.borrow().clone();
+        let current = self.top().current.borrow().clone();
         let listed = |kind| (kind, current.surface.as_ref().map_or(0, |surface| surface.listed(kind)));
         let reload_failed = {
             let status = self.reload_status.lock();
@@ -79,9 +79,9 @@ impl Gateway {
 impl Gateway {
     /// How many tools differ for each row of which a client has listed; the most where callers see different ones.
     pub(in crate::gateway) fn lowered(&self) -> Vec<LoweredCount> {
-        let shared = self.current.borrow().surface.clone();
+        let shared = self.top().current.borrow().surface.clone();
         let mut all: Vec<LoweredCount> = Vec::new();
-        for surface in shared.into_iter().chain(self.surfaces.built()) {
+        for surface in shared.into_iter().chain(self.top().surfaces.built()) {
             for count in surface.lowered_counts() {
                 match all.iter_mut().find(|known| known.row == count.row) {
                     Some(known) => known.lowered = known.lowered.max(count.lowered),

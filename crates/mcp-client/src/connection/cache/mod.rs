@@ -66,6 +66,11 @@ impl Cache {
         self.load(name, server).unwrap_or_default().or_approved(name, server, lock).0
     }
 
+    /// Whether the lists of a server are known, with the variables or headers that it has now.
+    pub fn has_lists(&self, name: &str, server: &ServerConfig, lock: Option<&Lock>) -> bool {
+        self.load(name, server).unwrap_or_default().or_approved(name, server, lock).1
+    }
+
     /// The profiles of the clients that have seen the server.
     pub fn profiles(&self, name: &str, server: &ServerConfig) -> Vec<ClientProfile> {
         let known = self.load(name, server).unwrap_or_default();
@@ -138,7 +143,8 @@ impl Cache {
 
     /// One file per name and command or URL: another command under the same name is another server.
     fn path(&self, name: &str, server: &ServerConfig) -> Option<PathBuf> {
-        let identity = match &server.transport {
+        let transport = server.written_transport();
+        let identity = match transport.as_ref() {
             TransportConfig::Stdio { command, args, cwd, .. } => format!("{command}\0{}\0{cwd:?}", args.join("\0")),
             TransportConfig::Http { url, .. } => url.clone(),
         };

@@ -11,7 +11,7 @@ use futures::FutureExt;
 use tokio::sync::mpsc;
 
 use super::HttpFront;
-use super::challenges::{Challenges, host, too_many_failures};
+use super::challenges::{Challenges, host, no_profile, too_many_failures};
 use super::refused_tokens::Slowdown;
 use crate::front::authenticator::{AuthFailure, Caller, FirstLook};
 use proxy_identity::bearer::TokenVerifier;
@@ -20,9 +20,20 @@ use proxy_wire::http::{Admission, Frames, HttpReply};
 /// The longest sleep at once: the clock by which tokens expire may be set meanwhile.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
 
-pub(super) fn admission(front: &Arc<HttpFront>, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Caller> {
-    let look = front.authenticator.borrow().look(headers);
-    let challenges = || Challenges::new(&front.authenticator.borrow().authentication, &front.resource, headers);
+pub(super) fn admission(
+    front: &Arc<HttpFront>,
+    named: &str,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+) -> Admission<Caller> {
+    let authenticator = front.authenticator.borrow();
+    let Some(place) = authenticator.place(named) else {
+        let reply = no_profile(named);
+        return Admission::Later(async move { Err(reply) }.boxed());
+    };
+    let look = authenticator.look(headers, &place);
+    drop(authenticator);
+    let challenges = || Challenges::new(&front.authenticator.borrow(), &front.resource, headers, named);
     match look {
         FirstLook::Done(Ok(caller)) => Admission::Admitted(caller),
         FirstLook::Done(Err(failure)) => {
@@ -36,8 +47,9 @@ pub(super) fn admission(front: &Arc<HttpFront>, headers: &HeaderMap, peer: Optio
             let (front, challenges) = (Arc::clone(front), challenges());
             let verification = async move {
                 let verified = verifier.verify(token.reveal(), peer).await.map_err(AuthFailure::from);
-                let caller = verified
-                    .and_then(|verified| front.authenticator.borrow().verified(&verifier, token.reveal(), &verified));
+                let caller = verified.and_then(|verified| {
+                    front.authenticator.borrow().verified(&verifier, token.reveal(), &verified, &place)
+                });
                 match caller {
                     Ok(caller) => Ok(caller),
                     Err(failure) => {
@@ -62,7 +74,7 @@ async fn refused(
     let is_failure = match failure {
         AuthFailure::NoToken => front.authenticator.borrow().verifier.is_none(),
         AuthFailure::Malformed(_) | AuthFailure::Invalid(_) => true,
-        AuthFailure::LacksRequiredScope | AuthFailure::Unavailable(_) => false,
+        AuthFailure::LacksRequiredScope | AuthFailure::NoProfile | AuthFailure::Unavailable(_) => false,
     };
     if is_failure {
         let slowdown = match can_guess {
@@ -83,14 +95,16 @@ async fn refused(
 
 /// The metadata of the protected resource, if that is what a path is for. Needs no token, and every page may read it.
 pub(super) fn metadata(front: &HttpFront, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpReply> {
-    if !front.resource.is_metadata_path(path) {
-        return None;
-    }
+    let profile = front.resource.metadata_of(path)?;
     let authenticator = front.authenticator.borrow();
     authenticator.verifier.as_ref()?;
+    if !profile.is_empty() && authenticator.place(profile).is_none() {
+        return None;
+    }
     let reply = match *method {
         Method::GET => {
-            let document = front.resource.metadata(host(headers), &authenticator.authentication);
+            let scopes = authenticator.required_scopes(profile);
+            let document = front.resource.metadata(host(headers), &authenticator.authentication, profile, &scopes);
             HttpReply::json(StatusCode::OK, document.to_string())
         }
         Method::OPTIONS => {
@@ -108,7 +122,7 @@ pub(super) fn metadata(front: &HttpFront, method: &Method, path: &str, headers: 
     Some(reply.with_header(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")))
 }
 
-/// Waits until the caller's token has expired, or is judged by other rules.
+/// Waits until the caller's token has expired, or is judged by other rules, or the caller's profile was removed.
 pub(super) async fn revoked(front: &HttpFront, caller: &Caller) {
     let mut authenticator = front.authenticator.subscribe();
     let changed = async {
@@ -123,7 +137,7 @@ pub(super) async fn revoked(front: &HttpFront, caller: &Caller) {
 
 /// The frames of a stream that has no end of its own, until the caller's token no longer counts.
 pub(super) fn until_revoked(front: &Arc<HttpFront>, mut frames: Frames, caller: &Caller) -> Frames {
-    if caller.expires.is_none() && caller.verifier.is_none() {
+    if caller.expires.is_none() && caller.verifier.is_none() && caller.principal.profile().is_none() {
         return frames;
     }
     let (sender, receiver) = mpsc::channel(1);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ::http::header::{HOST, RETRY_AFTER, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderValue, StatusCode};
 
-use crate::front::authenticator::AuthFailure;
-use proxy_config::Authentication;
+use crate::front::authenticator::{AuthFailure, Authenticator};
+use proxy_config::is_profile_name;
 use proxy_identity::bearer::Resource;
 use proxy_model::ScopeRules;
 use proxy_wire::http::HttpReply;
@@ -18,15 +18,18 @@ pub(super) struct Challenges {
     /// Where clients find the issuers; `None` if there are none, and a client cannot get a token by itself.
     metadata_url: Option<String>,
     required_scopes: Vec<String>,
+    /// The name of the profile in the path; empty at the top level.
+    profile: String,
 }
 
 impl Challenges {
-    /// For the request with these headers.
-    pub(super) fn new(authentication: &Authentication, resource: &Resource, headers: &HeaderMap) -> Self {
-        let metadata_url = || resource.metadata_url(host(headers));
+    /// For the request with these headers for a profile.
+    pub(super) fn new(authenticator: &Authenticator, resource: &Resource, headers: &HeaderMap, profile: &str) -> Self {
+        let metadata_url = || resource.metadata_url(host(headers), profile);
         Challenges {
-            metadata_url: (!authentication.issuers.is_empty()).then(metadata_url),
-            required_scopes: authentication.required_scopes.clone(),
+            metadata_url: (!authenticator.authentication.issuers.is_empty()).then(metadata_url),
+            required_scopes: authenticator.required_scopes(profile),
+            profile: profile.to_owned(),
         }
     }
 
@@ -45,6 +48,7 @@ impl Challenges {
             AuthFailure::Invalid(why) => refuse(StatusCode::UNAUTHORIZED, why)
                 .with_header(WWW_AUTHENTICATE, self.header(Some(("invalid_token", why)), required)),
             AuthFailure::LacksRequiredScope => self.lacking_scopes(None, required),
+            AuthFailure::NoProfile => no_profile(&self.profile),
             AuthFailure::Unavailable(wait) => {
                 let error = RpcError::internal("the token cannot be checked now, because its issuer is not responding");
                 HttpReply::refusal(StatusCode::SERVICE_UNAVAILABLE, &error)
@@ -97,6 +101,19 @@ impl Challenges {
 pub(super) fn too_many_failures(wait: Duration) -> HttpReply {
     let error = RpcError::invalid_request("too many requests without a valid bearer token; try again later");
     HttpReply::refusal(StatusCode::TOO_MANY_REQUESTS, &error).with_header(RETRY_AFTER, wait.as_secs().into())
+}
+
+/// The answer to a request for a profile that does not exist, or not for this caller.
+pub(super) fn no_profile(named: &str) -> HttpReply {
+    if named.is_empty() {
+        let error = RpcError::invalid_request("this URL serves nothing itself: add the name of a profile to its path");
+        return HttpReply::refusal(StatusCode::NOT_FOUND, &error);
+    }
+    // A text that cannot be a name is not shown.
+    if !is_profile_name(named) {
+        return HttpReply::empty(StatusCode::NOT_FOUND);
+    }
+    HttpReply::refusal(StatusCode::NOT_FOUND, &RpcError::invalid_request(&format!("no profile `{named}`")))
 }
 
 /// The host that a request names. The listener has checked it.

@@ -135,10 +135,12 @@ impl HttpFront {
         front
     }
 
-    /// Replaces who is admitted, and ends the sessions of users who no longer are: the operator has shut them out.
+    /// Replaces who is admitted, and ends the sessions of users who no longer are, and of profiles that are gone: the operator
+    /// has shut them out.
     fn set_authenticator(&self, authenticator: Authenticator) {
         self.server.verifier.store(authenticator.verifier.clone());
-        let ended = self.sessions.end_users(|who| !authenticator.accepts(who));
+        let mut ended = self.sessions.end_users(|who| !authenticator.accepts(who));
+        ended.extend(self.sessions.end_profiles(|profile| authenticator.place(profile).is_none()));
         let subject_tokens = Arc::clone(&authenticator.subject_tokens);
         self.authenticator.send_replace(authenticator);
         // Until now, tokens were kept by the former rules.
@@ -252,8 +254,8 @@ impl HttpFront {
 impl HttpService for HttpFront {
     type Caller = Caller;
 
-    fn admit(self: Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Caller> {
-        admission::admission(&self, headers, peer)
+    fn admit(self: Arc<Self>, place: &str, headers: &HeaderMap, peer: Option<IpAddr>) -> Admission<Caller> {
+        admission::admission(&self, place, headers, peer)
     }
 
     async fn handle(self: Arc<Self>, request: HttpRequest, caller: Caller) -> HttpReply {

@@ -41,7 +41,8 @@ pub(super) fn scope_refusal<'a>(
     if needed.is_empty() {
         return None;
     }
-    let challenges = Challenges::new(&front.authenticator.borrow().authentication, &front.resource, headers);
+    let profile = client.principal.profile_name();
+    let challenges = Challenges::new(&front.authenticator.borrow(), &front.resource, headers, profile);
     Some(match client.principal.is_anonymous() {
         true => challenges.anonymous(id, &needed),
         false => challenges.lacking_scopes(id, &needed),

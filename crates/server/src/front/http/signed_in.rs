@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::HttpFront;
-use crate::front::authenticator::AuthFailure;
+use crate::front::authenticator::{AuthFailure, Place};
 use proxy_base::seal::Sealer;
 use proxy_config::IssuerConfig;
 use proxy_engine::gateway::Gateway;
@@ -50,12 +50,13 @@ impl HttpFront {
         let verifier = self.authenticator.borrow().verifier.clone();
         let Some(verifier) = verifier else { return Err("tokens of issuers are no longer accepted") };
         let verified = verifier.verify(token.reveal(), peer).await.map_err(AuthFailure::from);
-        let admitted = verified.and_then(|verified| self.authenticator.borrow().admitted(&verifier, &verified));
+        let admitted =
+            verified.and_then(|verified| self.authenticator.borrow().admitted(&verifier, &verified, &Place::TOP));
         match admitted {
             Ok(caller) => Ok(caller.principal),
             Err(AuthFailure::Invalid(why) | AuthFailure::Malformed(why)) => Err(why),
             Err(AuthFailure::LacksRequiredScope) => Err("the token lacks a required scope"),
-            Err(AuthFailure::NoToken) => Err("there is no token"),
+            Err(AuthFailure::NoToken | AuthFailure::NoProfile) => Err("there is no token"),
             Err(AuthFailure::Unavailable(_)) => Err("the token cannot be checked now"),
         }
     }

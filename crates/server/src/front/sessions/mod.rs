@@ -184,6 +184,18 @@ impl Sessions {
         self.table.remove_where(|session| matches(&session.client().principal.who))
     }
 
+    /// Ends all sessions of the profiles that match and have one in the table. Returns those.
+    pub(crate) fn end_profiles(&self, matches: impl Fn(&str) -> bool) -> Vec<Arc<Session>> {
+        let is_ended = |session: &Session| matches(session.client().principal.profile_name());
+        if self.remembers_ends() {
+            let until = self.time.now().saturating_add(self.lifetime_millis());
+            for session in self.table.all().iter().filter(|session| is_ended(session)) {
+                self.ended.end(None, session.digest(), until);
+            }
+        }
+        self.table.remove_where(is_ended)
+    }
+
     fn remember_end_of(&self, principal: &Principal) {
         if self.remembers_ends() {
             let now = self.time.now();

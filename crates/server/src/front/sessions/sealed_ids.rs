@@ -124,12 +124,12 @@ impl SealedIds {
 
 /// Whom an id is sealed for. With another `home` in front it does not open.
 fn owner(principal: &Principal, home: Home) -> String {
-    format!("{home} {}", Owner::of_handles(principal).text(""))
+    format!("{home} {}", Owner::handle_text(principal))
 }
 
 /// Whom the content of the store is sealed for: nobody can exchange that of two sessions.
 fn client_owner(principal: &Principal, id: &SessionId) -> String {
-    format!("client {} {}", id.sid, Owner::of_handles(principal).text(""))
+    format!("client {} {}", id.sid, Owner::handle_text(principal))
 }
 
 fn handshake(revision: Revision, client: ClientContent) -> Handshake {

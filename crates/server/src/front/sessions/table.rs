@@ -115,10 +115,13 @@ impl SessionTable {
         self.shards.iter().filter_map(of_shard).min_by_key(|session| session.last_used())
     }
 
-    /// The session with this id. The session of another user is treated as unknown.
+    /// The session with this id. The session of another user, or of another profile, is treated as
+    /// unknown.
     pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
         let session = self.shard(id).get(id).cloned()?;
-        (session.client().principal.who == principal.who).then_some(session)
+        let client = session.client();
+        let is_own = client.principal.who == principal.who && client.principal.profile() == principal.profile();
+        is_own.then_some(session)
     }
 
     /// The session with this digest.

@@ -1,0 +1,17 @@
+//! What people install: packages, services, containers and the script that downloads an archive.
+
+mod build;
+mod first_process;
+mod install_script;
+mod npm;
+mod plugin;
+mod service;
+mod units;
+mod versions;
+
+use std::path::{Path, PathBuf};
+
+/// A file of the checkout.
+fn in_checkout(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
+}
