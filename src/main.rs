@@ -14,6 +14,10 @@ fn main() -> ExitCode {
         watchdog::run()
     } else if first == sandbox::ARGUMENT {
         sandbox::run_zygote(builtins::pure)
+    } else if first == sandbox::READER_ARGUMENT {
+        let Ok(own) = sandbox::enter_reader() else { return ExitCode::FAILURE };
+        let command: Vec<_> = std::env::args_os().skip(own).collect();
+        return cli::run_confined(&command);
     } else if first == cli::MAN_PAGES {
         cli::write_man_pages(&std::env::args_os().nth(2).unwrap_or_default())
     } else if first_process::is_this() {

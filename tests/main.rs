@@ -7,6 +7,7 @@ mod admission;
 mod attack;
 mod audit;
 mod author;
+mod author_server;
 mod backends_that_fail;
 mod backtest;
 mod bad_clients;

@@ -26,7 +26,10 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
         ],
     ),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
-    ("Scripts", &[&["check", "explain"], &["test", "backtest"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
+    (
+        "Scripts",
+        &[&["check", "explain"], &["test", "backtest"], &["new", "author"], &["list-presets", "show-preset"], &["lsp"]],
+    ),
     ("Setup", &[&["init", "completions", "config-schema"], &["install", "uninstall"]]),
 ];
 
@@ -70,7 +73,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// Typical uses of each subcommand.
-const EXAMPLES: [(&str, &[&str]); 37] = [
+const EXAMPLES: [(&str, &[&str]); 38] = [
     (
         "serve",
         &[
@@ -114,6 +117,7 @@ const EXAMPLES: [(&str, &[&str]); 37] = [
     ("explain", &["proxy explain create_issue", "proxy explain github/search --as-user ann"]),
     ("test", &["proxy test", "proxy test policy_test.star --filter refuses"]),
     ("backtest", &["proxy backtest calls.jsonl --script new.star", "proxy backtest calls.jsonl --json"]),
+    ("author", &["proxy author", "proxy author ~/policies"]),
     ("new", &["proxy new tool shorten", "proxy new policy company"]),
     ("list-presets", &["proxy list-presets", "proxy list-presets --json"]),
     ("show-preset", &["proxy show-preset default > policy.star"]),

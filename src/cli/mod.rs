@@ -47,11 +47,31 @@ pub fn command() -> clap::Command {
     help::with_examples(command.help_template(template))
 }
 
+/// Runs a command in a process that confines itself: `arguments` are those of the command.
+pub fn run_confined(arguments: &[OsString]) -> ExitCode {
+    proxy_host_io::require_doubles();
+    let catalog = match arguments {
+        [name, selection] if name == commands::author::CATALOG => selection.to_str(),
+        _ => None,
+    };
+    let Some(selection) = catalog else {
+        return run_with(std::iter::once("proxy".into()).chain(arguments.iter().cloned()).collect());
+    };
+    match commands::author::print_catalog(selection) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
 /// Parses the arguments and runs the subcommand. Exit codes: 0 for success, 1 if the operation failed, 2 for a usage or
 /// config error.
 pub fn run() -> ExitCode {
+    run_with(std::env::args_os().collect())
+}
+
+fn run_with(arguments: Vec<OsString>) -> ExitCode {
     // clap's own help and errors are coloured too, so the choice is needed before parsing.
-    let matches = command().color(chosen_color(std::env::args_os())).get_matches();
+    let matches = command().color(chosen_color(arguments.iter().cloned())).get_matches_from(arguments);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     output::set_up(cli.color, cli.log.quiet);
     let log = match logging::start(&cli.log, cli.command.default_log_levels()) {

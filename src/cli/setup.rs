@@ -184,6 +184,8 @@ pub(super) fn find_configs(
 
 fn load_files(paths: &[PathBuf], values: SecretValues) -> Result<(Config, Vec<Diagnostic>), CommandFailure> {
     let environment = |name: &str| std::env::var(name).ok();
+    // A confined process has neither these files nor programs.
+    let values = if proxy_host_io::needs_doubles() { SecretValues::Unread } else { values };
     config::load_files_with(paths, &environment, values).map_err(CommandFailure::config)
 }
 

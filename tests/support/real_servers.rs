@@ -28,6 +28,8 @@ const APPS: [&str; 2] = ["@modelcontextprotocol/ext-apps@2.0.4", "@modelcontextp
 
 const CLIENTS: [&str; 3] = ["@modelcontextprotocol/client@2.4.0", "@google/genai@2.32.0", "ajv@8.20.0"];
 
+const CLIENT: [&str; 1] = ["@modelcontextprotocol/client@2.4.0"];
+
 const SARIF: [&str; 1] = ["@microsoft/sarif-multitool-linux@5.7.0"];
 
 const TYPESCRIPT: [&str; 1] = ["typescript@5.9.3"];
@@ -76,6 +78,15 @@ pub fn client_with_rules() -> Option<impl Fn() -> Command> {
         command.arg(counterpart("client_with_rules.mjs")).arg(folder.join("node_modules"));
         command
     })
+}
+
+/// A client that writes a policy. It needs the era and the server.
+pub fn author_client() -> Option<Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("client", &CLIENT, install_with_npm)).as_ref()?;
+    let mut command = Command::new("node");
+    command.arg(counterpart("author_client.mjs")).arg(folder.join("node_modules"));
+    Some(command)
 }
 
 /// The compiler of TypeScript.

@@ -11,6 +11,7 @@ mod lock_file;
 pub mod quick;
 mod schema;
 mod sections;
+mod shareable;
 mod syntax;
 #[cfg(test)]
 mod testing;
@@ -55,6 +56,7 @@ pub use sections::server::{
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::{RedisAddress, StoreAddress};
 pub use sections::telemetry::{OtlpSettings, TRACE_SAMPLERS, TelemetrySettings, TraceSampler, parse_endpoint};
+pub use shareable::ShareableConfig;
 pub use syntax::reader::{BlockPosition, LateValue};
 pub use syntax::sources::{CommandRunner, SecretCommand, SecretValues};
 pub use syntax::substitute::VariableLookup;

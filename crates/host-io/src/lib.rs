@@ -13,6 +13,7 @@ pub mod sqlite;
 mod statement;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use client_folders::resolved as resolved_client_folders;
 pub use folder::Folder;
@@ -29,11 +30,32 @@ pub struct HostIo {
     pub variables: Vec<(String, String)>,
     /// The executable of the proxy, which is also the watchdog of commands; `None` disables the watchdog.
     pub executable: Option<PathBuf>,
+    /// Whether every effect needs the double of a test: nothing here may be used.
+    pub needs_doubles: bool,
+}
+
+/// Whether [`HostIo`] is made without effects from now on.
+static NEEDS_DOUBLES: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process has no effects of its own, because [`require_doubles`] was called.
+pub fn needs_doubles() -> bool {
+    NEEDS_DOUBLES.load(Ordering::Relaxed)
+}
+
+/// From now on no extension of this process has effects: what a test does not replace by a double is an error.
+pub fn require_doubles() {
+    NEEDS_DOUBLES.store(true, Ordering::Relaxed);
 }
 
 impl HostIo {
     pub fn new(variables: Vec<(String, String)>, executable: Option<PathBuf>) -> Self {
-        HostIo { http: http::HttpClients::default(), postgres: postgres::Pools::default(), variables, executable }
+        HostIo {
+            http: http::HttpClients::default(),
+            postgres: postgres::Pools::default(),
+            variables,
+            executable,
+            needs_doubles: needs_doubles(),
+        }
     }
 
     pub fn variable(&self, name: &str) -> Option<&str> {

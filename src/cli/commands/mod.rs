@@ -1,6 +1,7 @@
 //! The subcommands.
 
 mod audit;
+pub(super) mod author;
 mod backtest;
 mod browser;
 mod call;
@@ -95,6 +96,8 @@ pub(super) enum ProxyCommand {
     Test(test::TestArgs),
     /// Run recorded calls through another version of the script
     Backtest(backtest::BacktestArgs),
+    /// Serve tools on stdio for models that write policies
+    Author(author::AuthorArgs),
     /// Scaffold a policy, an extension or a test
     New(new::NewArgs),
     /// List the built-in session scripts
@@ -157,6 +160,7 @@ impl ProxyCommand {
             ProxyCommand::Lock(args) => lock::run(&args),
             ProxyCommand::Test(args) => test::run(&args),
             ProxyCommand::Backtest(args) => backtest::run(&args),
+            ProxyCommand::Author(args) => author::run(&args),
             ProxyCommand::New(args) => new::run(&args),
             ProxyCommand::ListPresets(args) => list_presets::run(&args),
             ProxyCommand::ShowPreset(args) => show_preset::run(&args),

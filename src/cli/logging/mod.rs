@@ -138,6 +138,11 @@ pub(super) fn problems(problems: &[Diagnostic]) {
     }
 }
 
+/// The secrets of a config, as the log hides them.
+pub(super) fn secret_values(config: &Config) -> Vec<String> {
+    secrets::values(config)
+}
+
 /// Hides the secrets of this config in the log from now on.
 pub(super) fn hide_secrets(config: &Config) {
     secrets::set(config);

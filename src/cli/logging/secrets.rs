@@ -44,7 +44,8 @@ fn forms(value: &str) -> Vec<String> {
     value.lines().map(str::to_owned).chain([value.to_owned(), within_json]).collect()
 }
 
-fn values(config: &Config) -> Vec<String> {
+/// The values of a config that are secret.
+pub(super) fn values(config: &Config) -> Vec<String> {
     let mut texts: Vec<&str> = config.secret_values.iter().map(Secret::reveal).collect();
     let mut urls: Vec<&str> = Vec::new();
     for server in config.servers.values() {

@@ -5,11 +5,13 @@
 //! - `parent`: the proxy's side. It trusts nothing that a worker sends.
 //! - `worker`: the sandboxed process.
 //! - `zygote`: the process that workers are forked from.
+//! - `reader`: a process that runs a command of the proxy over scripts of models.
 //! - `jail_state`: what the kernel enforces on them.
 
 mod jail_state;
 mod parent;
 mod protocol;
+mod reader;
 mod worker;
 mod zygote;
 
@@ -17,5 +19,6 @@ pub use jail_state::{HINT as JAIL_HINT, JailState, jail_state, wait_for_jail_sta
 pub use parent::{
     ExitReason, ScriptEvent, ScriptRun, WorkerMessage, WorkerMessages, Workers, found_tool, no_such_tool,
 };
-pub use protocol::{ARGUMENT, MAX_SOURCE, ScriptJob, ScriptResult, WorkerRequest};
+pub use protocol::{ARGUMENT, MAX_SOURCE, ScriptJob, ScriptResult, WorkerExit, WorkerRequest};
+pub use reader::{ARGUMENT as READER_ARGUMENT, ReaderLimits, arguments as reader_arguments, enter as enter_reader};
 pub use zygote::run as run_zygote;

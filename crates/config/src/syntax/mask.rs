@@ -5,7 +5,7 @@ use proxy_base::diagnostic::nearest;
 use super::tree::{Node, Span, Value};
 
 /// The keys of addresses, also those of other programs whose configs are imported.
-const URL_KEYS: [&str; 4] = ["url", "serverUrl", "httpUrl", "uri"];
+pub(super) const URL_KEYS: [&str; 4] = ["url", "serverUrl", "httpUrl", "uri"];
 
 /// Masks the values of `env`, `headers`, `token` and other keys whose names suggest a secret.
 pub(crate) fn mask_tree(text: &str, root: &Node) -> String {
@@ -69,7 +69,7 @@ pub(crate) enum SecretFlag {
     BeforeValue,
 }
 
-fn secret_flag(item: &Node) -> SecretFlag {
+pub(super) fn secret_flag(item: &Node) -> SecretFlag {
     match &item.value {
         Value::String(text) => flag_of(text),
         _ => SecretFlag::None,

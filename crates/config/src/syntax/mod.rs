@@ -7,6 +7,7 @@ pub(super) mod mask;
 mod merge;
 pub(super) mod reader;
 pub(super) mod sources;
+pub(super) mod stand_ins;
 pub(super) mod substitute;
 pub(super) mod tree;
 pub(super) mod units;

@@ -60,6 +60,11 @@ struct ExtensionArgs {
     folder: PathBuf,
 }
 
+/// A policy with this name, and its test.
+pub(in crate::cli::commands) fn policy_example(name: &str) -> (String, String) {
+    (templates::POLICY.script(name), templates::POLICY.test(name))
+}
+
 pub(super) fn run(args: &NewArgs) -> Result<(), CommandFailure> {
     match &args.what {
         NewCommand::Policy { name, folder } => {

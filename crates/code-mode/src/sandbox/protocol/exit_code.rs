@@ -2,7 +2,7 @@
 
 /// Why a worker or the zygote ended itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sandbox) enum WorkerExit {
+pub enum WorkerExit {
     /// The script exceeded its memory limit.
     Memory = 90,
     /// The script exceeded its output limit.
@@ -18,7 +18,7 @@ pub(in crate::sandbox) enum WorkerExit {
 impl WorkerExit {
     /// Ends this process at once. Safe to call anywhere, also inside the allocator.
     #[expect(unsafe_code, reason = "no destructor may run, and nothing may allocate, on this way out")]
-    pub(in crate::sandbox) fn now(self) -> ! {
+    pub fn now(self) -> ! {
         // SAFETY: `_exit` takes a number and does not return.
         unsafe { libc::_exit(self as i32) }
     }

@@ -5,7 +5,7 @@ mod frame;
 mod limits;
 mod message;
 
-pub(super) use exit_code::WorkerExit;
+pub use exit_code::WorkerExit;
 pub(super) use frame::{Received, receive, receive_blocking, send, send_blocking};
 pub(super) use limits::{ADDRESS_SPACE, MAX_BRANCHES};
 pub use limits::{ARGUMENT, MAX_SOURCE};

@@ -46,7 +46,7 @@ pub(super) fn restrict_worker(socket: &File, zygote: Pid) -> io::Result<()> {
 }
 
 /// Sets hard limits; a limit that is lower already stays.
-fn limit(limits: &[(Resource, u64)]) -> io::Result<()> {
+pub(in crate::sandbox) fn limit(limits: &[(Resource, u64)]) -> io::Result<()> {
     for (resource, max) in limits {
         let max = rustix::process::getrlimit(*resource).maximum.map_or(*max, |maximum| maximum.min(*max));
         setrlimit(*resource, Rlimit { current: Some(max), maximum: Some(max) })?;
@@ -64,7 +64,7 @@ pub(in crate::sandbox) fn filter_system_calls() -> bool {
 
 /// Has the kernel kill this process when its parent ends. A process also ends when its socket is closed, but notices that
 /// only while a thread reads the socket.
-fn end_with_parent(parent: Option<Pid>) -> io::Result<()> {
+pub(in crate::sandbox) fn end_with_parent(parent: Option<Pid>) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -85,7 +85,7 @@ fn close_all_but(kept: RawFd) {
 
 /// Closes the descriptors from `first` to `last`, both included.
 #[expect(unsafe_code, reason = "no safe function closes descriptors by number")]
-fn close_range(first: RawFd, last: RawFd) {
+pub(in crate::sandbox) fn close_range(first: RawFd, last: RawFd) {
     if first > last {
         return;
     }

@@ -1,6 +1,13 @@
 //! Linux restrictions for a process that needs only memory, its socket and exit.
 
-use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, Scope};
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::Path;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    Scope,
+};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -10,13 +17,26 @@ use seccompiler::{
 /// Denies this thread, and the threads and processes it starts, to open files and to use the network (Landlock). Returns
 /// whether the kernel enforces it. Kernels before 6.7 do so for files only; the system call filter remains for the rest.
 pub(super) fn deny_files_and_network() -> bool {
-    let ruleset = Ruleset::default()
-        .handle_access(AccessFs::from_all(ABI::V5))
-        .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(ABI::V5)))
-        .and_then(|ruleset| ruleset.scope(Scope::from_all(ABI::V6)))
-        .and_then(Ruleset::create);
-    let restricted = ruleset.and_then(landlock::RulesetCreated::restrict_self);
+    deny_files_but(None)
+}
+
+/// The same, but files and folders below this one can be read.
+pub(in crate::sandbox) fn deny_files_but(readable: Option<&Path>) -> bool {
+    let restricted = restrict(readable);
     restricted.is_ok_and(|status| status.ruleset != landlock::RulesetStatus::NotEnforced)
+}
+
+fn restrict(readable: Option<&Path>) -> Result<RestrictionStatus, Box<dyn Error>> {
+    let mut ruleset = Ruleset::default()
+        .handle_access(AccessFs::from_all(ABI::V5))?
+        .handle_access(AccessNet::from_all(ABI::V5))?
+        .scope(Scope::from_all(ABI::V6))?
+        .create()?;
+    if let Some(folder) = readable {
+        let access = AccessFs::ReadFile | AccessFs::ReadDir;
+        ruleset = ruleset.add_rule(PathBeneath::new(PathFd::new(folder)?, access))?;
+    }
+    Ok(ruleset.restrict_self()?)
 }
 
 /// Keeps this process off half of the processors, which are left to the proxy. A low priority alone is not enough: if
@@ -42,7 +62,11 @@ pub(super) fn filter_system_calls() -> bool {
 }
 
 fn filter() -> Result<BpfProgram, BackendError> {
-    let mut rules: std::collections::BTreeMap<_, _> = ALLOWED.iter().map(|number| (*number, Vec::new())).collect();
+    program(ALLOWED.iter().map(|number| (*number, Vec::new())).collect())
+}
+
+/// A filter that allows these system calls, under the conditions that they have, and denies all others.
+pub(in crate::sandbox) fn program(mut rules: BTreeMap<i64, Vec<SeccompRule>>) -> Result<BpfProgram, BackendError> {
     // `abort` signals its own process; no other process may be signalled.
     let own = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, u64::from(std::process::id()))?;
     rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![own])?]);
@@ -50,7 +74,8 @@ fn filter() -> Result<BpfProgram, BackendError> {
     SeccompFilter::new(rules, denied, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?.try_into()
 }
 
-const ALLOWED: &[i64] = &[
+/// What a process needs to compute, and to use the descriptors it has.
+pub(in crate::sandbox) const ALLOWED: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_futex,

@@ -4,7 +4,7 @@ mod channel;
 mod functions;
 pub(super) mod jail;
 #[cfg(target_os = "linux")]
-mod kernel;
+pub(super) mod kernel;
 mod positions;
 mod script;
 mod world;

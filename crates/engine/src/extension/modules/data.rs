@@ -58,6 +58,9 @@ fn read(runtime: &ExtensionRuntime, host: Option<&Host>, folder: &Folder, path: 
 }
 
 fn read_bytes(runtime: &ExtensionRuntime, host: Option<&Host>, folder: &Folder, path: &str) -> Result<Vec<u8>, String> {
+    if runtime.host_io.needs_doubles {
+        return Err(format!("`{path}` is not read here, where scripts have no files"));
+    }
     let opened = folder.open(path)?;
     let unreadable = |error: io::Error| format!("`{path}` cannot be read: {error}");
     let metadata = opened.metadata().map_err(unreadable)?;

@@ -103,9 +103,25 @@ where
         }
         match host.mock(kind, &request, Some(&mut *eval)) {
             Some(answer) => Ok(answer),
+            None if runtime.host_io.needs_doubles && is_outside(kind) => Ok(Err(without_double(kind))),
             None => Ok(host.wait_for(run(runtime))?.map(|value| raw(&value))),
         }
     })
+}
+
+/// Whether an effect reaches the network, another program or a file.
+fn is_outside(kind: &str) -> bool {
+    !kind.starts_with("time.") && !kind.starts_with("uuid.")
+}
+
+/// The error of an effect that would be real where only doubles are allowed.
+fn without_double(kind: &str) -> String {
+    let double = match kind.split('.').next() {
+        Some("http") => "give it a reply with `testing.http({\"https://…\": …})`",
+        Some("exec") => "give it a reply with `testing.exec({\"command …\": …})`",
+        _ => "test the rest of the tool, and this where effects are allowed: `proxy test`",
+    };
+    format!("`{kind}` is not available here, where scripts have no effects; {double}")
 }
 
 /// Performs a synchronous effect that is allowed at the top level too, where it is not recorded.

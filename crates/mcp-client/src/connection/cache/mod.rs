@@ -136,6 +136,11 @@ impl Cache {
         atomic_file::replace(&path, serde_json::to_string(&file)?.as_bytes())
     }
 
+    /// The file of a server, whether it is there or not. `None` without a folder.
+    pub fn file(&self, name: &str, server: &ServerConfig) -> Option<PathBuf> {
+        self.path(name, server)
+    }
+
     /// One file per name and command or URL: another command under the same name is another server.
     fn path(&self, name: &str, server: &ServerConfig) -> Option<PathBuf> {
         let transport = server.written_transport();
