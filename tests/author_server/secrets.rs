@@ -62,7 +62,7 @@ async fn a_draft_finds_no_key_in_the_folder_the_config_or_the_environment() {
     assert!(!answer.raw.contains(KEY), "{}", answer.raw);
     for load in ["load(\"//.env\", \"KEY\")", "load(\"key.pem\", \"KEY\")", "load(\"//proxy.yaml\", \"KEY\")"] {
         let answer = author.call("check", json!({"files": {"policy.star": load}})).await;
-        assert!(answer.raw.contains("only `*.star` files"), "{}", answer.raw);
+        assert!(answer.raw.contains("cannot load"), "{}", answer.raw);
         assert!(!answer.raw.contains(KEY), "{}", answer.raw);
     }
     for (tool, arguments) in [("catalog", json!({})), ("explain", json!({})), ("check", json!({}))] {
