@@ -27,7 +27,7 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
     ),
     ("Call", &[&["call", "read", "prompt"], &["exec", "repl"]]),
     ("Scripts", &[&["check", "explain"], &["test", "backtest"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
-    ("Setup", &[&["init", "completions", "config-schema"], &["install", "uninstall"]]),
+    ("Setup", &[&["init", "completions", "config-schema"], &["install", "uninstall", "doctor"]]),
 ];
 
 const OPTIONS: &str = "--log <LEVEL>, --log-format <FORMAT>, --log-file <FILE>, -v, --verbose,
@@ -70,7 +70,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// Typical uses of each subcommand.
-const EXAMPLES: [(&str, &[&str]); 37] = [
+const EXAMPLES: [(&str, &[&str]); 38] = [
     (
         "serve",
         &[
@@ -123,6 +123,7 @@ const EXAMPLES: [(&str, &[&str]); 37] = [
         "install",
         &["proxy install cursor --import", "proxy install claude-code --dry-run", "proxy install --link vscode"],
     ),
+    ("doctor", &["proxy doctor", "proxy doctor --start --json"]),
     ("uninstall", &["proxy uninstall cursor", "proxy uninstall vscode --scope project --yes"]),
     ("completions", &["proxy completions bash > ~/.local/share/bash-completion/completions/proxy"]),
     ("identity-key", &["proxy identity-key > edge.jwks.json"]),
