@@ -30,7 +30,7 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
         "Scripts",
         &[&["check", "explain"], &["test", "backtest"], &["new", "author"], &["list-presets", "show-preset"], &["lsp"]],
     ),
-    ("Setup", &[&["init", "completions", "config-schema"], &["install", "uninstall"]]),
+    ("Setup", &[&["init", "completions", "config-schema"], &["install", "uninstall", "doctor"]]),
 ];
 
 const OPTIONS: &str = "--log <LEVEL>, --log-format <FORMAT>, --log-file <FILE>, -v, --verbose,
@@ -73,7 +73,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// Typical uses of each subcommand.
-const EXAMPLES: [(&str, &[&str]); 38] = [
+const EXAMPLES: [(&str, &[&str]); 39] = [
     (
         "serve",
         &[
@@ -127,6 +127,7 @@ const EXAMPLES: [(&str, &[&str]); 38] = [
         "install",
         &["proxy install cursor --import", "proxy install claude-code --dry-run", "proxy install --link vscode"],
     ),
+    ("doctor", &["proxy doctor", "proxy doctor --start --json"]),
     ("uninstall", &["proxy uninstall cursor", "proxy uninstall vscode --scope project --yes"]),
     ("completions", &["proxy completions bash > ~/.local/share/bash-completion/completions/proxy"]),
     ("identity-key", &["proxy identity-key > edge.jwks.json"]),

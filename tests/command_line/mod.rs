@@ -4,6 +4,7 @@ mod asking;
 mod call;
 mod check;
 mod completions;
+mod doctor;
 mod environment;
 mod exec;
 mod explain;

@@ -29,6 +29,7 @@ const APPS: [&str; 2] = ["@modelcontextprotocol/ext-apps@2.0.4", "@modelcontextp
 const CLIENTS: [&str; 3] = ["@modelcontextprotocol/client@2.4.0", "@google/genai@2.32.0", "ajv@8.20.0"];
 
 const CLIENT: [&str; 1] = ["@modelcontextprotocol/client@2.4.0"];
+const MCP_CLIENTS: [&str; 3] = ["@openai/codex@0.169.0", "@google/gemini-cli@0.61.0", "opencode-ai@1.18.33"];
 
 const SARIF: [&str; 1] = ["@microsoft/sarif-multitool-linux@5.7.0"];
 
@@ -87,6 +88,13 @@ pub fn author_client() -> Option<Command> {
     let mut command = Command::new("node");
     command.arg(counterpart("author_client.mjs")).arg(folder.join("node_modules"));
     Some(command)
+}
+
+/// The folder with the programs `codex`, `gemini` and `opencode`.
+pub fn mcp_clients() -> Option<PathBuf> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("mcp-clients", &MCP_CLIENTS, install_with_npm)).as_ref()?;
+    Some(folder.join("node_modules/.bin"))
 }
 
 /// The compiler of TypeScript.

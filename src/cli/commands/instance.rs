@@ -32,6 +32,11 @@ pub(super) fn all(pid: Option<u32>) -> Result<Vec<Instance>, CommandFailure> {
     if running.is_empty() { Err(CommandFailure::failed(not_running(pid))) } else { Ok(running) }
 }
 
+/// All running proxies of this user; none if they cannot be looked for.
+pub(super) fn running_instances() -> Vec<Instance> {
+    instances(&setup::control_folder()).unwrap_or_default()
+}
+
 /// The only running proxy, or the one with this process id, or else the one that serves the current config.
 pub(super) fn one(pid: Option<u32>) -> Result<Instance, CommandFailure> {
     choose(all(pid)?, "several proxies are running")

@@ -11,6 +11,7 @@ mod client_rows;
 mod completions;
 mod config_schema;
 mod console;
+mod doctor;
 mod explain;
 mod identity_key;
 mod init;
@@ -112,6 +113,8 @@ pub(super) enum ProxyCommand {
     Install(install::InstallArgs),
     /// Take the proxy out of a client again
     Uninstall(install::UninstallArgs),
+    /// Find what is wrong with this installation, with fixes
+    Doctor(doctor::DoctorArgs),
     /// Print the public key of signed caller identities
     IdentityKey(identity_key::IdentityKeyArgs),
     /// Print the JSON Schema of proxy.yaml, for editors
@@ -168,6 +171,7 @@ impl ProxyCommand {
             ProxyCommand::Init(args) => init::run(&args),
             ProxyCommand::Install(args) => install::run(&args),
             ProxyCommand::Uninstall(args) => install::uninstall(&args),
+            ProxyCommand::Doctor(args) => doctor::run(&args),
             ProxyCommand::IdentityKey(args) => identity_key::run(&args),
             ProxyCommand::ConfigSchema(args) => config_schema::run(&args),
             ProxyCommand::Completions(args) => completions::run(&args),

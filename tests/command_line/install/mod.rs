@@ -4,6 +4,7 @@ mod claude_program;
 mod coming_and_going;
 mod launching;
 mod moving;
+mod real_clients;
 mod refusing;
 
 use std::path::PathBuf;

@@ -157,9 +157,12 @@ fn write_all(args: &InstallArgs, plan: &mut Plan, is_new: bool) -> Result<(), Co
     }
     let mut config_folders = Vec::new();
     if let Some(moving) = &plan.moving {
+        // After a second move, the first one's beginning is what an undo restores.
+        if !record.config_written || record.kept(Kept::ConfigAfter) != moving.target.bytes {
+            record.keep(Kept::ConfigBefore, moving.target.bytes.as_deref()).map_err(CommandFailure::failed)?;
+        }
         record.config_written = true;
         record.moved.extend(moving.servers.iter().cloned());
-        record.keep(Kept::ConfigBefore, moving.target.bytes.as_deref()).map_err(CommandFailure::failed)?;
         record.keep(Kept::ConfigAfter, Some(moving.text.as_bytes())).map_err(CommandFailure::failed)?;
         config_folders = moving.write().map_err(CommandFailure::failed)?;
     }
@@ -172,7 +175,6 @@ fn write_all(args: &InstallArgs, plan: &mut Plan, is_new: bool) -> Result<(), Co
     if is_new {
         record.made_folders = made;
     }
-    record.by_program = plan.program.is_some();
     // Claude Code's own program writes the file in a form of its own.
     let after = ClientTarget::read(&plan.place.file.path).map_err(CommandFailure::failed)?;
     record.keep(Kept::After, after.bytes.as_deref()).map_err(CommandFailure::failed)?;

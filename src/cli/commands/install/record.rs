@@ -30,8 +30,6 @@ pub(in crate::cli::commands) struct Record {
     pub(super) existed: bool,
     /// `false` if the file had changed between two installations, so that there is nothing to restore.
     pub(super) has_before: bool,
-    /// Whether the client's own program wrote the entry.
-    pub(super) by_program: bool,
     pub(super) moved: Vec<MovedServer>,
     /// The config of the proxy.
     pub(super) config: Option<PathBuf>,
@@ -108,7 +106,6 @@ impl Record {
             made_folders: Vec::new(),
             existed: false,
             has_before: true,
-            by_program: false,
             moved: Vec::new(),
             config: None,
             config_written: false,

@@ -6,8 +6,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::source::LogInSource;
+use super::{KnownLogIns, WaitingLogIn};
 use crate::cli::age::{age, ago};
 use crate::cli::failure::CommandFailure;
+use crate::cli::setup::LoadedConfig;
 use crate::cli::{output, setup, table};
 use proxy_config::{ServerConfig, TransportConfig};
 use proxy_identity::oauth::{LogInDescription, LogInError, LogInKind, LogInState, LogIns};
@@ -36,7 +38,35 @@ enum ListedLogIn {
 }
 
 pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure> {
-    let loaded = source.load_to_list()?;
+    let entries = listed(&source.load_to_list()?)?;
+    if json {
+        output::json(&entries.iter().map(ListedServer::json).collect::<Vec<_>>());
+    } else if entries.is_empty() {
+        output::err("the config has no servers with `url`: only these need authorization");
+    } else {
+        let rows: Vec<Vec<String>> = entries.iter().map(ListedServer::row).collect();
+        output::out(&table::render(&HEADER, &rows));
+    }
+    let waits = entries.iter().any(ListedServer::waits);
+    if waits { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
+}
+
+/// Where somebody has to log in, and how many authorizations were looked at.
+pub(super) fn waiting(loaded: &LoadedConfig) -> Result<KnownLogIns, CommandFailure> {
+    let entries = listed(loaded)?;
+    let waiting = entries.iter().filter(|entry| entry.waits()).map(|entry| WaitingLogIn {
+        server: entry.name.clone(),
+        person: if entry.person.is_empty() { None } else { Some(entry.person.clone()) },
+        why: match &entry.known {
+            ListedLogIn::Described(known) => known.last_error.clone().unwrap_or_default(),
+            ListedLogIn::Unreadable(error) => error.clone(),
+            ListedLogIn::Header | ListedLogIn::Nobody => String::new(),
+        },
+    });
+    Ok(KnownLogIns { waiting: waiting.collect(), known: entries.len() })
+}
+
+fn listed(loaded: &LoadedConfig) -> Result<Vec<ListedServer>, CommandFailure> {
     let runtime = setup::runtime()?;
     let _entered = runtime.enter();
     let log_ins = super::log_ins(&loaded.config);
@@ -46,7 +76,7 @@ pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure
         TransportConfig::Http { .. } => !server.disabled,
         TransportConfig::OpenApi(_) => server.auth.is_some() && !server.disabled,
     };
-    let entries: Vec<ListedServer> = runtime.block_on(async {
+    Ok(runtime.block_on(async {
         let mut entries = Vec::new();
         for (name, server) in loaded.config.servers.iter().filter(|(_, server)| has_url(server)) {
             if server.personal().is_some() {
@@ -64,17 +94,7 @@ pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure
             entries.push(ListedServer { name: name.clone(), person: String::new(), known });
         }
         entries
-    });
-    if json {
-        output::json(&entries.iter().map(ListedServer::json).collect::<Vec<_>>());
-    } else if entries.is_empty() {
-        output::err("the config has no servers with `url`: only these need authorization");
-    } else {
-        let rows: Vec<Vec<String>> = entries.iter().map(ListedServer::row).collect();
-        output::out(&table::render(&HEADER, &rows));
-    }
-    let waits = entries.iter().any(ListedServer::waits);
-    if waits { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
+    }))
 }
 
 /// The accounts of people at a server; one line that says so if there are none.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::cli::failure::CommandFailure;
+use crate::cli::setup::LoadedConfig;
 use crate::cli::{output, setup};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{Config, ServerConfig};
@@ -78,6 +79,25 @@ pub(super) fn run(args: &LoginArgs) -> Result<(), CommandFailure> {
 
 pub(super) fn log_out(args: &LogoutArgs) -> Result<(), CommandFailure> {
     log_out::run(args)
+}
+
+/// A server, or the account of a person there, that cannot be used before somebody logs in.
+pub(super) struct WaitingLogIn {
+    pub(super) server: String,
+    pub(super) person: Option<String>,
+    /// The last error; empty if there is none.
+    pub(super) why: String,
+}
+
+pub(super) struct KnownLogIns {
+    pub(super) waiting: Vec<WaitingLogIn>,
+    /// How many servers with a `url` were looked at.
+    pub(super) known: usize,
+}
+
+/// The log-ins of a config that somebody has to make.
+pub(super) fn waiting(loaded: &LoadedConfig) -> Result<KnownLogIns, CommandFailure> {
+    list::waiting(loaded)
 }
 
 /// The authorizations of a config.
