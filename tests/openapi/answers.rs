@@ -11,7 +11,7 @@ use crate::support::measure::kilobytes;
 use crate::support::proxy::Proxy;
 
 fn typed(status: u16, content_type: &str, body: impl Into<Body>) -> Response<Body> {
-    Response::builder().status(status).header("content-type", content_type).body(body.into()).unwrap()
+    Response::builder().status(status).header("content-type", content_type).body(body.into()).expect("a response")
 }
 
 /// An API that answers by the name of the pet.
@@ -20,7 +20,7 @@ async fn api() -> Api {
         "/pets/busy" => {
             let date = "Wed, 21 Oct 2026 07:28:00 GMT";
             let builder = Response::builder().status(429).header("retry-after", date);
-            builder.body(r#"{"error":"slow down"}"#.into()).unwrap()
+            builder.body(r#"{"error":"slow down"}"#.into()).expect("a response")
         }
         "/pets/broken" => typed(503, "text/plain", "maintenance"),
         "/pets/cut" => typed(200, "application/json", r#"{"name": "#),

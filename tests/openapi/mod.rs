@@ -69,7 +69,7 @@ impl Api {
             let seen = Arc::clone(&seen);
             async move {
                 let answered = answer(&request);
-                seen.lock().unwrap().push(request);
+                seen.lock().expect("no test panics with it").push(request);
                 Some(answered)
             }
         });
@@ -90,18 +90,18 @@ impl Api {
 
     /// The lines of the requests so far: method and target.
     fn lines(&self) -> Vec<String> {
-        let requests = self.requests.lock().unwrap();
+        let requests = self.requests.lock().expect("no test panics with it");
         requests.iter().map(|request| format!("{} {}", request.method(), request.uri())).collect()
     }
 
     /// A header of the last request.
     fn last_header(&self, name: &str) -> Option<String> {
-        let requests = self.requests.lock().unwrap();
+        let requests = self.requests.lock().expect("no test panics with it");
         requests.last()?.headers().get(name)?.to_str().ok().map(str::to_owned)
     }
 
     fn last_body(&self) -> String {
-        let requests = self.requests.lock().unwrap();
+        let requests = self.requests.lock().expect("no test panics with it");
         String::from_utf8_lossy(requests.last().expect("a request").body()).into_owned()
     }
 }

@@ -46,7 +46,7 @@ async fn exercise(description: &Path, at_least: usize) {
         assert!(names.len() >= at_least, "{}: {} tools", description.display(), names.len());
         let mut plain = proxy.client();
         let listed = value(&plain.modern("tools/list", "{}").await.result());
-        let reading = listed["tools"].as_array().unwrap().iter().filter(|tool| {
+        let reading = listed["tools"].as_array().expect("a list").iter().filter(|tool| {
             tool["annotations"]["readOnlyHint"] == true && tool["_meta"]["extra"]["deprecated"] == false
         });
         let callable = reading.filter_map(|tool| Some((tool["name"].as_str()?.to_owned(), arguments(tool)?)));

@@ -10,7 +10,7 @@ async fn told(proxy: &Proxy) -> String {
     let [check, serve] = ["check", "serve"].map(|command| proxy.run([command]));
     let checked = check.await.expect(2).stderr;
     let served = serve.await.expect(2).stderr;
-    assert!(checked.contains(served.lines().next().unwrap()), "{checked}\n{served}");
+    assert!(checked.contains(served.lines().next().expect("a line")), "{checked}\n{served}");
     assert!(served.contains("error: `mcpServers.fake.env.KEY`: ") && served.contains("proxy.yaml:1:"), "{served}");
     assert!(!served.contains("s3cret"), "{served}");
     served

@@ -121,7 +121,7 @@ mod tests {
         let text = "mcpServers:\n  a: {url: '${URL}', headers: {A: 'Bearer ${TOKEN}'}}\n  \
                     b: {command: x, envFile: vars}\n";
         std::fs::write(&file, text).unwrap();
-        let shared = ShareableConfig::of(&[file.clone()], &environment, &[SECRET.to_owned()]).unwrap();
+        let shared = ShareableConfig::of(std::slice::from_ref(&file), &environment, &[SECRET.to_owned()]).unwrap();
         assert!(!format!("{shared:?}").contains("s3cret"), "{shared:?}");
         assert_eq!(shared.env_files, [folder.join("vars")]);
         let variables = |name: &str| shared.variables.iter().find(|(known, _)| known == name).map(|(_, v)| v.clone());

@@ -374,7 +374,7 @@ mod tests {
         assert!(found.len() == 2 && found[1].contains("did you mean `crm`?"), "{found:?}");
         let unmatched = rendered(&config.unmatched_in_profiles(&known));
         assert_eq!(unmatched, ["3:24 `profiles.a.servers[1]`: no server and no extension matches this"]);
-        let error = config.select_profile("b").err().expect("there is none");
+        let error = config.select_profile("b").expect_err("there is none");
         assert_eq!(rendered(&[error]), ["`--profile`: no profile `b` (the profiles are a)"]);
     }
 

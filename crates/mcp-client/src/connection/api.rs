@@ -32,7 +32,7 @@ impl Connector {
             declared: Abilities::NONE,
         };
         let transport = ApiTransport::new(&self.name, description, client, Arc::clone(&purpose.signals));
-        Ok(self.connection(Transport::Api(transport), negotiation, purpose))
+        Ok(self.connection(Transport::Api(Box::new(transport)), negotiation, purpose))
     }
 
     fn api_client(&self, description: &Description, config: &OpenApiConfig) -> Result<ServerClient, HttpError> {

@@ -18,7 +18,7 @@ pub(crate) enum Transport {
     Stdio(StdioTransport),
     Http(HttpTransport),
     Sse(SseTransport),
-    Api(ApiTransport),
+    Api(Box<ApiTransport>),
 }
 
 impl Transport {

@@ -40,9 +40,12 @@ fn members(name: &str) -> impl Iterator<Item = &'static BuiltinEntry> {
     entries().iter().filter(move |entry| entry.name.split_once('.').is_some_and(|(module, _)| module == name))
 }
 
+/// Whether a section of the overview has the built-ins of a group.
+type IsMember = fn(Group) -> bool;
+
 fn overview() -> String {
     let mut text = format!("{INTRODUCTION}\n");
-    let groups: [(&str, fn(Group) -> bool); 4] = [
+    let groups: [(&str, IsMember); 4] = [
         ("In session scripts", |group| group == Group::Session),
         ("Members of values in session scripts", |group| matches!(group, Group::Type(_))),
         ("Everywhere", |group| group == Group::Everywhere),
