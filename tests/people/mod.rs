@@ -5,6 +5,7 @@ mod browser;
 mod commands;
 mod ends;
 mod entries;
+mod killed;
 mod links;
 mod pages;
 mod real;
