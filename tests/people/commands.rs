@@ -55,6 +55,8 @@ async fn an_operator_logs_in_for_the_people_of_static_tokens() {
     // when
     let out = proxy.world.run(["logout", "--as-user", "ann"]).await.expect(0);
     assert!(out.stdout.contains("logged out of `crm`; revoked: refresh token, access token"), "{}", out.stdout);
+    // A call at this very moment would end with the connection.
+    proxy.program.stderr.line("restarting").await;
     let told = ann.modern_call("echo", "{}").await;
     assert!(told.raw.contains("log in at `crm` first"), "{}", told.raw);
 }

@@ -1,10 +1,15 @@
 //! Whose account is used: of two entries, in two tabs, in a session of somebody else.
 
-use super::{SERVER, World, personal};
+use super::{World, personal};
 use crate::support::browser::Browser;
 use crate::support::message;
 
 const PREFIX: &str = "aggregation: { conflictResolution: prefix }";
+
+/// The number of calls that have reached the server. The proxy lists whenever it likes.
+fn calls(world: &World) -> usize {
+    world.server.visits().iter().filter(|visit| visit.method.as_deref() == Some("tools/call")).count()
+}
 
 #[tokio::test]
 async fn two_entries_of_one_url_are_two_accounts_of_a_person() {
@@ -36,13 +41,13 @@ async fn a_session_of_one_person_is_no_way_to_their_account() {
     let mut ann = world.client("ann");
     ann.initialize("2025-11-25").await.result();
     assert_eq!(ann.call("echo", r#"{"n":1}"#).await.structured(), r#"{"n":1}"#);
-    let before = world.server.visits().len();
+    let before = calls(&world);
     let bob = world.client("bob").with_session(ann.session().expect("a session"));
     for method in ["tools/list", "tools/call"] {
         let body = message::request("9", method, &message::call("echo", "{}"));
         assert_eq!(bob.send(&bob.legacy(&body)).await.status, 404, "{method}");
     }
-    assert_eq!(world.server.visits().len(), before, "nothing reached the server");
+    assert_eq!(calls(&world), before, "nothing reached the server");
     assert_eq!(ann.call("echo", r#"{"n":2}"#).await.structured(), r#"{"n":2}"#);
 }
 
@@ -92,9 +97,8 @@ async fn what_an_operator_names_is_no_way_to_a_persons_account() {
     let world = World::start().await;
     world.connect(&Browser::of("ann")).await;
     assert!(world.is_connected("ann").await);
-    let before = world.server.visits().len();
+    let before = calls(&world);
     let told = world.proxy.world.run(["call", "echo", "--as-user", "ann"]).await;
     assert_ne!(told.code, 0, "{told:?}");
-    let asked = world.server.visits();
-    assert!(asked[before..].iter().all(|visit| visit.authorization.is_none()), "{SERVER}: {asked:?}");
+    assert_eq!(calls(&world), before, "nothing reached the server");
 }
