@@ -73,18 +73,31 @@ fn holder(proxy: &HttpProxy, token: &str) -> HttpClient {
 async fn only_a_right_token_opens_the_door() {
     let proxy = with_tokens().await;
     let anonymous = proxy.client();
-    for request in [
-        list(),
-        list().header("Authorization", "Bearer wrong"),
-        list().header("Authorization", "Bearer secret-token-of-"),
-        list().header("Authorization", "Basic secret-token-of-a"),
-        list().header("Authorization", "secret-token-of-a"),
-        list().header("Authorization", "Bearer secret-token-of-a").header("Authorization", "Bearer secret-token-of-b"),
-        HttpRequest::get(),
-        HttpRequest::delete(),
+    let wrong = r#"Bearer error="invalid_token", error_description="the token is not accepted""#;
+    let two = r#"Bearer error="invalid_request", error_description="there are several Authorization headers""#;
+    for (request, status, challenge) in [
+        (list(), 401, "Bearer"),
+        (list().header("Authorization", "Bearer wrong"), 401, wrong),
+        (list().header("Authorization", "Bearer secret-token-of-"), 401, wrong),
+        (list().header("Authorization", "Basic secret-token-of-a"), 401, "Bearer"),
+        (list().header("Authorization", "secret-token-of-a"), 401, "Bearer"),
+        (
+            list()
+                .header("Authorization", "Bearer secret-token-of-a")
+                .header("Authorization", "Bearer secret-token-of-b"),
+            400,
+            two,
+        ),
+        (HttpRequest::get(), 401, "Bearer"),
+        (HttpRequest::delete(), 401, "Bearer"),
     ] {
         let reply = anonymous.send(&request).await;
-        assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some("Bearer")), "{:?}", request.headers);
+        assert_eq!(
+            (reply.status, reply.header("www-authenticate")),
+            (status, Some(challenge)),
+            "{:?}",
+            request.headers
+        );
     }
     assert_eq!(holder(&proxy, "secret-token-of-a").send(&list()).await.status, 200);
     let mut client = holder(&proxy, "secret-token-of-b");
@@ -153,6 +166,20 @@ async fn over_http2(proxy: &HttpProxy, authority: &str, host: Option<&str>) -> u
     let reply = sender.send_request(request.body(body).expect("a request")).await.expect("a reply");
     driver.abort();
     reply.status().as_u16()
+}
+
+#[tokio::test]
+async fn a_refused_host_is_named_with_those_that_are_accepted_and_once_in_the_log() {
+    let proxy = Proxy::new(&config("")).http().await;
+    for _ in 0..2 {
+        let reply = proxy.client().send(&list().header("Host", "mcp.example.com")).await;
+        assert_eq!(reply.status, 403);
+        let text = reply.text().await;
+        assert!(text.contains("unknown host in the `Host` header: `mcp.example.com`"), "{text}");
+        assert!(text.contains("accepted are localhost, 127.0.0.1, [::1]"), "{text}");
+    }
+    let log = proxy.program.stderr.text();
+    assert_eq!(log.matches("refused a request with the host `mcp.example.com`").count(), 1, "{log}");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::support::config::Config;
+use crate::support::http_client::HttpClient;
 use crate::support::http_request::HttpRequest;
 use crate::support::message;
 use crate::support::programs::fake_backend;
@@ -221,7 +222,10 @@ fn named(text: &str) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn the_docs_the_dashboard_and_the_alerts_name_metrics_that_there_are() {
-    let (proxy, address) = proxy("audit: {file: audit.jsonl, arguments: none}").await;
+    let sections = "audit: {file: audit.jsonl, arguments: none}\nprofiles: {some: {servers: ['*']}}";
+    let (proxy, address) = proxy(sections).await;
+    let mut of_profile = HttpClient::new(&format!("{}/some", proxy.url), proxy.program.stderr.clone());
+    of_profile.modern("tools/list", "{}").await.result();
     let mut client = proxy.client();
     client.modern_call("echo", r#"{"secret":1}"#).await;
     client.modern_call("echo", "{}").await.result();

@@ -216,6 +216,8 @@ async fn one_death_is_one_failure_whatever_it_takes_along() {
     }
     let text = failure(&client.call("echo", "{}").await);
     assert!(text.contains("is temporarily disabled") && text.contains("exit status"), "{text}");
+    let status = proxy.world.run(["status"]).await.expect(0);
+    assert!(status.stdout.contains("fake: calls are refused after repeated failures"), "{}", status.stdout);
 }
 
 #[tokio::test]

@@ -60,6 +60,32 @@ fn recording(script: &str, command: &Command) -> Command {
     shell
 }
 
+#[tokio::test]
+async fn a_client_whose_lists_turn_out_to_be_others_is_told_and_not_of_what_it_has_listed() {
+    // given: the process that finds out what clients see that can be asked waits
+    let directory = TempDir::new();
+    let first = directory.path().join("first");
+    let go = directory.path().join("go");
+    let wait = format!(
+        r#"if [ -e {0} ]; then while [ ! -e {1} ]; do sleep 0.05; done; fi; touch {0}; exec "$@""#,
+        first.display(),
+        go.display()
+    );
+    let config = Config::new()
+        .server("fake", &recording(&wait, &fake_backend(["--era", "legacy", "--form-tool"])))
+        .section("sessionInit: {preset: passthrough@1}");
+    let proxy = Proxy::new(&config).http().await;
+    let mut asked = session(&proxy, FORM).await;
+    assert!(!has_form_tool(&mut asked).await);
+    let mut news = asked.get_stream().await;
+    // when
+    std::fs::write(&go, "").expect("a temporary folder can be written");
+    // then: what it was told is a list that it has not seen
+    let told = news.next_message().await.and_then(|message| message.method());
+    assert_eq!(told.as_deref(), Some("notifications/tools/list_changed"));
+    assert!(has_form_tool(&mut asked).await);
+}
+
 /// The number of connections that the server has seen, once so many have been closed in an orderly way.
 async fn opened(client: &mut HttpClient, closed: usize) -> usize {
     loop {

@@ -25,6 +25,16 @@ pub fn seconds(pid: u32) -> f64 {
     Stat::of(pid).unwrap().own
 }
 
+/// The same, exact to the nanosecond; without threads that have ended.
+pub fn seconds_of_threads(pid: u32) -> f64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let nanoseconds = threads.filter_map(|thread| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    nanoseconds.sum::<f64>() / 1e9
+}
+
 /// Resident memory in MB.
 pub fn resident(pid: u32) -> f64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();

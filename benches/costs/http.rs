@@ -21,10 +21,11 @@ pub async fn cost_with(headers: &str, address: &str, pid: u32, connections: usiz
     (cpu::seconds(pid) - before) * 1e6 / calls as f64
 }
 
-/// Makes so many calls.
+/// Makes so many calls. The address may have a path.
 pub async fn drive(headers: &str, address: &str, connections: usize, calls: usize) {
+    let (address, path) = address.split_once('/').unwrap_or((address, "mcp"));
     let request = format!(
-        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo\r\n{headers}content-length: {}\r\n\r\n{CALL}",
+        "POST /{path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo\r\n{headers}content-length: {}\r\n\r\n{CALL}",
         CALL.len()
     );
     let mut tasks = Vec::new();

@@ -1,5 +1,6 @@
 //! What the proxy costs: CPU per call over a relay that copies bytes without parsing, the time to run a script over a
-//! thousand tools and to check it, memory at rest, start-up, and what scripts of models cost. Run with `cargo bench --bench costs`; name parts to run only those.
+//! thousand tools and to check it, memory at rest, start-up, and what scripts of models and APIs cost. Run with
+//! `cargo bench --bench costs`; name parts to run only those. `PROXY=FILE` measures another binary.
 //!
 //! The program plays every part itself: with a first argument of `backend`, `slow-backend`, `http-backend`,
 //! `sdk-backend`, `relay` or `tcp-relay` it is that counterpart.
@@ -7,15 +8,18 @@
 #![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints measurements")]
 
+mod apis;
 mod backend;
 mod check;
 mod client;
 mod cpu;
 mod extensions;
+mod guards;
 mod hops;
 mod http;
 mod identity;
 mod parts;
+mod people;
 mod relay;
 mod replay;
 mod sessions;

@@ -1,6 +1,6 @@
 //! The parts of the measurement, and the table they print.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use std::{env, fs};
@@ -11,14 +11,18 @@ use tokio::process::{Child, Command};
 use crate::client::Client;
 use crate::hops::{self, Hop};
 use crate::identity::Issuer;
+use crate::people::Way;
 use crate::snippets::Snippets;
-use crate::{check, cpu, extensions, http, identity, replay, sessions, stdio, surface, waiting, watched};
+use crate::{
+    apis, check, cpu, extensions, guards, http, identity, people, replay, sessions, stdio, surface, waiting, watched,
+};
 
 const CALLS: usize = 40_000;
 /// Of which the middle one counts.
 const ROUNDS: usize = 9;
 const SESSIONS: usize = 10_000;
 const USERS: usize = 10_000;
+const PEOPLE: usize = 900;
 const WRAPPED: &str = r#"
 def logged(call):
     def handler(args):
@@ -42,6 +46,9 @@ pub async fn run(wanted: &[String]) {
     }
     if is("http") {
         bench.http().await;
+    }
+    if is("apis") {
+        bench.apis().await;
     }
     if is("hops") {
         hops::measure(&bench, &bench.folder, wanted).await;
@@ -71,8 +78,14 @@ pub async fn run(wanted: &[String]) {
     if is("watched") {
         bench.watched().await;
     }
+    if is("guards") {
+        bench.guards().await;
+    }
     if is("identity") {
         bench.identity().await;
+    }
+    if is("people") {
+        bench.people().await;
     }
     if is("memory") {
         bench.memory().await;
@@ -109,8 +122,9 @@ impl Bench {
         env::current_exe().unwrap().display().to_string()
     }
 
+    /// The binary of this build, or the one that is named, to compare two.
     fn proxy(&self) -> String {
-        env!("CARGO_BIN_EXE_proxy").to_owned()
+        env::var("PROXY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_proxy").to_owned())
     }
 
     fn config(&self, name: &str, servers: &str, script: Option<&str>) -> String {
@@ -300,6 +314,54 @@ impl Bench {
         row("unwrapped call over HTTP, over the relay (CPU µs)", plain - base, 25.0);
     }
 
+    /// An API of a thousand operations, and calls of an API beside calls of an MCP server that does the same.
+    async fn apis(&self) {
+        let (_backend, backend) = self.listening(&[self.me(), "http-backend".into()], false).await;
+        let mut times = Vec::new();
+        let mut sizes = Vec::new();
+        for round in 0..ROUNDS {
+            let few = self.listed_api(&backend, round, 10).await;
+            let many = self.listed_api(&backend, round, 1000).await;
+            times.push(many.0 - few.0);
+            sizes.push(many.1 - few.1);
+        }
+        row("start and list of 1,000 operations, over ten (ms)", watched::middle(times), 1000.0);
+        row("memory of 1,000 operations, over ten (MB)", watched::middle(sizes), 60.0);
+        fs::write(self.folder.join("echo.json"), apis::echo()).unwrap();
+        let server = format!("  b: {{ url: \"http://{backend}/mcp\" }}\n");
+        let (mcp, mcp_address) = self.serving(self.config("beside-api.yaml", &server, None)).await;
+        let server = format!("  b: {{ openapi: echo.json, url: \"http://{backend}\" }}\n");
+        let (api, api_address) = self.serving(self.config("api.yaml", &server, None)).await;
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            let of_mcp = http::cost(&mcp_address, mcp.id().unwrap(), 32, CALLS / 4).await;
+            let of_api = http::cost(&api_address, api.id().unwrap(), 32, CALLS / 4).await;
+            rounds.push((of_api / of_mcp, of_mcp, of_api));
+        }
+        rounds.sort_by(|left, right| left.0.total_cmp(&right.0));
+        let (ratio, of_mcp, of_api) = rounds[rounds.len() / 2];
+        println!("{:<58} {of_mcp:>10.1}", "  call of a server over HTTP (CPU µs)");
+        println!("{:<58} {of_api:>10.1}", "  call of an API");
+        row_of("call of an API, as a ratio to that of a server over HTTP", ratio, 1.3);
+    }
+
+    /// How long it takes from the start until a client has the list, in milliseconds, and the memory then in MB.
+    async fn listed_api(&self, backend: &str, round: usize, operations: usize) -> (f64, f64) {
+        // A file of its own: the lists of an entry that was there before are cached.
+        let name = format!("api-{round}-{operations}");
+        fs::write(self.folder.join(format!("{name}.json")), apis::of_operations(operations)).unwrap();
+        let server = format!("  {name}: {{ openapi: {name}.json, url: \"http://{backend}\" }}\n");
+        let config = self.config(&format!("{name}.yaml"), &server, None);
+        let started = Instant::now();
+        let (proxy, address) = self.serving(config).await;
+        let mut client = Client::connect(&address).await;
+        client.open_session().await;
+        let time = started.elapsed().as_secs_f64() * 1e3;
+        let list = client.post(apis::LIST).await;
+        assert!(list.contains(&format!("\"op{}\"", operations - 1)), "the last operation is missing");
+        (time, cpu::resident(proxy.id().unwrap()))
+    }
+
     /// Calls that are counted, audited and followed.
     async fn watched(&self) {
         row_of("counting a call while nobody reads records (µs)", watched::unread(), 0.3);
@@ -337,6 +399,28 @@ impl Bench {
         println!("{:<58} {followed:>10.2}", "  p99 of calls that somebody follows (ms)");
     }
 
+    /// Calls that a lock, flow rules and a limit for results let pass.
+    async fn guards(&self) {
+        let server = format!("  b: {{ command: {}, args: [backend] }}\n", self.me());
+        let mut proxies = vec![self.serving(self.config("unguarded.yaml", &server, None)).await];
+        for (number, (_, section)) in guards::GUARDS.iter().enumerate() {
+            let config = self.config(&format!("guarded-{number}.yaml"), &format!("{server}{section}"), None);
+            if section.starts_with("lock") {
+                guards::lock(&self.proxy(), &config);
+            }
+            proxies.push(self.serving(config).await);
+        }
+        let (plain, over) = guards::over_the_first(&proxies, 2 * ROUNDS + 1, CALLS / 8).await;
+        println!("{:<58} {plain:>10.1}", "  call over HTTP without guards (CPU µs)");
+        for ((what, _), cost) in guards::GUARDS.iter().zip(over) {
+            println!(
+                "{:<58} {cost:>10.2} {:>8.3}",
+                format!("  {what}, over that, and the ratio"),
+                (plain + cost) / plain
+            );
+        }
+    }
+
     /// Calls of a user whose token is checked and about whom policies decide.
     async fn identity(&self) {
         row("1,000 tools and 200 policies for a new user (ms)", identity::listing(&self.folder), 30.0);
@@ -362,6 +446,53 @@ impl Bench {
             http::drive(&issuer.header(&format!("user{number}"), &[&group]), &guarded_address, 1, 1).await;
         }
         row("memory after 10,000 users (MB)", cpu::resident(pid), 200.0);
+    }
+
+    /// Calls at the path of a profile, and calls with a person's own account.
+    async fn people(&self) {
+        let (_backend, backend) = self.listening(&[self.me(), "http-backend".into()], false).await;
+        let url = format!("http://{backend}/mcp");
+        let shared = format!("  crm: {{ url: '{url}', headers: {{ Authorization: Bearer of-everybody }} }}\n");
+        let personal = format!("  crm: {{ url: '{url}', auth: {{ type: oauth, per: person }} }}\n");
+        let tokens = people::tokens(1 + PEOPLE);
+        let one = people::tokens(1);
+        let profiles = "profiles: { some: { servers: ['*'] }, other: { servers: ['*'] } }\n";
+        let state = people::logged_in(&self.folder, &url, 1 + PEOPLE);
+        let (_plain, plain) = self.way(&state, "plain-people.yaml", &format!("{shared}{one}")).await;
+        let (_viewed, viewed) = self.way(&state, "profiles.yaml", &format!("{shared}{one}{profiles}")).await;
+        let profile = Way { address: format!("{}/mcp/some", viewed.address), ..viewed.clone() };
+        let (_own, own) = self.way(&state, "own.yaml", &format!("{personal}{one}")).await;
+        let costs = people::costs(&[plain, viewed, profile, own], 3 * ROUNDS, CALLS / 8).await;
+        let over =
+            |what: usize, base: usize| watched::middle(costs.iter().map(|round| round[what] - round[base]).collect());
+        let ratio =
+            |what: usize, base: usize| watched::middle(costs.iter().map(|round| round[what] / round[base]).collect());
+        let plain = watched::middle(costs.iter().map(|round| round[0]).collect());
+        println!("{:<58} {plain:>10.1}", "  call with a static token, no profiles (CPU µs)");
+        row_of("call at the top level beside profiles, over that (CPU µs)", over(1, 0), 0.1);
+        row_of("call at a profile, over the top level (CPU µs)", over(2, 1), 0.1);
+        println!("{:<58} {:>10.3}", "  the same as a ratio", ratio(2, 1));
+        row_of("call with an own account, over a shared one (CPU µs)", over(3, 0), 1.0);
+        println!("{:<58} {:>10.3}", "  the same as a ratio", ratio(3, 0));
+        let (_many, many) = self.way(&state, "many-people.yaml", &format!("{personal}{tokens}")).await;
+        http::drive(&many.headers, &many.address, 1, 1).await;
+        let before = cpu::resident(many.pid);
+        for number in 1..=PEOPLE {
+            http::drive(&people::header(number), &many.address, 1, 1).await;
+        }
+        let memory = (cpu::resident(many.pid) - before) * 1024.0 / PEOPLE as f64;
+        row("memory per connected person, with the lists (KB)", memory, 64.0);
+    }
+
+    /// The way of the first person to a proxy with this config and this state.
+    async fn way(&self, state: &Path, name: &str, sections: &str) -> (Child, Way) {
+        let state = format!("XDG_STATE_HOME={}", state.display());
+        let config = self.config(name, sections, None);
+        let proxy = self.proxy();
+        let arguments = ["env", &state, &proxy, "serve", "--http", "127.0.0.1:0", "--log", "warn", "--config", &config];
+        let (process, address) = self.listening(&arguments.map(str::to_owned), true).await;
+        let pid = process.id().unwrap();
+        (process, Way { headers: people::header(0), address, pid })
     }
 
     async fn memory(&self) {

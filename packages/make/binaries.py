@@ -15,6 +15,11 @@ ZIG = "ziglang==0.17.0"
 def build(machine):
     """Builds one, with cargo's progress on standard error."""
     target = TARGETS[machine]
+    return zigbuild("zigbuild", target.triple, "--release", "--bin", "proxy") / "release/proxy"
+
+
+def zigbuild(command, triple, *arguments):
+    """The folder of what a command of cargo-zigbuild has made for a platform."""
     folder = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     tools = install(folder / "tools/zig")
     environment = {
@@ -23,11 +28,10 @@ def build(machine):
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags()),
         "CARGO_INCREMENTAL": "0",
     }
-    command = [str(tools / "cargo-zigbuild"), "zigbuild", "--release", "--locked", "--bin", "proxy"]
-    done = subprocess.run([*command, "--target", target.triple], cwd=ROOT, env=environment, stdout=sys.stderr)
-    if done.returncode != 0:
-        sys.exit(f"error: the build for {target.triple} failed\nhint: `rustup target add {target.triple}` installs it")
-    return folder / target.triple / "release/proxy"
+    words = [str(tools / "cargo-zigbuild"), command, "--locked", "--target", triple, *arguments]
+    if subprocess.run(words, cwd=ROOT, env=environment, stdout=sys.stderr).returncode != 0:
+        sys.exit(f"error: `cargo {command}` failed for {triple}\nhint: `rustup target add {triple}` installs it")
+    return folder / triple
 
 
 def flags():

@@ -18,6 +18,8 @@ TARGETS = ["trial", "sysinit", "basic", "shutdown", "umount", "multi-user", "net
 # What a program would change on this machine, it changes in memory.
 ENTER = """
 package=$1; units=$2; shift 2
+# A process of systemd mounts the credentials for the others.
+mount --make-rshared /
 mount -t tmpfs tmpfs /run
 mkdir -p /run/systemd/system
 for folder in etc usr var/lib var/cache; do
@@ -25,7 +27,7 @@ for folder in etc usr var/lib var/cache; do
     mount -t overlay overlay -o "lowerdir=/$folder,upperdir=/run/changes/$folder/new,workdir=/run/changes/$folder/work" "/$folder"
 done
 dpkg-deb -x "$package" /
-cp "$units"/proxy.yaml "$units"/units.star /etc/mcp-proxy/
+cp "$units"/proxy.yaml "$units"/units.star "$units"/token /etc/mcp-proxy/
 cp /usr/lib/systemd/system/mcp-proxy.service "$units"
 exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=other SYSTEMD_UNIT_PATH="$units" SYSTEMD_LOG_TARGET=console "$@"
 """
@@ -35,7 +37,9 @@ mcpServers:
   units:
     command: proxy
     args: [serve, --extension, /etc/mcp-proxy/units.star]
+    env: { TOKEN: "${credential:token}" }
 """
+SECRET = "only in the credential"
 
 
 def try_service(dist, version):
@@ -46,6 +50,7 @@ def try_service(dist, version):
         logged([*inside, "systemctl", "start", "mcp-proxy"], inside, "/run/log")
         place.check(shown(inside, "StatusText") == "ready", "the service is not ready")
         place.check(shown(inside, "DynamicUser") == "yes", "the service has no user of its own")
+        place.check(f"TOKEN={SECRET}" in environment_of_server(inside), "the credential does not reach the server")
         # A command that runs as the script `mcp-proxy` runs it reaches the service, which knows who asks.
         said = as_service(inside, home, "status")
         place.check("units" in said, said)
@@ -61,6 +66,11 @@ def try_service(dist, version):
 
 def shown(inside, name):
     return place.run([*inside, "systemctl", "show", "mcp-proxy", "--property", name, "--value"]).stdout.strip()
+
+
+def environment_of_server(inside):
+    server = place.run([*inside, "pgrep", "--full", "--", "--extension"]).stdout.strip()
+    return place.run([*inside, "cat", f"/proc/{server}/environ"]).stdout
 
 
 def as_service(inside, home, arguments):
@@ -128,9 +138,10 @@ def write_units(home):
     for target in TARGETS:
         (units / f"{target}.target").write_text("[Unit]\nDefaultDependencies=no\n", encoding="utf-8")
     # The trial need not take half a minute.
-    more = "[Service]\nWatchdogSec=2\nStandardError=append:/run/log\n"
+    more = "[Service]\nWatchdogSec=2\nStandardError=append:/run/log\nLoadCredential=token:/etc/mcp-proxy/token\n"
     (units / "mcp-proxy.service.d/trial.conf").write_text(more, encoding="utf-8")
     (units / "proxy.yaml").write_text(CONFIG.replace("PORT", str(place.free_port())), encoding="utf-8")
+    (units / "token").write_text(f"{SECRET}\n", encoding="utf-8")
     shutil.copy(place.ROOT / "extensions/units.star", units)
     home.chmod(0o755)
     return units

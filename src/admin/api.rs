@@ -29,10 +29,8 @@ use proxy_engine::gateway::{Gateway, STOPPED, SurfaceHandle};
 use proxy_fiber::ThreadReport;
 use proxy_identity::bearer::named_user;
 use proxy_json::{Raw, valid};
-use proxy_model::operator_api::{ProxyStatus, ServerLog, SessionEnd, ThreadStatus};
-use proxy_model::{
-    Abilities, CallSource, ClientProfile, Era, ItemKind, NamedUser, Owner, Principal, SessionDigest, SurfaceKey,
-};
+use proxy_model::operator_api::{ProxyStatus, ServerLog, ThreadStatus};
+use proxy_model::{Abilities, CallSource, ClientProfile, Era, ItemKind, NamedUser, Owner, Principal, SurfaceKey};
 use proxy_server::Server;
 use proxy_wire::http::{HttpReply, SocketRequest, SocketService, serve_socket};
 use proxy_wire::outbound::OutboundMessage;
@@ -47,7 +45,7 @@ const MAX_FOUND: usize = 1000;
 /// The control API of a running proxy.
 pub struct ControlApi {
     pub(super) gateway: Arc<Gateway>,
-    server: Server,
+    pub(super) server: Server,
     /// The user who started the proxy.
     pub(super) local: Principal,
     pub(super) recorder: Arc<CallRecorder>,
@@ -108,16 +106,20 @@ impl ControlApi {
     }
 
     fn status(&self) -> ProxyStatus {
-        ProxyStatus {
+        let mut status = ProxyStatus {
             issuers: self.server.issuers(),
             clients: self.server.clients(),
             threads: self.server.threads().reports().iter().map(thread_status).collect(),
             health: self.health.as_str().to_owned(),
             ..self.gateway.status()
+        };
+        for profile in &mut status.profiles {
+            profile.sessions = status.clients.iter().filter(|client| client.profile == profile.name).count();
         }
+        status
     }
 
-    fn principal(&self, user: Option<&NamedUser>) -> Result<Principal, Refused> {
+    pub(super) fn principal(&self, user: Option<&NamedUser>) -> Result<Principal, Refused> {
         let Some(user) = user else { return Ok(self.local.clone()) };
         let principal = named_user(&self.gateway.authentication().borrow(), user);
         principal.map_err(|error| problem(StatusCode::BAD_REQUEST, &error))
@@ -160,6 +162,7 @@ impl ControlApi {
             Operation::Answer => self.answer(name, &request),
             Operation::Sessions => answer_json(&self.server.sessions()),
             Operation::EndSessions => self.end_sessions(&request).await,
+            Operation::AccountChanged => self.account_changed(&request),
             Operation::Replicas => self.replicas().await,
         }
     }
@@ -167,25 +170,6 @@ impl ControlApi {
     async fn replicas(&self) -> Result<HttpReply, Refused> {
         let replicas = self.server.replicas().await;
         answer_json(&replicas.map_err(|error| problem(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()))?)
-    }
-
-    async fn end_sessions(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
-        match body(request)? {
-            SessionEnd::User(user) => {
-                let principal = self.principal(Some(&user))?;
-                answer_json(&self.server.end_sessions_of(&principal).await)
-            }
-            SessionEnd::Digest(digest) => {
-                let digest = SessionDigest::parse(&digest).ok_or_else(|| {
-                    problem(
-                        StatusCode::BAD_REQUEST,
-                        "a digest has 16 hexadecimal digits, as `proxy sessions` shows them",
-                    )
-                })?;
-                let unknown = || problem(StatusCode::NOT_FOUND, "no session has this digest");
-                answer_json(&self.server.end_session(digest).await.ok_or_else(unknown)?)
-            }
-        }
     }
 
     async fn surface(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
@@ -372,7 +356,7 @@ fn user(request: &SocketRequest) -> Result<Option<NamedUser>, Refused> {
     Ok(Some(NamedUser { sub: sub.to_owned(), claims }))
 }
 
-fn body<'a, T: Deserialize<'a>>(request: &'a SocketRequest) -> Result<T, Refused> {
+pub(super) fn body<'a, T: Deserialize<'a>>(request: &'a SocketRequest) -> Result<T, Refused> {
     serde_json::from_slice(&request.body).map_err(|error| bad_request(&error))
 }
 

@@ -23,6 +23,7 @@ pub(super) fn frame(event: &CallEvent) -> Vec<u8> {
 pub(super) struct EventPeer {
     owner: Owner,
     person: Owner,
+    proxy_profile: Option<Arc<str>>,
     abilities: Abilities,
     frames: mpsc::Sender<OutboundMessage>,
     elicitations: Arc<OperatorElicitations>,
@@ -46,6 +47,7 @@ impl EventPeer {
         EventPeer {
             owner: Owner::new_connection(),
             person: Owner::of_share(principal),
+            proxy_profile: principal.profile().cloned(),
             abilities,
             frames,
             elicitations: Arc::clone(elicitations),
@@ -71,6 +73,10 @@ impl Peer for EventPeer {
     /// The local operator has no token from an issuer.
     fn person_key(&self) -> Option<PersonKey> {
         None
+    }
+
+    fn proxy_profile(&self) -> Option<&Arc<str>> {
+        self.proxy_profile.as_ref()
     }
 
     fn era(&self) -> Era {

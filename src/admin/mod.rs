@@ -12,6 +12,7 @@ mod live_events;
 mod metrics;
 mod operations_report;
 mod operator;
+mod operator_acts;
 mod elicitations;
 mod recorded_calls;
 mod recording;

@@ -26,6 +26,7 @@ pub(super) enum Operation {
     Answer,
     Sessions,
     EndSessions,
+    AccountChanged,
     Replicas,
 }
 
@@ -33,7 +34,7 @@ pub(super) enum Operation {
 const NAME: &str = "*";
 
 /// All paths. The first that fits counts.
-const ROUTES: [(Method, &[&str], Operation); 20] = [
+const ROUTES: [(Method, &[&str], Operation); 21] = [
     (Method::GET, &["status"], Operation::Status),
     (Method::GET, &["surface"], Operation::Surface),
     (Method::GET, &["logs"], Operation::Logs),
@@ -53,6 +54,7 @@ const ROUTES: [(Method, &[&str], Operation); 20] = [
     (Method::POST, &["elicitations", NAME], Operation::Answer),
     (Method::GET, &["sessions"], Operation::Sessions),
     (Method::POST, &["sessions", "end"], Operation::EndSessions),
+    (Method::POST, &["accounts"], Operation::AccountChanged),
     (Method::GET, &["replicas"], Operation::Replicas),
 ];
 

@@ -1,7 +1,9 @@
 use serde_json::{Value, json};
 
 use super::seen;
+use crate::support::config::Config;
 use crate::support::lsp_client::LspClient;
+use crate::support::programs;
 use crate::support::proxy::Proxy;
 
 async fn editor(proxy: &Proxy) -> (LspClient, String) {
@@ -277,4 +279,23 @@ async fn the_way_into_the_embedded_library() {
     // The file that the editor then opens has no problems.
     client.open(found["uri"].as_str().unwrap(), &library).await;
     assert_eq!(client.diagnostics(1).await.len(), 0);
+}
+
+#[tokio::test]
+async fn hidden_characters_of_a_description_are_escapes_in_an_editor() {
+    let says = "def say(params):\n    return 'x'\n\ndef describe_extension():\n    return Extension(name = 'one', version = '1', \
+                tools = [Tool(name = 'say', description = 'Says\u{200b} it', handler = say)])\n";
+    let mut server = programs::proxy();
+    server.args(["serve", "--extension", "says.star"]);
+    let proxy = Proxy::new(&Config::new().server("one", &server)).file("says.star", says);
+    proxy.run(["list-servers"]).await.expect(0);
+    let (mut client, uri) = editor(&proxy).await;
+    let text = "x = \"sa";
+    client.open(&uri, text).await;
+    let items = client.at("textDocument/completion", &uri, text, text).await;
+    assert_eq!(items[0]["documentation"], r"Says\u{200b} it", "{items}");
+    let text = "x = \"say\"";
+    client.change(&uri, 2, text).await;
+    let hover = client.at("textDocument/hover", &uri, text, "\"sa").await;
+    assert!(hover["contents"]["value"].as_str().is_some_and(|shown| shown.contains(r"Says\u{200b} it")), "{hover}");
 }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{Author, POLICY, TEST, world, world_with_script};
 use crate::support::finished::Finished;
+use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 use crate::support::real_servers;
 
@@ -68,6 +69,26 @@ async fn a_draft_is_checked_tested_and_explained_without_being_saved() {
     let explained = author.data("explain", why).await;
     assert_eq!(explained["items"][0]["why"], "nobody needs it", "{explained:#}");
     assert!(!author.has("policy.star") && !author.has("policy_test.star"));
+}
+
+#[tokio::test]
+async fn scripts_are_written_for_the_profile_that_the_command_names() {
+    let config = super::config()
+        .server("other", &fake_backend(["--only", "add_tool"]))
+        .section("profiles: { team: { servers: [fake] } }");
+    let world = super::locked(Proxy::new(&config)).await;
+    let unknown = world.run(["author", "--profile", "tean"]).await.expect(2);
+    for part in ["no profile `tean`", "did you mean `team`?"] {
+        assert!(unknown.stderr.contains(part), "{}", unknown.stderr);
+    }
+    let mut author = Author::with(world, &["--profile", "team"]).await;
+    let told = author.client.request("tools/list", "{}").await;
+    assert!(told.raw.contains("catalog"), "{}", told.raw);
+    let catalog = author.data("catalog", json!({})).await;
+    assert!(!catalog["items"].to_string().contains("\"other\""), "{catalog:#}");
+    let draft = "publish(metadata('of_' + profile(), '', {}, {}), lambda args: 'x')\n";
+    let checked = author.data("check", json!({"files": {"own.star": draft}, "script": "own.star"})).await;
+    assert_eq!(checked["published"]["tools"]["names"], json!(["of_team"]), "{checked:#}");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! `proxy author`: a model drafts, tests and saves policies, and what it writes reaches nothing else.
 
+mod apis;
 mod confined;
 mod drafting;
 mod hostile;
@@ -64,7 +65,11 @@ struct Author {
 
 impl Author {
     async fn start(world: Proxy) -> Self {
-        let mut client = StdioClient::start(world.command(["author"]));
+        Self::with(world, &[]).await
+    }
+
+    async fn with(world: Proxy, arguments: &[&str]) -> Self {
+        let mut client = StdioClient::start(world.command(["author"].iter().chain(arguments).copied()));
         client.program.stderr.patience = LONG_PATIENCE;
         client.initialize("2025-11-25").await.result();
         Author { client, world }

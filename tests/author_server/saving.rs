@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{Author, config, locked, world};
 use crate::support::proxy::Proxy;
+use crate::support::temp_dir::TempDir;
 
 const TEXT: &str = "passthrough()\n";
 
@@ -92,4 +93,49 @@ async fn an_extension_is_not_saved_because_it_would_have_the_rights_of_the_proxy
         assert!(refused.contains("only people save extensions"), "{path}: {refused}");
     }
     author.data("save", json!({"path": "toolshed.star", "text": TEXT})).await;
+}
+
+#[tokio::test]
+async fn what_an_extension_loads_is_not_saved_either() {
+    let extension = "load(\"helper\", \"greet\")\nload(\"//parts/later.star\", \"x\")\n\n\
+                     def describe_extension():\n    return Extension(name = \"x\", exec = [\"sh\"])\n";
+    let helper = "load(\"parts/deep.star\", \"deep\")\n\ndef greet():\n    return deep\n";
+    let config = config().section("extensions: {paths: [ext/main.star]}\nsessionInit: {scriptFile: policy.star}");
+    let world =
+        Proxy::new(&config).file("policy.star", "load(\"ext/own.star\", \"own\")\n").file("ext/own.star", "own = 1\n");
+    world.directory.directory("ext/parts");
+    let world = world
+        .file("ext/main.star", extension)
+        .file("ext/helper.star", helper)
+        .file("ext/shared/deep.star", "deep = 1\n");
+    symlink("../shared/deep.star", world.directory.path().join("ext/parts/deep.star")).unwrap();
+    let mut author = Author::start(world).await;
+    for path in ["ext/main.star", "ext/helper.star", "ext/shared/deep.star", "ext/parts/later.star"] {
+        let refused = author.failure("save", json!({"path": path, "text": TEXT, "replace": true})).await;
+        assert!(refused.contains("only people save extensions"), "{path}: {refused}");
+    }
+    // What only the policy loads has no more rights than the policy.
+    for path in ["ext/own.star", "policy.star", "helper.star"] {
+        author.data("save", json!({"path": path, "text": TEXT, "replace": true})).await;
+    }
+    author.world.directory.write("ext/helper.star", "def (:\n");
+    author.data("save", json!({"path": "policy.star", "text": TEXT, "replace": true})).await;
+    let unknown = author.failure("save", json!({"path": "ext/own.star", "text": TEXT, "replace": true})).await;
+    assert!(unknown.contains("`main.star` or a file that it loads does not parse"), "{unknown}");
+}
+
+#[tokio::test]
+async fn what_is_elsewhere_is_not_shown_as_what_a_draft_replaces() {
+    let mut author = Author::start(world().await).await;
+    let folder = author.world.directory.path().to_owned();
+    let outside = TempDir::new();
+    outside.write("there.star", "s3cret = 1\n");
+    symlink(outside.path(), folder.join("linked")).unwrap();
+    author.world.directory.directory("scripts");
+    author.world.directory.write("scripts/here.star", "here = 1\n");
+    let files = json!({"linked/there.star": "x = 1\n", "scripts/here.star": "here = 2\n"});
+    let diff = author.call("diff", json!({"files": files})).await;
+    assert!(!diff.raw.contains("s3cret"), "{}", diff.raw);
+    let diff = author.data("diff", json!({"files": {"scripts/here.star": "here = 2\n"}})).await;
+    assert!(diff["texts"][0]["text"].as_str().unwrap().contains("-here = 1\n+here = 2\n"), "{diff:#}");
 }

@@ -1,6 +1,7 @@
 //! `proxy calls --record`, `proxy backtest` and `proxy calls --as-test`: what another version of the script does with calls
 //! that have happened.
 
+mod apis;
 mod as_test;
 mod recorded;
 mod written;

@@ -127,6 +127,18 @@ async fn each_call_that_ends_differently_is_told_with_the_reason() {
 }
 
 #[tokio::test]
+async fn the_summary_counts_only_the_calls_that_a_line_refuses_at_that_line() {
+    let asking = json!({"protocolVersion": "2025-11-25", "info": null, "capabilities": {"elicitation": {}}});
+    let answer = json!([{"message": "Really drop?", "answer": {"action": "decline"}}]);
+    let lines = [
+        call("drop", "12:00:01", &json!({}), json!({"client": asking, "questions": answer})),
+        call("other", "12:00:02", &json!({}), json!({})),
+    ];
+    let found = world(CHANGED, &lines).run(["backtest", "calls.jsonl"]).await.expect(1).stdout;
+    assert_eq!(found.lines().next(), Some("2 calls: 0 same, 2 now refused (1 at policy.star:14)"), "{found}");
+}
+
+#[tokio::test]
 async fn a_recording_that_is_cut_off_counts_as_far_as_it_is_whole() {
     let lines = ["12:00:00", "12:00:01"].map(|at| call("read", at, &json!({}), json!({})));
     let world = world(&LIMITED.replace("60", "1"), &lines);

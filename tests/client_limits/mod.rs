@@ -2,10 +2,12 @@
 //! everything has the names that are published.
 
 mod check;
+mod headers;
 mod hostile;
 mod names;
 mod optimizer;
 mod real;
+mod replicas;
 mod schemas;
 
 use serde_json::{Value, json};

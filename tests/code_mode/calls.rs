@@ -85,7 +85,7 @@ publish(metadata('secret', '', {}, {}), lambda args: 'secret')
     proxy = proxy.environment("SECRET_OF_THE_PROXY", "s3cret");
     let mut proxy = started(proxy).await;
     for (script, expected) in [
-        ("load('@proxy//lib@1.star', 'aggregate')\nreturn 1", "`load` must only occur at the top of a module"),
+        ("load('@proxy//lib@1.star', 'aggregate')\nreturn 1", "a script of code mode cannot load files"),
         ("return call_tool('env', {})", "there is no tool `env`"),
         ("return call_tool('secret', {})", "there is no tool `secret`"),
         ("return secret()", "Variable `secret` not found"),
@@ -300,4 +300,31 @@ def describe_extension():
     let source = "return attempt(waits_for_a_server).error";
     let value = returned(&proxy.client.call("run", &json!({ "script": source }).to_string()).await);
     assert!(value.as_str().expect("text").contains(" within "), "{value}");
+}
+
+#[tokio::test]
+async fn the_timeout_of_a_server_limits_the_calls_of_a_script() {
+    let config = Config::new()
+        .server_with("fake", &fake_backend(["--only", "slow"]), json!({"timeout": "300ms"}))
+        .section("sessionInit: { preset: code-mode }")
+        .section("codeMode: { timeout: 10m, toolCallTimeout: 5m }");
+    let mut proxy = started(Proxy::new(&config)).await;
+    let value = returned(&run(&mut proxy, "return attempt(slow, ms = 600000).error").await);
+    let text = value.as_str().expect("text");
+    assert!(text.contains("server `fake` did not respond within 0."), "{text}");
+    assert!(text.contains("(`mcpServers.fake.timeout`)"), "{text}");
+}
+
+#[tokio::test]
+async fn a_script_that_wants_a_file_is_told_what_there_is_instead() {
+    let mut proxy = started(world("echo", "enabled: true")).await;
+    for (script, expected) in [
+        ("import os\nreturn 1", "Starlark has no imports; `json`, `re`, `math` and `time` are built in"),
+        ("from os import path\nreturn 1", "Starlark has no imports; `json`, `re`, `math` and `time` are built in"),
+        ("load(\"//file.star\", \"name\")\nreturn 1", "a script of code mode cannot load files"),
+        ("x = 1\nload(\"@proxy//lib@1.star\", \"aggregate\")", "a script of code mode cannot load files"),
+    ] {
+        let told = failure(&run(&mut proxy, script).await);
+        assert!(told.contains(expected) && !told.contains("loads from a file"), "{script}: {told}");
+    }
 }

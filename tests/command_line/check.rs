@@ -2,8 +2,9 @@ use serde_json::json;
 
 use super::{empty, two_servers, world};
 use crate::support::config::Config;
+use crate::support::finished::Finished;
 use crate::support::program::Program;
-use crate::support::programs::fake_backend;
+use crate::support::programs::{self, fake_backend};
 use crate::support::proxy::Proxy;
 
 #[tokio::test]
@@ -460,6 +461,14 @@ async fn a_file_of_functions_only_says_that_it_publishes_nothing() {
     assert!(configured.starts_with(expected), "{configured}");
     let alone = proxy.run(["check", "policy.star", "--strict"]).await.expect(0).stderr;
     assert!(alone.starts_with("note: `policy.star` only defines functions: it publishes nothing by itself"), "{alone}");
+    for empty in ["", "# Nothing yet.\n", "\"\"\"A policy.\"\"\"\n"] {
+        proxy.directory.write("policy.star", empty);
+        for command in [&["check"][..], &["check", "policy.star"]] {
+            let told = proxy.run(command.iter().copied()).await.expect(0).stderr;
+            let expected = "warning[only-definitions]: `policy.star` publishes nothing: it is empty";
+            assert!(told.starts_with(expected), "{told}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -508,4 +517,26 @@ async fn a_limit_for_something_that_is_not_published_is_told() {
     assert_eq!(problems.as_array().map(Vec::len), Some(1), "{problems}");
     assert_eq!(problems[0]["message"], "`rateLimiting.tools[0].name`: nothing is published under this name");
     assert_eq!(problems[0]["hint"], "did you mean `search`?");
+}
+
+#[tokio::test]
+async fn the_same_command_in_another_folder_is_another_server_if_it_runs_a_file_of_that_folder() {
+    // given
+    let mut server = programs::proxy();
+    server.args(["serve", "--extension", "tools.star"]);
+    let config = Config::new().server("own", &server);
+    let one = "def one(params):\n    return 'one'\n\ndef describe_extension():\n    return Extension(name = 'own', version = '1', \
+               tools = [Tool(name = 'one', description = 'One.', handler = one)])\n";
+    let proxy = Proxy::new(&config).file("tools.star", one).file("other/proxy.yaml", &config.text());
+    // when
+    let live = proxy.run(["check", "--live"]).await.expect(0);
+    assert!(live.stdout.contains("own     1 tool"), "{}", live.stdout);
+    let proxy = proxy.file("other/tools.star", &one.replace("one", "two"));
+    let mut elsewhere = proxy.command(["check"]);
+    elsewhere.current_dir(elsewhere.get_current_dir().expect("the folder of the test").join("other"));
+    // then
+    let checked = Finished::run(elsewhere).await.expect(0);
+    assert!(checked.stdout.contains("own     never seen"), "{}", checked.stdout);
+    let here = proxy.run(["check"]).await.expect(0);
+    assert!(here.stdout.contains("own     1 tool"), "{}", here.stdout);
 }

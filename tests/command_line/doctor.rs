@@ -62,8 +62,7 @@ async fn every_planted_fault_is_found_with_its_fix() {
     let text = format!(
         "mcpServers:\n  missing: {{command: no-such-program}}\n  folder: {{command: sh, cwd: nowhere}}\n  \
          nodeless: {{command: npx, env: {{PATH: BIN}}}}\n  plain: {{command: ./notes.txt}}\n  \
-         unset: {{command: sh, env: {{KEY: '${{NOT_SET_ANYWHERE}}'}}}}\n  silent: {{url: 'http://127.0.0.1:{closed}/mcp'}}\n  \
-         hosted: {{url: 'http://127.0.0.1:{used_port}/mcp', auth: {{type: oauth}}}}\n\
+         unset: {{command: sh, env: {{KEY: '${{NOT_SET_ANYWHERE}}'}}}}\n  silent: {{url: 'http://127.0.0.1:{closed}/mcp'}}\n\
          store: {{url: 'redis://127.0.0.1:{closed}'}}\nserve: {{http: '127.0.0.1:{used_port}', stateKeys: [0123456789abcdef0123456789abcdef]}}\n"
     );
     let proxy = Proxy::with_config_text("")
@@ -76,7 +75,7 @@ async fn every_planted_fault_is_found_with_its_fix() {
         )
         .file(
             "home/.codex/config.toml",
-            "[mcp_servers.p]\ncommand = \"HERE/bin/proxy\"\nargs = [\"serve\", \"--config\", \"/gone.yaml\"]\n",
+            "[mcp_servers.p]\ncommand = \"HERE/bin/proxy\"\nargs = [\"serve\", \"--config\", \"/gone.yaml\", \"--profile\", \"ops\"]\n",
         )
         .executable("bin/proxy", "#!/bin/sh\n");
     let here = proxy.directory.path().display().to_string();
@@ -94,22 +93,42 @@ async fn every_planted_fault_is_found_with_its_fix() {
         ("commands", "/notes.txt` is not executable", "chmod +x"),
         ("commands", "NOT_SET_ANYWHERE", ""),
         ("urls", "`silent`: 127.0.0.1:", "correct `url`"),
-        ("log-ins", "`hosted`", "`proxy login hosted`"),
         ("store", "Redis does not answer", "store.url"),
         ("ports", "cannot listen at 127.0.0.1:", "stop the program"),
         ("folders", "no-folder", "XDG_CACHE_HOME"),
         ("clients", "mcp.json:2: `/gone/proxy` is gone", "`proxy install cursor`"),
-        ("clients", "config.toml:1: the config `/gone.yaml` is gone", "`proxy install codex --name p`"),
+        ("clients", "config.toml:1: the config `/gone.yaml` is gone", "`proxy install codex --name p --profile ops`"),
     ] {
         let is_it = |(in_area, state, what, fix): &&(String, String, String, String)| {
             in_area == area && state == "broken" && what.contains(part) && !fix.is_empty() && fix.contains(cure)
         };
         assert!(found.iter().any(|one| is_it(&one)), "{area}: {part} ({cure}) is not in {found:#?}");
     }
-    let areas = ["program", "config", "commands", "urls", "log-ins", "store", "ports", "folders", "boxes", "clients"];
+    let areas = ["program", "config", "commands", "urls", "store", "ports", "folders", "boxes", "clients"];
     let mut order: Vec<&str> = found.iter().map(|(area, ..)| area.as_str()).collect();
     order.dedup();
     assert_eq!(order, areas);
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_answer_is_one_finding_and_not_one_for_each_log_in() {
+    let listening = TcpListener::bind("127.0.0.1:0").expect("there are ports");
+    let port = listening.local_addr().expect("it has one").port();
+    let servers = format!("mcpServers:\n  hosted: {{url: 'http://127.0.0.1:{port}/mcp', auth: {{type: oauth}}}}\n");
+    let store = format!(
+        "store: {{url: 'redis://127.0.0.1:{}'}}\nserve: {{stateKeys: [0123456789abcdef0123456789abcdef]}}\n",
+        closed_port()
+    );
+    for (more, broken) in
+        [("", ("log-ins", "`hosted`", "`proxy login hosted`")), (&store, ("store", "Redis", "store.url"))]
+    {
+        let proxy = Proxy::with_config_text(&format!("{servers}{more}"));
+        let found = findings(&proxy.run(["doctor", "--json"]).await.expect(1).json());
+        let is_broken = |(area, state, ..): &&(String, String, String, String)| state == "broken" && area != "boxes";
+        let found: Vec<_> = found.iter().filter(is_broken).collect();
+        let [(area, _, what, fix)] = found.as_slice() else { panic!("{found:#?}") };
+        assert!(area == broken.0 && what.contains(broken.1) && fix.contains(broken.2), "{area}: {what}; {fix}");
+    }
 }
 
 #[tokio::test]
@@ -131,4 +150,25 @@ async fn servers_start_only_on_request() {
     let started = proxy.run(["doctor", "--start"]).await.expect(1).stdout;
     assert!(started.contains("ok       servers  `good` is ready"), "{started}");
     assert!(started.contains("broken   servers  `bad` is failed: "), "{started}");
+}
+
+#[tokio::test]
+async fn a_server_that_could_not_be_started_has_one_finding() {
+    let text = format!(
+        "mcpServers:\n  ghost: {{command: no-such-program}}\n  unset: {{command: sh, env: {{KEY: '${{NOT_SET_ANYWHERE}}'}}}}\n  \
+         silent: {{url: 'http://127.0.0.1:{}/mcp'}}\n  bad: {{command: 'false'}}\n",
+        closed_port()
+    );
+    let proxy = Proxy::with_config_text(&text);
+    let found = findings(&proxy.run(["doctor", "--start", "--json"]).await.expect(1).json());
+    for (server, area, cure) in [
+        ("ghost", "commands", "install it"),
+        ("unset", "commands", "set it"),
+        ("silent", "urls", "correct `url`"),
+        ("bad", "servers", "run its command in a terminal"),
+    ] {
+        let of_it: Vec<_> = found.iter().filter(|(_, _, what, _)| what.starts_with(&format!("`{server}`"))).collect();
+        let [(in_area, _, _, fix)] = of_it.as_slice() else { panic!("{server}: {of_it:#?}") };
+        assert!(in_area == area && fix.contains(cure), "{of_it:?}");
+    }
 }

@@ -73,6 +73,42 @@ async fn it_imports_the_files_of_other_clients() {
 }
 
 #[tokio::test]
+async fn values_that_only_the_client_has_are_named_before_the_question() {
+    let servers = r#"{"servers": {"git": {"command": "git-mcp", "args": ["${workspaceFolder}/repo"]},
+        "gh": {"command": "gh-mcp", "env": {"TOKEN": "${input:gh-token}"}}}}"#;
+    let proxy = empty().file("client.json", servers);
+    let here = proxy.directory.path().canonicalize().expect("it is there").display().to_string();
+    let asked = proxy.run(["init", "--from", "client.json"]).await.expect(2).stderr;
+    for told in [
+        format!("warning: `git` is the same for every workspace now: `${{workspaceFolder}}` is {here}\n"),
+        format!("  git: git-mcp {here}/repo\n"),
+        "warning: `gh` needs the environment variable GH_TOKEN: VS Code prompts for it\n".to_owned(),
+    ] {
+        assert!(asked.contains(&told), "{told} is not in {asked}");
+    }
+    let done = proxy.run(["init", "--from", "client.json", "--yes"]).await.expect(0).stderr;
+    assert!(done.contains("Next: set GH_TOKEN, then `proxy check`"), "{done}");
+    let set = proxy.environment("GH_TOKEN", "x");
+    let done = set.run(["init", "--from", "client.json", "--yes", "--force"]).await.expect(0).stderr;
+    assert!(!done.contains("GH_TOKEN") && done.contains("Next: `proxy check`"), "{done}");
+    set.run(["check"]).await.expect(0);
+}
+
+#[tokio::test]
+async fn a_check_of_a_new_config_says_how_to_add_a_server() {
+    let proxy = empty();
+    proxy.run(["init"]).await.expect(0);
+    let told = proxy.run(["check", "--strict"]).await.expect(0).stderr;
+    assert!(
+        told.contains("no server is configured yet") && told.contains("`proxy init --from CLIENT --force`"),
+        "{told}"
+    );
+    let configured = proxy.file("proxy.yaml", "mcpServers:\n  a: {command: sh}\n");
+    let told = configured.run(["check"]).await.expect(0).stderr;
+    assert!(!told.contains("no server"), "{told}");
+}
+
+#[tokio::test]
 async fn what_has_no_meaning_here_is_said() {
     let proxy = empty().file("client.json", CURSOR);
     let done = proxy.run(["init", "--from", "client.json", "--yes"]).await.expect(0);

@@ -48,7 +48,7 @@ async fn each_server_tool_and_preset_has_its_tokens() {
     assert_eq!((&desk["published"], &other["published"]), (&report["published"], &json!(0)), "{report}");
     assert_eq!((&desk["offeredTools"], &other["publishedTools"]), (&json!(2), &json!(0)), "{report}");
     let [long, short, echo] = ["long", "short", "echo"].map(|name| at(&report["tools"], "tool", name));
-    assert_eq!(&report["tools"][0], long, "the most expensive is first: {report}");
+    assert_eq!(&report["tools"][0], short, "what costs the client most is first: {report}");
     assert_eq!(tokens(&long["offered"]) + tokens(&short["offered"]), tokens(&desk["offered"]), "{report}");
     assert!(tokens(&long["offered"]) > 200 && tokens(&long["published"]) < 40, "{report}");
     assert_eq!((&long["publishedAs"], &echo["published"]), (&json!("brief"), &Value::Null), "{report}");
@@ -62,7 +62,7 @@ async fn each_server_tool_and_preset_has_its_tokens() {
     let tables: Vec<Vec<&str>> = text.split("\n\n").map(|table| table.lines().collect()).collect();
     let sizes: Vec<usize> = tables.iter().map(Vec::len).collect();
     assert_eq!(sizes, [4, 2, 7], "{text}");
-    assert!(tables[1][1].starts_with("long as brief  desk "), "{text}");
+    assert!(tables[1][1].starts_with("short  desk "), "{text}");
     assert!(
         tables[2].iter().any(|line| line.starts_with("optimizer@1    ") && line.ends_with(" for 3 tools")),
         "{text}"

@@ -235,17 +235,34 @@ async fn of_several_proxies_the_one_of_this_folder_is_meant() {
     let pids = [proxy.client.program.id(), elsewhere.program.id()];
     assert_eq!((restarts(pids[0]).await, restarts(pids[1]).await), (json!(1), json!(0)));
     let twin = start("proxy.yaml").await;
-    let mut all = [pids[0], pids[1], twin.program.id()];
-    all.sort_unstable();
-    let [first, second, third] = all;
+    let mut twins = [pids[0], twin.program.id()];
+    twins.sort_unstable();
+    let [first, second] = twins;
     for (command, problem) in [
         (&["restart", "fake"][..], "several running proxies have a server `fake`"),
         (&["logs", "fake"], "several running proxies have a server `fake`"),
         (&["calls"], "several proxies are running"),
     ] {
         let refused = proxy.world.run(command.iter().copied()).await.expect(2);
-        let expected = format!("error: {problem}: {first}, {second}, {third}\n");
+        let expected = format!("error: {problem}: {first}, {second}\n");
         assert!(refused.stderr.starts_with(&expected), "{}", refused.stderr);
     }
     proxy.client.call("echo", "{}").await.result();
+}
+
+#[tokio::test]
+async fn a_command_for_the_config_of_this_folder_leaves_other_proxies_alone() {
+    let config = Config::new().server("fake", &fake_backend(["--only", "echo"]));
+    let world = Proxy::new(&config).file("elsewhere/proxy.yaml", &config.text());
+    let mut elsewhere = StdioClient::start(world.command(["serve", "--config", "elsewhere/proxy.yaml"]));
+    elsewhere.initialize("2025-11-25").await.result();
+    elsewhere.request("tools/list", "{}").await.result();
+    let pid = elsewhere.program.id().to_string();
+    for command in [&["restart", "fake"][..], &["logs", "fake"], &["calls"], &["sessions", "end", "--as-user", "ann"]] {
+        let refused = world.run(command.iter().copied()).await.expect(1);
+        for told in ["error: no running proxy serves `", &format!("process {pid} serves `"), "--pid PID"] {
+            assert!(refused.stderr.contains(told), "{command:?}: {}", refused.stderr);
+        }
+    }
+    world.run(["restart", "fake", "--pid", &pid]).await.expect(0);
 }

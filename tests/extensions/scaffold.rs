@@ -1,6 +1,8 @@
 //! `proxy new`.
 
+use crate::support::config::Config;
 use crate::support::finished::Finished;
+use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 
 #[tokio::test]
@@ -130,4 +132,44 @@ async fn a_new_test_is_for_the_script_of_its_name() {
         world.run(["check", "--strict", file]).await.expect(0);
     }
     world.run(["new", "test", "mine"]).await.expect(1);
+}
+
+#[tokio::test]
+async fn a_new_test_of_a_policy_expects_what_the_policy_publishes() {
+    let policy = "load(\"@proxy//lib@1.star\", \"aggregate\")\nfor meta, call in aggregate(backends(), {}):\n    if meta.name != \"read\" and \
+                  meta.name != \"fail\":\n        publish(meta, call)\n";
+    // Without servers that are known.
+    let world = Proxy::with_config_text("").file("scripts/strict.star", policy);
+    world.run(["new", "test", "strict"]).await.expect(0);
+    let text =
+        std::fs::read_to_string(world.directory.path().join("scripts/strict_test.star")).expect("it was written");
+    assert!(text.contains("    published = [\"write\"]\n"), "{text}");
+    world.run(["test"]).await.expect(0);
+    // With the tools that a server had last.
+    let config = Config::new().server("real", &fake_backend(["--only", "echo,fail"]));
+    let world = Proxy::new(&config.section("sessionInit: {scriptFile: scripts/strict.star}"))
+        .file("scripts/strict.star", policy);
+    world.run(["list-servers", "--live"]).await.expect(0);
+    world.run(["new", "test", "strict"]).await.expect(0);
+    let path = world.directory.path().join("scripts/strict_test.star");
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    assert!(text.contains("\"real\": testing.backend") && text.contains("published = [\"echo\"]\n"), "{text}");
+    world.run(["test"]).await.expect(0);
+    // It is a test: it fails when the policy publishes something else.
+    let world = world.file("scripts/strict.star", &policy.replace("fail", "none"));
+    world.run(["test"]).await.expect(1);
+}
+
+#[tokio::test]
+async fn a_policy_for_servers_that_are_not_known_needs_them_in_its_test() {
+    let policy = "for meta, call in backends()[\"github\"].tools():\n    publish(meta, call)\n";
+    let world = Proxy::with_config_text("").file("scripts/hub.star", policy);
+    let told = world.run(["new", "test", "hub"]).await.expect(0).stderr;
+    assert!(told.contains("the test does not pass yet") && told.contains("`SERVERS`"), "{told}");
+    world.run(["test"]).await.expect(1);
+    // A server that has never been started is known by its name.
+    let world = Proxy::with_config_text("mcpServers: {github: {command: sh}}\n").file("scripts/hub.star", policy);
+    let told = world.run(["new", "test", "hub"]).await.expect(0).stderr;
+    assert!(!told.contains("not pass"), "{told}");
+    world.run(["test"]).await.expect(0);
 }

@@ -5,6 +5,7 @@ mod asking;
 mod author;
 mod exfiltration;
 mod memory;
+mod ordinary_day;
 mod other_requests;
 mod owners;
 

@@ -70,6 +70,41 @@ async fn what_prompts_and_resources_say_counts_as_read() {
 }
 
 #[tokio::test]
+async fn completions_by_the_script_count_as_its_item_does() {
+    // Given a prompt of the script whose arguments have secret values, and another that sends them out
+    let script = r#"
+tools = {meta.name: call for meta, call in backends()["fake"].tools()}
+publish(metadata("send_mail", "", {}, {}), lambda args: tools["send_mail"](args))
+who = [{"name": "who", "required": True}]
+names = {"who": lambda value, context: ["s3cret-of-" + value]}
+publish_prompt(prompt_metadata("write", "", who).replace(labels = ["secret"]), lambda args: "x", complete = names)
+publish_prompt(prompt_metadata("ask_out", "", who).replace(labels = ["egress"]), lambda args: "x", complete = names)
+"#;
+    let section = "flow: {rules: [{when: [secret], then: egress, do: ask}]}";
+    for modern in [false, true] {
+        let (proxy, folder) = world("legacy", &[], &["sessionInit: {scriptFile: s.star}", section]);
+        let client = Client::at(proxy.file("s.star", script), modern, EVERYTHING).await;
+        let mut conversation = Conversation { client, _folder: folder };
+        let complete = |name: &str| json!({"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": "who", "value": "ann"}});
+        let values = |outcome: &Value| outcome["result"]["completion"]["values"].clone();
+        let out = request(&mut conversation, "completion/complete", complete("ask_out")).await;
+        assert_eq!(values(&out), json!(["s3cret-of-ann"]), "{out}");
+        conversation.passes("send_mail", text("before")).await;
+        // When the secret values were offered
+        let completed = request(&mut conversation, "completion/complete", complete("write")).await;
+        assert_eq!(values(&completed), json!(["s3cret-of-ann"]), "{completed}");
+        // Then nothing is sent without a question, and a completion cannot ask
+        let (questions, _) = conversation.client.converse("send_mail", text("x"), json!({"action": "decline"})).await;
+        assert!(questions[0].to_string().contains("`write` (secret)"), "{questions:?}");
+        let out = request(&mut conversation, "completion/complete", complete("ask_out")).await;
+        assert!(
+            error(&out).contains("`ask_out` was not completed: this conversation has read `write` (secret)"),
+            "{out}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_asks_the_clients_model_is_refused() {
     let section = "flow:\n  labels:\n  - {name: note, labels: [secret]}\n  - {name: sample, labels: []}\n  \
         rules: [{when: [secret], then: egress, do: deny}]";
@@ -198,8 +233,7 @@ async fn what_a_server_asks_between_calls_gets_no_secret() {
     let later = json!({"later": true, "message": "What is new?"});
     conversation.call("ask", later.clone()).await;
     // When the server asks after its answer, then the client is asked
-    let question = conversation.client.proxy.client.next().await;
-    assert_eq!(question.method().as_deref(), Some("elicitation/create"), "{}", question.raw);
+    let question = conversation.client.proxy.client.expect_notification("elicitation/create").await;
     let answer = json!({"action": "accept", "content": {"colour": "plain"}});
     let id = question.id().expect("an id");
     conversation.client.proxy.client.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{answer}}}"#)).await;

@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use proxy_config::import::{Surroundings, commands, file_of, import, render_yaml};
@@ -19,7 +21,12 @@ const CONFIGS: [(&str, &str); 5] = [
 /// A config of another client is refused with errors that can be rendered, or becomes a file that can be read.
 fn check(folder: &TempDir, file: &str, text: &str) -> TestCaseResult {
     let path = folder.write(file, text);
-    let surroundings = Surroundings { home: None, config_folder: None, current_folder: folder.path().to_owned() };
+    let surroundings = Surroundings {
+        home: None,
+        config_folder: None,
+        current_folder: folder.path().to_owned(),
+        moved: HashMap::default(),
+    };
     match import(&[file_of(&path, &surroundings)], &surroundings) {
         Err(problems) => {
             for problem in problems {

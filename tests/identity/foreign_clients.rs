@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::sync::Arc;
 
+use base64::Engine as _;
 use rmcp::ServiceExt;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::auth::{AuthClient, AuthorizationRequest, OAuthState};
@@ -12,6 +13,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::ChildStdout;
 
 use crate::support::config::Config;
+use crate::support::http_client::HttpClient;
+use crate::support::http_request::HttpRequest;
 use crate::support::log_ins::redirected;
 use crate::support::patience::LONG_PATIENCE;
 use crate::support::program::Program;
@@ -36,7 +39,7 @@ async fn world() -> Option<World> {
     provider.stderr.line("listening on").await;
     let auth = format!("auth: {{issuers: ['{issuer}'], requiredScopes: [tools]}}");
     let config = Config::new().section("sessionInit: { scriptFile: policy.star }").section(&auth);
-    let config = config.section("profiles: { team: { servers: ['*'] } }");
+    let config = config.section("profiles: { team: { servers: ['*'] }, other: { servers: ['*'] } }");
     let proxy = Proxy::new(&config).file("policy.star", super::SCRIPT).http().await;
     Some(World { proxy, issuer, _provider: provider, _output: output })
 }
@@ -49,8 +52,8 @@ impl World {
         }
     }
 
-    /// A program that writes which address to visit, reads where that led, and says what it was told.
-    async fn log_in_with(&self, command: Command) {
+    /// A program that writes which address to visit, reads where that led, and says what it was told. Returns its token.
+    async fn log_in_with(&self, command: Command) -> String {
         let (program, mut stdin, stdout) = Program::start(command);
         let mut lines = BufReader::new(stdout).lines();
         let log = program.stderr.clone();
@@ -67,7 +70,24 @@ impl World {
         let who = next().await;
         let who = who.strip_prefix("whoami ").unwrap_or_else(|| panic!("{who}"));
         self.check(&serde_json::from_str(who).expect("JSON"));
+        let token = next().await;
+        token.strip_prefix("token ").unwrap_or_else(|| panic!("no token")).to_owned()
     }
+
+    /// The status of a request with this token at a profile; at the top level, if the name is empty.
+    async fn status(&self, profile: &str, token: &str) -> u16 {
+        let url = format!("{}/{profile}", self.proxy.url);
+        let client = HttpClient::new(url.trim_end_matches('/'), self.proxy.program.stderr.clone());
+        let client = client.with_header("Authorization", &format!("Bearer {token}"));
+        client.send(&HttpRequest::modern("1", "tools/list", "{}")).await.status
+    }
+}
+
+/// The claims in a token, which nobody verifies here.
+fn claims(token: &str) -> Value {
+    let payload = token.split('.').nth(1).expect("a token with three parts");
+    let payload = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(payload).expect("base64url");
+    serde_json::from_slice(&payload).expect("JSON")
 }
 
 #[tokio::test]
@@ -91,11 +111,16 @@ async fn the_python_sdk_logs_in() {
 async fn the_sdks_log_in_for_one_profile() {
     let Some(world) = world().await else { return };
     let url = format!("{}/team", world.proxy.url);
-    // Each finds the metadata of this path, and gets a token for this URL.
-    let Some(command) = real_servers::typescript_client(&url) else { return };
-    world.log_in_with(command).await;
-    let Some(command) = real_servers::python_client(&url) else { return };
-    world.log_in_with(command).await;
+    // Each finds the metadata of this path, and gets a token for this URL, which opens nothing else.
+    let Some(typescript) = real_servers::typescript_client(&url) else { return };
+    let Some(python) = real_servers::python_client(&url) else { return };
+    for command in [typescript, python] {
+        let token = world.log_in_with(command).await;
+        assert_eq!(claims(&token)["aud"], url);
+        for (profile, status) in [("team", 200), ("", 401), ("other", 401), ("team", 200)] {
+            assert_eq!(world.status(profile, &token).await, status, "`{profile}`");
+        }
+    }
 }
 
 #[tokio::test]

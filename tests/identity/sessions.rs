@@ -37,13 +37,12 @@ async fn a_session_survives_a_renewed_token_and_follows_its_user() {
 
     // Another group is another surface for the same session, which is told so.
     let promoted = issuer.token_with("ann", json!({"groups": ["dev", "ops"], "jti": "3"}));
-    assert_eq!(tools(&proxy, &ann, &promoted).await, ["ops", "whoami", "echo", "add_tool"]);
+    let ping = ann.legacy(&message::request("8", "ping", "{}"));
+    assert_eq!(client(&proxy, &promoted).send(&ping).await.status, 200);
     let change = told.next_message().await.expect("a notification");
     assert_eq!(change.method().as_deref(), Some(LIST_CHANGED));
-
-    let ping = ann.legacy(&message::request("8", "ping", "{}"));
+    assert_eq!(tools(&proxy, &ann, &promoted).await, ["ops", "whoami", "echo", "add_tool"]);
     assert_eq!(client(&proxy, &issuer.token("bob")).send(&ping).await.status, 404, "another person");
-    assert_eq!(client(&proxy, &promoted).send(&ping).await.status, 200);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod listing;
 mod owners;
 mod pages;
 mod reading;
+mod reload;
 mod replicas;
 
 use serde_json::{Value, json};

@@ -6,10 +6,10 @@ use super::sources;
 type Counted = (&'static str, fn(&str) -> bool, usize);
 
 const COUNTED: [Counted; 4] = [
-    ("tuple `let`s (`let (a, b) = (x, y)`): one statement a line", is_tuple_let, 431),
+    ("tuple `let`s (`let (a, b) = (x, y)`): one statement a line", is_tuple_let, 428),
     ("tuple assignments: one statement a line", is_tuple_assignment, 38),
     ("`option.filter(|_| condition)`: write `if`", |line| line.contains(".filter(|_| "), 111),
-    ("`match` on a bool: write `if`", |line| line.starts_with("true => "), 53),
+    ("`match` on a bool: write `if`", |line| line.starts_with("true => "), 52),
 ];
 
 fn is_tuple_let(line: &str) -> bool {

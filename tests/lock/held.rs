@@ -29,6 +29,8 @@ async fn a_tool_that_needs_more_now_stays_listed_and_its_calls_say_why_they_are_
     }
     let explained = proxy.world.run(["explain", "read_note"]).await.expect(0).stdout;
     assert!(explained.contains("lock: held: `inputSchema`: it requires `key` now"), "{explained}");
+    let checked = proxy.world.run(["check", "--live"]).await.expect(0).stdout;
+    assert!(checked.contains("forwarded; lock: held"), "{checked}");
     proxy.world.run(["lock", "fake/read_note", "--yes"]).await.expect(0);
     let approved = async {
         while client.call("read_note", r#"{"day":"today","key":"k"}"#).await.raw.contains("isError") {

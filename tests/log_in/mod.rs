@@ -19,5 +19,6 @@ mod resource;
 mod secrets;
 mod shared_store;
 mod step_up;
+mod unused;
 mod waiting;
 mod while_serving;

@@ -88,6 +88,28 @@ async fn redirects_are_followed_on_the_host_and_nowhere_else() {
 }
 
 #[tokio::test]
+async fn keys_in_the_url_are_in_no_result_and_no_log() {
+    let api = Api::start(|request| {
+        let there = format!("https://other.example{}", request.uri());
+        let response = Response::builder().status(302).header("location", &there).header("content-type", "text/plain");
+        response.body(format!("Found. Redirecting to {there}").into()).unwrap()
+    })
+    .await;
+    let entry = json!({"openapi": "pets.yaml", "url": format!("{}/s3cret-token/v1?api_key=s3cret-key", api.url)});
+    let mut proxy = started(Proxy::new(&config(entry)).file("pets.yaml", PETS).argument("-vv")).await;
+    for (tool, path) in [("getPet", "/pets/1"), ("deletePet", "/pets/1")] {
+        let called = proxy.client.call(tool, r#"{"id":"1"}"#).await;
+        assert_eq!(called.text(), "HTTP 302 Found\nLocation: https://other.example (not followed)");
+        assert!(!called.raw.contains("s3cret"), "{}", called.raw);
+        let line = proxy.client.stderr().line("sends a request").await;
+        assert!(line.contains(path), "{line}");
+    }
+    assert_eq!(api.lines()[0], "GET /s3cret-token/v1/pets/1?api_key=s3cret-key");
+    let log = proxy.client.stderr().text();
+    assert!(!log.contains("s3cret"), "{log}");
+}
+
+#[tokio::test]
 async fn an_api_that_is_not_there_is_an_error_of_the_call() {
     let api = Api::of_pets().await;
     let (listener, gone) = listener::bind().await;
@@ -102,4 +124,29 @@ async fn an_api_that_is_not_there_is_an_error_of_the_call() {
     assert!(suspended.text().contains("temporarily disabled after 2 consecutive failures"), "{}", suspended.text());
     let mut working = pets(&api).await;
     working.client.call("getPet", r#"{"id":"1"}"#).await.structured();
+}
+
+#[tokio::test]
+async fn an_api_that_says_it_is_broken_is_left_alone_for_a_while() {
+    let api = Api::start(|request| {
+        let name = request.uri().path().rsplit('/').next().unwrap_or_default();
+        listener::json(name.parse().unwrap_or(200), &json!({ "why": name }))
+    })
+    .await;
+    let entry = json!({"openapi": "pets.yaml", "url": api.url, "circuitBreaker": {"failures": 3, "cooldown": "10m"}});
+    let mut proxy = started(Proxy::new(&config(entry)).file("pets.yaml", PETS)).await;
+    // Errors of the request, and what the API does not have at all, are answers: they begin the count anew.
+    for status in ["503", "500", "404", "502", "504", "429", "503", "503", "501", "500", "599", "rex"] {
+        let called = proxy.client.call("getPet", &json!({"id": status}).to_string()).await;
+        assert!(called.text().contains(status), "{}", called.text());
+    }
+    for _ in 0..3 {
+        let failed = proxy.client.call("getPet", r#"{"id":"503"}"#).await;
+        assert!(failed.text().starts_with("HTTP 503 Service Unavailable"), "the client gets it: {}", failed.text());
+    }
+    let sent = api.lines().len();
+    let refused = proxy.client.call("getPet", r#"{"id":"rex"}"#).await.text();
+    assert!(refused.contains("temporarily disabled after 3 consecutive failures (last: HTTP 503)"), "{refused}");
+    assert_eq!(api.lines().len(), sent, "nothing was sent");
+    assert_eq!(proxy.status().await["servers"][0]["breakerOpen"], true);
 }

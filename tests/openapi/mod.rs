@@ -8,6 +8,7 @@ mod fetched;
 mod files;
 mod hosts;
 mod listed;
+mod log_in;
 mod public;
 mod script;
 
@@ -19,8 +20,10 @@ use http::{Request, Response};
 use serde_json::{Value, json};
 
 use crate::support::config::Config;
+use crate::support::finished::Finished;
 use crate::support::listener;
 use crate::support::proxy::{Proxy, StdioProxy};
+use crate::support::real_servers;
 
 /// Two operations that differ in what a script may decide by.
 const PETS: &str = "\
@@ -137,4 +140,13 @@ async fn said(proxy: &Proxy, command: &str) -> String {
 /// The value of a text.
 fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// What the client of the TypeScript SDK lists, and the results of its calls; `None` if it is not there.
+async fn by_another_client(url: &str, era: &str, calls: &[(String, Value)]) -> Option<Value> {
+    let mut command = real_servers::calling_client()?;
+    let call = |(name, arguments): &(String, Value)| json!({"name": name, "arguments": arguments});
+    let calls: Vec<Value> = calls.iter().map(call).collect();
+    command.args([url, era, &json!(calls).to_string()]);
+    Some(Finished::run(command).await.expect(0).json())
 }

@@ -1,13 +1,17 @@
 //! People without a page: those of static tokens, and the local user.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{SERVER, personal};
 use crate::support::authorization_server::AuthorizationServer;
 use crate::support::config::Config;
+use crate::support::issuer::Issuer;
 use crate::support::log_ins::{log_in_with, open, opened, records, with_browser};
+use crate::support::patience::within;
 use crate::support::protected_server::ProtectedServer;
 use crate::support::proxy::Proxy;
+use crate::support::real_servers::free_port;
+use crate::support::stderr_log::StderrLog;
 
 const TOKENS: &str =
     "auth: {tokens: [{token: token-of-ann-0123456, sub: ann}, {token: token-of-bob-0123456, sub: bob}]}";
@@ -55,10 +59,107 @@ async fn an_operator_logs_in_for_the_people_of_static_tokens() {
     // when
     let out = proxy.world.run(["logout", "--as-user", "ann"]).await.expect(0);
     assert!(out.stdout.contains("logged out of `crm`; revoked: refresh token, access token"), "{}", out.stdout);
-    // A call at this very moment would end with the connection.
-    proxy.program.stderr.line("restarting").await;
-    let told = ann.modern_call("echo", "{}").await;
-    assert!(told.raw.contains("log in at `crm` first"), "{}", told.raw);
+    // A call at this very moment ends with the connection.
+    let told = async {
+        while !ann.modern_call("echo", "{}").await.raw.contains("log in at `crm` first") {
+            tokio::task::yield_now().await;
+        }
+    };
+    within("calls that ask for a log-in", &proxy.program.stderr, told).await;
+}
+
+/// The lines of the audit log of these types, once there are as many.
+async fn audited(world: &Proxy, log: &StderrLog, types: &[&str], count: usize) -> Vec<Value> {
+    let there = async {
+        loop {
+            let text = std::fs::read_to_string(world.directory.path().join("audit.jsonl")).unwrap_or_default();
+            let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+            let lines = whole.map(|line| serde_json::from_str(line).expect("a line is JSON"));
+            let found: Vec<Value> =
+                lines.filter(|line: &Value| types.iter().any(|wanted| line["type"] == *wanted)).collect();
+            if found.len() >= count {
+                return found;
+            }
+            // No event tells of another process's file.
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    within("lines of the audit log", log, there).await
+}
+
+#[tokio::test]
+async fn what_the_operator_does_with_accounts_and_sessions_is_in_the_audit_log() {
+    // Given a proxy with an audit log, and a person who has not logged in
+    let authorization = AuthorizationServer::start().await;
+    let server = ProtectedServer::start(&authorization).await;
+    let config = Config::new().remote_with(SERVER, &server.url, personal()).section(TOKENS);
+    let world = with_browser(Proxy::new(&config.section("audit: { file: audit.jsonl }")));
+    let without = log_in(&world, &["--as-user", "bob"]).await.expect(0);
+    assert!(without.stderr.contains("the audit log has no line about this"), "{without:?}");
+    let proxy = world.http().await;
+    let log = &proxy.program.stderr;
+    let mut ann = proxy.client().with_header("Authorization", "Bearer token-of-ann-0123456");
+    assert!(ann.modern_call("crm_log_in", "{}").await.raw.contains("log in at `crm` first"));
+    // Then the question is none of the failures of the server
+    let calls = audited(&proxy.world, log, &["mcp_tool_call"], 1).await;
+    assert_eq!((&calls[0]["outcome"], &calls[0]["error"]), (&json!("asked"), &json!(null)), "{}", calls[0]);
+    let status = proxy.world.run(["status", "--json"]).await.expect(0).json();
+    assert_eq!((&status["servers"][0]["calls"], &status["servers"][0]["failedCalls"]), (&json!(0), &json!(0)));
+    // When the operator logs ann in and out, and ends the sessions
+    log_in(&proxy.world, &["--as-user", "ann"]).await.expect(0);
+    proxy.world.run(["logout", SERVER, "--as-user", "ann"]).await.expect(0);
+    proxy.world.run(["logout", "--as-user", "bob"]).await.expect(0);
+    proxy.world.run(["sessions", "end", "--as-user", "ann"]).await.expect(0);
+    // Then there is a line for each
+    let types = ["account_connected", "account_disconnected", "operator_sessions_end"];
+    let lines = audited(&proxy.world, log, &types, 4).await;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let told: Vec<[String; 3]> = lines
+        .iter()
+        .map(|line| [text(&line["type"]), text(&line["subject"]["sub"]), text(&line["target"]["server"])])
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ["account_connected", "ann", SERVER],
+            ["account_disconnected", "ann", SERVER],
+            ["account_disconnected", "bob", SERVER],
+            ["operator_sessions_end", "ann", ""],
+        ]
+    );
+    for line in &lines {
+        assert_eq!(line["source"]["type"], "control", "{line}");
+        assert!(text(&line["source"]["value"]).starts_with("uid "), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_nobody_can_have_is_not_taken_for_a_success() {
+    let issuer = Issuer::start().await;
+    let authorization = AuthorizationServer::start().await;
+    let server = ProtectedServer::start(&authorization).await;
+    let port = free_port();
+    let sections = format!(
+        "auth: {{issuers: [{{issuer: '{}', prefix: 'corp:', signIn: {{clientId: pages}}}}]}}\n\
+         serve: {{publicUrl: 'http://127.0.0.1:{port}/mcp'}}",
+        issuer.url
+    );
+    let config = Config::new().remote_with(SERVER, &server.url, personal()).section(&sections);
+    let proxy = with_browser(Proxy::new(&config)).http_at(port).await;
+    let meant = "did you mean `corp:bob`?";
+    for (command, code) in [
+        (vec!["logout", "--as-user", "bob"], 1),
+        (vec!["logout", SERVER, "--as-user", "bob"], 1),
+        (vec!["sessions", "end", "--as-user", "bob"], 1),
+        (vec!["login", SERVER, "--as-user", "bob", "--no-browser"], 2),
+    ] {
+        let told = proxy.world.run(command.iter().copied()).await.expect(code);
+        assert!(told.stderr.contains("there is no user `bob`") && told.stderr.contains(meant), "{command:?}: {told:?}");
+    }
+    // Somebody who could have logged in, and has not, needs no off-boarding.
+    for command in [vec!["logout", "--as-user", "corp:bob"], vec!["sessions", "end", "--as-user", "corp:bob"]] {
+        proxy.world.run(command).await.expect(0);
+    }
 }
 
 #[tokio::test]

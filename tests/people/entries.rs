@@ -35,6 +35,34 @@ async fn two_entries_of_one_url_are_two_accounts_of_a_person() {
 }
 
 #[tokio::test]
+async fn the_tools_of_two_accounts_have_the_same_names_whichever_is_connected_first() {
+    // Given two accounts at one service, and no setting for names
+    let world = World::with("", |config, url| config.remote_with("billing", url, personal())).await;
+    let tools = async || world.client("ann").modern("tools/list", "{}").await.tool_names();
+    assert_eq!(tools().await, ["crm_log_in", "billing_log_in"]);
+    // When the later one is connected first
+    let browser = Browser::of("ann");
+    let page = browser.open(&format!("{}/connect/billing", world.url)).await;
+    let page = browser.press(&page, "Sign in").await;
+    browser.press(&page, "Connect").await;
+    let before = tools().await;
+    // Then its tools are called as they are when both are connected
+    assert!(before.contains(&"billing_echo".to_owned()) && !before.contains(&"echo".to_owned()), "{before:?}");
+    let billing = world.authorization.newest("access");
+    world.client("ann").modern_call("billing_echo", "{}").await.structured();
+    assert_eq!(world.shown(), format!("Bearer {billing}"));
+    let page = browser.open(&world.page()).await;
+    browser.press(&page, "Connect").await;
+    let crm = world.authorization.newest("access");
+    let after = tools().await;
+    assert!(after.contains(&"crm_echo".to_owned()) && after.contains(&"billing_echo".to_owned()), "{after:?}");
+    for (tool, token) in [("billing_echo", &billing), ("crm_echo", &crm)] {
+        world.client("ann").modern_call(tool, "{}").await.structured();
+        assert_eq!(world.shown(), format!("Bearer {token}"), "{tool}");
+    }
+}
+
+#[tokio::test]
 async fn a_session_of_one_person_is_no_way_to_their_account() {
     let world = World::start().await;
     world.connect(&Browser::of("ann")).await;

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{SERVER, personal, sections};
-use crate::support::authorization_server::AuthorizationServer;
+use crate::support::authorization_server::{AuthorizationServer, Hold};
 use crate::support::browser::Browser;
 use crate::support::config::Config;
-use crate::support::http_client::HttpClient;
+use crate::support::http_client::{HttpClient, HttpReply};
 use crate::support::issuer::Issuer;
 use crate::support::message;
 use crate::support::protected_server::ProtectedServer;
@@ -17,67 +17,225 @@ use crate::support::redis::Redis;
 const ASKABLE: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 const KEY: &str = "0123456789abcdef0123456789abcdef";
 
+/// What replicas share.
+struct Shared {
+    redis: Redis,
+    issuer: Issuer,
+    authorization: AuthorizationServer,
+    server: ProtectedServer,
+    config: Config,
+    /// Whichever replica serves is at this address, as behind a load balancer.
+    port: u16,
+    url: String,
+}
+
+impl Shared {
+    async fn start() -> Option<Self> {
+        let redis = Redis::start().await?;
+        let issuer = Issuer::start().await;
+        let authorization = AuthorizationServer::start().await;
+        let server = ProtectedServer::start(&authorization).await;
+        let port = free_port();
+        let url = format!("http://127.0.0.1:{port}/mcp");
+        let sections = sections(&issuer, &url).replace("serve: {", &format!("serve: {{stateKeys: ['{KEY}'], "));
+        let config = Config::new()
+            .remote_with(SERVER, &server.url, personal())
+            .section(&sections)
+            .section(&format!("store: {{url: '{}'}}", redis.url()));
+        Some(Shared { redis, issuer, authorization, server, config, port, url })
+    }
+
+    async fn serving(&self) -> HttpProxy {
+        Proxy::new(&self.config).http_at(self.port).await
+    }
+
+    /// The replica that serves after this one was killed.
+    async fn after(&self, mut killed: HttpProxy) -> HttpProxy {
+        killed.program.kill();
+        killed.program.exit().await;
+        self.serving().await
+    }
+
+    fn client(&self, replica: &HttpProxy, person: &str) -> HttpClient {
+        let token = self.issuer.token_with(person, json!({"aud": self.url}));
+        replica.client().with_header("Authorization", &format!("Bearer {token}"))
+    }
+
+    /// Connects the account of a person.
+    async fn connect(&self, person: &str) {
+        let browser = Browser::of(person);
+        let page = browser.open(&format!("{}/connect/{SERVER}", self.url)).await;
+        let page = browser.press(&page, "Sign in").await;
+        let label = if page.has_button("Connect") { "Connect" } else { "Connect another account" };
+        let done = browser.press(&page, label).await;
+        assert!(done.html.contains(&format!("connected as {person}")), "{done:?}");
+    }
+}
+
+/// A call of a stateless client that can be asked to open a page.
+async fn stateless(client: &mut HttpClient, params: &Value) -> Value {
+    client.modern_with("tools/call", &params.to_string(), ASKABLE).await.value()
+}
+
+fn call(name: &str) -> Value {
+    serde_json::from_str(&message::call(name, r#"{"n":1}"#)).expect("params")
+}
+
+/// The same call, with the answer of somebody who has opened the page.
+fn accepted(call: &Value, asked: &Value) -> Value {
+    let (key, _) = asked["result"]["inputRequests"]
+        .as_object()
+        .and_then(|all| all.iter().next())
+        .unwrap_or_else(|| panic!("no question in {asked}"));
+    let mut retry = call.clone();
+    retry["requestState"] = asked["result"]["requestState"].clone();
+    retry["inputResponses"] = json!({key: {"action": "accept"}});
+    retry
+}
+
 #[tokio::test]
-async fn a_replica_that_is_killed_in_a_wait_is_replaced_by_another() {
+async fn who_is_at_the_issuer_or_at_the_authorization_server_comes_back_to_another_replica() {
     // given
-    let Some(redis) = Redis::start().await else { return };
-    let issuer = Issuer::start().await;
-    let authorization = AuthorizationServer::start().await;
-    let server = ProtectedServer::start(&authorization).await;
-    // Whichever replica serves is at this address, as behind a load balancer.
-    let port = free_port();
-    let url = format!("http://127.0.0.1:{port}/mcp");
-    let sections = sections(&issuer, &url).replace("serve: {", &format!("serve: {{stateKeys: ['{KEY}'], "));
-    let config = Config::new()
-        .remote_with(SERVER, &server.url, personal())
-        .section(&sections)
-        .section(&format!("store: {{url: '{}'}}", redis.url()));
-    let mut serving = Proxy::new(&config).http_at(port).await;
-    let killed = async |mut replica: HttpProxy| {
-        replica.program.kill();
-        replica.program.exit().await;
-        Proxy::new(&config).http_at(port).await
-    };
+    let Some(shared) = Shared::start().await else { return };
+    let serving = shared.serving().await;
     let ann = Browser::of("ann");
-    let page = ann.open(&format!("{url}/connect/{SERVER}")).await;
+    let page = ann.open(&format!("{}/connect/{SERVER}", shared.url)).await;
     // when: while ann is at the issuer
     let hop = ann.press_only(&page, "Sign in").await;
-    serving = killed(serving).await;
+    let serving = shared.after(serving).await;
     let page = ann.follow(hop).await;
     assert!(page.html.contains("You are <strong>ann"), "{page:?}");
     // and while she is at the authorization server
     let hop = ann.press_only(&page, "Connect").await;
-    serving = killed(serving).await;
+    let serving = shared.after(serving).await;
     let done = ann.follow(hop).await;
+    // then
     assert!(done.html.contains("connected as ann"), "{done:?}");
-    // and while a call of bob waits for him
-    let client = |replica: &HttpProxy| {
-        let token = issuer.token_with("bob", json!({"aud": url}));
-        replica.client().with_header("Authorization", &format!("Bearer {token}"))
-    };
-    let mut call: Value = serde_json::from_str(&message::call("crm_log_in", "{}")).expect("params");
-    let asked = stateless(&mut client(&serving), &call).await;
-    let (key, _) = asked["result"]["inputRequests"].as_object().and_then(|all| all.iter().next()).expect("a question");
-    call["requestState"] = asked["result"]["requestState"].clone();
-    call["inputResponses"] = json!({key: {"action": "accept"}});
-    serving = killed(serving).await;
-    let bob = Browser::of("bob");
-    let page = bob.open(&format!("{url}/connect/{SERVER}")).await;
-    let page = bob.press(&page, "Sign in").await;
-    let done = bob.press(&page, "Connect").await;
-    assert!(done.html.contains("connected as bob"), "{done:?}");
-    let answer = stateless(&mut client(&serving), &call).await;
-    // then: what waited has ended with its process, and is told so; the next call has the account
-    let told = answer["error"]["message"].as_str().unwrap_or_default();
-    assert!(told.contains("call again without it"), "{answer}");
-    for person in ["ann", "bob"] {
-        let token = issuer.token_with(person, json!({"aud": url}));
-        let mut client = serving.client().with_header("Authorization", &format!("Bearer {token}"));
-        assert_eq!(client.modern_call("echo", r#"{"n":1}"#).await.structured(), r#"{"n":1}"#, "{person}");
-    }
-    assert_eq!((authorization.seen().count("authorization_code"), issuer.redeemed_codes()), (2, 2));
+    let answer = shared.client(&serving, "ann").modern_call("echo", r#"{"n":1}"#).await;
+    assert_eq!(answer.structured(), r#"{"n":1}"#);
+    let codes = (shared.authorization.seen().count("authorization_code"), shared.issuer.redeemed_codes());
+    assert_eq!(codes, (1, 1));
 }
 
-async fn stateless(client: &mut HttpClient, params: &Value) -> Value {
-    client.modern_with("tools/call", &params.to_string(), ASKABLE).await.value()
+#[tokio::test]
+async fn the_retry_of_a_stateless_client_whose_replica_was_killed_waits_for_the_log_in_at_another_one() {
+    // given
+    let Some(shared) = Shared::start().await else { return };
+    let serving = shared.serving().await;
+    let log_in = call("crm_log_in");
+    let asked = stateless(&mut shared.client(&serving, "bob"), &log_in).await;
+    let serving = shared.after(serving).await;
+    // when: the call was not sent, so that another replica may make it; bob has agreed already, and is not asked again
+    let retry = accepted(&log_in, &asked);
+    let mut client = shared.client(&serving, "bob");
+    let (answer, ()) = tokio::join!(stateless(&mut client, &retry), shared.connect("bob"));
+    // then
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
+    assert!(text.contains("you are logged in at `crm`"), "{answer}");
+    // It was one call: the ticket is good once.
+    let again = stateless(&mut client, &retry).await;
+    assert!(again["error"]["message"].as_str().is_some_and(|text| text.contains("already used")), "{again}");
+}
+
+#[tokio::test]
+async fn a_retry_after_the_log_in_is_made_with_the_account_by_another_replica() {
+    // given: a tool of the server itself, which stays listed after a log-in has ended
+    let Some(shared) = Shared::start().await else { return };
+    let serving = shared.serving().await;
+    shared.connect("bob").await;
+    let echo = call("echo");
+    let mut client = shared.client(&serving, "bob");
+    assert_eq!(stateless(&mut client, &echo).await["result"]["structuredContent"], json!({"n": 1}));
+    shared.authorization.end_log_ins();
+    shared.server.refuse_known_tokens();
+    let asked = stateless(&mut client, &echo).await;
+    let retry = accepted(&echo, &asked);
+    // when
+    let serving = shared.after(serving).await;
+    shared.connect("bob").await;
+    // then
+    let answer = stateless(&mut shared.client(&serving, "bob"), &retry).await;
+    assert_eq!(answer["result"]["structuredContent"], json!({"n": 1}), "{answer}");
+}
+
+/// A call of a client with a session, up to the question, which it accepts.
+async fn asked_in_session(client: &HttpClient) -> HttpReply {
+    let body = message::request("7", "tools/call", &message::call("crm_log_in", "{}"));
+    let mut stream = client.send(&client.legacy(&body)).await;
+    let question = stream.next_message().await.expect("a question");
+    assert_eq!(question.method().as_deref(), Some("elicitation/create"), "{}", question.raw);
+    let answer = message::result(&question.id().expect("an id"), r#"{"action":"accept"}"#);
+    assert_eq!(client.send(&client.legacy(&answer)).await.status, 202);
+    stream
+}
+
+#[tokio::test]
+async fn a_client_with_a_session_whose_replica_was_killed_is_asked_again_by_another_one() {
+    // given
+    let Some(shared) = Shared::start().await else { return };
+    let serving = shared.serving().await;
+    let mut client = shared.client(&serving, "bob");
+    client.initialize_with("2025-11-25", ASKABLE).await.result();
+    let mut stream = asked_in_session(&client).await;
+    // when
+    let serving = shared.after(serving).await;
+    // then: the stream ends without an answer, and the session goes on
+    assert!(stream.next_event().await.is_none());
+    let client = client.moved_to(&shared.url, &serving.program.stderr);
+    let stream = asked_in_session(&client).await;
+    shared.connect("bob").await;
+    let messages = stream.messages().await;
+    let told = messages.iter().any(|message| message.raw.contains("notifications/elicitation/complete"));
+    let answer = messages.last().expect("an answer");
+    assert!(told && answer.raw.contains("you are logged in at `crm`"), "{messages:?}");
+}
+
+/// Frees the lock that a killed replica holds for 30 seconds; says how many there were.
+async fn free_locks(redis: &Redis) -> String {
+    let script = "local locks = redis.call('KEYS', 'mcp-proxy:*lock*') \
+                  for _, lock in ipairs(locks) do redis.call('DEL', lock) end return #locks";
+    redis.ask(&["EVAL", script, "0"]).await
+}
+
+/// The next replica, after one was killed while the authorization server held a renewal of Ann's account.
+async fn after_a_held_renewal(shared: &Shared, hold: impl FnOnce(&AuthorizationServer) -> Hold) -> HttpProxy {
+    let serving = shared.serving().await;
+    shared.connect("ann").await;
+    let mut client = shared.client(&serving, "ann");
+    client.modern_call("echo", "{}").await.result();
+    shared.authorization.end_access_tokens();
+    let held = hold(&shared.authorization);
+    let log = serving.program.stderr.clone();
+    let next = tokio::select! {
+        answer = client.modern_call("echo", "{}") => panic!("{}", answer.raw),
+        () = held.arrived(&log) => shared.after(serving).await,
+    };
+    assert_eq!(free_locks(&shared.redis).await, "int(1)");
+    next
+}
+
+#[tokio::test]
+async fn a_replica_that_is_killed_before_its_renewal_is_read_has_lost_nothing() {
+    // given
+    let Some(shared) = Shared::start().await else { return };
+    // when
+    let serving = after_a_held_renewal(&shared, |authorization| authorization.hold("refresh_token")).await;
+    // then
+    let answer = shared.client(&serving, "ann").modern_call("echo", r#"{"n":1}"#).await;
+    assert_eq!(answer.structured(), r#"{"n":1}"#);
+    assert_eq!((shared.authorization.seen().count("refresh_token"), shared.authorization.reuses()), (2, 0));
+}
+
+#[tokio::test]
+async fn a_replica_that_is_killed_before_the_answer_to_its_renewal_costs_a_log_in_and_the_next_call_says_so() {
+    // given
+    let Some(shared) = Shared::start().await else { return };
+    // when: the old refresh token is spent, and nobody has the new one
+    let serving = after_a_held_renewal(&shared, |authorization| authorization.hold_answer("refresh_token")).await;
+    // then
+    let told = shared.client(&serving, "ann").modern_call("crm_log_in", "{}").await;
+    assert!(told.raw.contains("log in at `crm` first"), "{}", told.raw);
+    shared.connect("ann").await;
+    let answer = shared.client(&serving, "ann").modern_call("echo", r#"{"n":1}"#).await;
+    assert_eq!(answer.structured(), r#"{"n":1}"#);
 }

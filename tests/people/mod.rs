@@ -3,6 +3,7 @@
 mod asked;
 mod browser;
 mod commands;
+mod crowd;
 mod ends;
 mod entries;
 mod killed;

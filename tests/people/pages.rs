@@ -35,6 +35,19 @@ async fn two_people_connect_their_own_accounts_and_each_uses_their_own() {
 }
 
 #[tokio::test]
+async fn a_sign_in_asks_for_openid_where_the_config_asks_for_nothing_else() {
+    let asked = async |world: &World| {
+        let browser = Browser::of("ann");
+        let page = browser.open(&world.page()).await;
+        let hop = browser.press_only(&page, "Sign in").await;
+        let address = url::Url::parse(&hop.location.expect("the address of the issuer")).expect("an address");
+        let scope = address.query_pairs().find(|(name, _)| name == "scope").map(|(_, scope)| scope.into_owned());
+        scope.expect("a scope")
+    };
+    assert_eq!(asked(&World::start().await).await, "openid");
+}
+
+#[tokio::test]
 async fn before_anybody_has_signed_in_every_page_looks_alike_and_afterwards_only_those_that_exist_are_there() {
     let world = World::start().await;
     let browser = Browser::of("ann");

@@ -1,14 +1,17 @@
 //! The pages before what other people have written.
 
 use serde_json::json;
+use tokio::process::{ChildStdin, ChildStdout};
 
 use super::SERVER;
 use crate::support::browser::Browser;
 use crate::support::config::Config;
+use crate::support::http_client::HttpClient;
+use crate::support::issuer::Issuer;
 use crate::support::patience::LONG_PATIENCE;
 use crate::support::program::Program;
 use crate::support::protected_server::{Foreign, ProtectedServer};
-use crate::support::proxy::Proxy;
+use crate::support::proxy::{HttpProxy, Proxy};
 use crate::support::real_servers::{self, free_port};
 
 #[tokio::test]
@@ -52,55 +55,64 @@ async fn oidc_provider_signs_people_in_and_another_one_lets_them_in_at_a_server(
     drop(proxy);
 }
 
+/// The protected server of the Python SDK, and people before it with accounts of their own.
+struct Team {
+    program: Program,
+    _streams: (ChildStdin, ChildStdout),
+    issuer: Issuer,
+    url: String,
+    proxy: HttpProxy,
+}
+
+impl Team {
+    async fn start() -> Option<Self> {
+        let (command, server) = real_servers::python_protected()?;
+        let (mut program, stdin, stdout) = Program::start(command);
+        program.stderr.patience = LONG_PATIENCE;
+        program.stderr.line("running on").await;
+        let issuer = Issuer::start().await;
+        let port = free_port();
+        let url = format!("http://127.0.0.1:{port}/mcp");
+        let sections = super::sections(&issuer, &url);
+        let config = Config::new().remote_with(SERVER, &server, super::personal()).section(&sections);
+        let proxy = Proxy::new(&config).http_at(port).await;
+        Some(Team { program, _streams: (stdin, stdout), issuer, url, proxy })
+    }
+
+    fn client(&self, person: &str) -> HttpClient {
+        let token = self.issuer.token_with(person, json!({"aud": self.url}));
+        self.proxy.client().with_header("Authorization", &format!("Bearer {token}"))
+    }
+}
+
 #[tokio::test]
 #[ignore = "real servers of other people, which are installed first"]
 async fn a_protected_server_of_the_python_sdk_knows_a_person_by_their_own_log_in() {
-    let Some((command, server)) = real_servers::python_protected() else { return };
-    let (mut program, _stdin, _stdout) = Program::start(command);
-    program.stderr.patience = LONG_PATIENCE;
-    program.stderr.line("running on").await;
-    let issuer = crate::support::issuer::Issuer::start().await;
-    let port = free_port();
-    let url = format!("http://127.0.0.1:{port}/mcp");
-    let config = Config::new().remote_with(SERVER, &server, super::personal()).section(&super::sections(&issuer, &url));
-    let proxy = Proxy::new(&config).http_at(port).await;
+    let Some(team) = Team::start().await else { return };
     let ann = Browser::of("ann");
-    let page = ann.open(&format!("{url}/connect/{SERVER}")).await;
+    let page = ann.open(&format!("{}/connect/{SERVER}", team.url)).await;
     let page = ann.press(&page, "Sign in").await;
     let page = ann.press(&page, "Connect").await;
     assert!(page.html.contains("connected as ann"), "{page:?}");
-    let token = issuer.token_with("ann", json!({"aud": url}));
-    let mut client = proxy.client().with_header("Authorization", &format!("Bearer {token}"));
+    let mut client = team.client("ann");
     // A token is good for a few requests only.
     for _ in 0..10 {
         let answer = client.modern_call("shout", r#"{"text":"hello"}"#).await;
         assert!(answer.raw.contains("HELLO"), "{}", answer.raw);
     }
-    program.stderr.times("refreshed", 1).await;
+    team.program.stderr.times("refreshed", 1).await;
 }
 
 #[tokio::test]
 #[ignore = "real servers of other people, which are installed first"]
 async fn two_people_use_their_own_accounts_at_a_server_of_the_python_sdk_in_both_eras() {
     // given
-    let Some((command, server)) = real_servers::python_protected() else { return };
-    let (mut program, _stdin, _stdout) = Program::start(command);
-    program.stderr.patience = LONG_PATIENCE;
-    program.stderr.line("running on").await;
-    let issuer = crate::support::issuer::Issuer::start().await;
-    let port = free_port();
-    let url = format!("http://127.0.0.1:{port}/mcp");
-    let config = Config::new().remote_with(SERVER, &server, super::personal()).section(&super::sections(&issuer, &url));
-    let proxy = Proxy::new(&config).http_at(port).await;
-    let client = |person: &str| {
-        let token = issuer.token_with(person, json!({"aud": url}));
-        proxy.client().with_header("Authorization", &format!("Bearer {token}"))
-    };
+    let Some(team) = Team::start().await else { return };
     // when
     for person in ["ann", "bob"] {
-        assert_eq!(client(person).modern("tools/list", "{}").await.tool_names(), ["crm_log_in"]);
+        assert_eq!(team.client(person).modern("tools/list", "{}").await.tool_names(), ["crm_log_in"]);
         let browser = Browser::of(person);
-        let page = browser.open(&format!("{url}/connect/{SERVER}")).await;
+        let page = browser.open(&format!("{}/connect/{SERVER}", team.url)).await;
         let page = browser.press(&page, "Sign in").await;
         let page = browser.press(&page, "Connect").await;
         assert!(page.html.contains(&format!("connected as {person}")), "{page:?}");
@@ -108,14 +120,14 @@ async fn two_people_use_their_own_accounts_at_a_server_of_the_python_sdk_in_both
     // then
     let mut sessions = Vec::new();
     for person in ["ann", "bob"] {
-        let mut session = client(person);
+        let mut session = team.client(person);
         session.initialize("2025-11-25").await.result();
         sessions.push(session);
     }
     for _ in 0..3 {
         for (number, person) in ["ann", "bob"].into_iter().enumerate() {
             let account = format!("account-{}", number + 1);
-            let stateless = client(person).modern_call("account", "{}").await;
+            let stateless = team.client(person).modern_call("account", "{}").await;
             let session = sessions[number].call("account", "{}").await;
             for answer in [stateless, session] {
                 assert!(answer.raw.contains(&account), "{person}: {}", answer.raw);
@@ -125,8 +137,8 @@ async fn two_people_use_their_own_accounts_at_a_server_of_the_python_sdk_in_both
         }
     }
     // Nobody else has a way there.
-    assert_eq!(client("carl").modern("tools/list", "{}").await.tool_names(), ["crm_log_in"]);
-    let stranger = client("carl").with_session(sessions[0].session().expect("a session"));
+    assert_eq!(team.client("carl").modern("tools/list", "{}").await.tool_names(), ["crm_log_in"]);
+    let stranger = team.client("carl").with_session(sessions[0].session().expect("a session"));
     let body = crate::support::message::request("9", "tools/list", "{}");
     assert_eq!(stranger.send(&stranger.legacy(&body)).await.status, 404);
 }

@@ -7,8 +7,10 @@ use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::http_request::HttpRequest;
 use crate::support::message;
+use crate::support::patience::within;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{HttpProxy, Proxy};
+use crate::support::redis::Redis;
 
 const ALL: &str = "  one: { servers: ['*'] }\n  two: { servers: ['*'] }";
 
@@ -104,17 +106,66 @@ async fn a_kept_result_is_read_under_its_profile_only() {
         .server("papers", &fake_backend(["--only", "echo"]))
         .section("sessionInit: { scriptFile: large.star }")
         .section("results: { maxTokens: 2000 }")
-        .section("auth: {tokens: [{token: s3cret-token-of-ann, sub: ann}]}")
+        .section(ANN)
         .section(&format!("profiles:\n{ALL}"));
     let proxy = Proxy::new(&config).file("large.star", script).http().await;
-    let ann = |path: &str| client(&proxy, path).with_header("Authorization", "Bearer s3cret-token-of-ann");
-    let made = ann("one").modern_call("large", "{}").await;
+    let made = ann(&proxy, "one").modern_call("large", "{}").await;
     let id = made.raw.split("r_").nth(1).map(|rest| format!("r_{}", &rest[..16])).expect("an id");
     let page = json!({"result": id, "page": 2}).to_string();
     for path in ["two", ""] {
-        let refused = ann(path).modern_call("read_result", &page).await;
+        let refused = ann(&proxy, path).modern_call("read_result", &page).await;
         assert!(refused.text().contains("is not kept"), "{path}: {}", refused.raw);
     }
-    let read = ann("one").modern_call("read_result", &page).await;
+    let read = ann(&proxy, "one").modern_call("read_result", &page).await;
     assert!(read.text().contains("word"), "{}", read.raw);
+}
+
+const ANN: &str = "auth: {tokens: [{token: s3cret-token-of-ann, sub: ann}]}";
+
+/// One person without a session.
+fn ann(proxy: &HttpProxy, path: &str) -> HttpClient {
+    client(proxy, path).with_header("Authorization", "Bearer s3cret-token-of-ann")
+}
+
+fn linking() -> Config {
+    Config::new()
+        .server("papers", &fake_backend(["--resources", "--only", "raw"]))
+        .section(ANN)
+        .section(&format!("profiles:\n{ALL}"))
+}
+
+const LINK: &str = r#"{"result":{"content":[{"type":"resource_link","uri":"memo://hidden/1","name":"hidden"}]}}"#;
+
+async fn read_link(mut client: HttpClient) -> Value {
+    client.modern("resources/read", r#"{"uri":"memo://hidden/1"}"#).await.value()
+}
+
+#[tokio::test]
+async fn a_link_that_was_sent_under_one_profile_leads_nowhere_under_another() {
+    let proxy = Proxy::new(&linking()).http().await;
+    ann(&proxy, "one").modern_call("raw", LINK).await.result();
+    for path in ["two", ""] {
+        let refused = read_link(ann(&proxy, path)).await;
+        assert_eq!(refused["error"]["code"], -32602, "{path}: {refused}");
+    }
+    let read = read_link(ann(&proxy, "one")).await;
+    assert_eq!(read["result"]["contents"][0]["text"], "the text of memo://hidden/1", "{read}");
+}
+
+#[tokio::test]
+async fn a_link_from_another_process_is_good_under_its_profile_only() {
+    let Some(redis) = Redis::start().await else { return };
+    let config = linking()
+        .section(&format!("store: {{ url: '{}' }}", redis.url()))
+        .section("serve: { stateKeys: [0123456789abcdef0123456789abcdef] }");
+    let first = Proxy::new(&config).http().await;
+    let second = Proxy::new(&config).http().await;
+    ann(&first, "one").modern_call("raw", LINK).await.result();
+    // The result does not wait for the store.
+    let known = async { while read_link(ann(&second, "one")).await["result"].is_null() {} };
+    within("the link at the other process", &second.program.stderr, known).await;
+    for path in ["two", ""] {
+        let refused = read_link(ann(&second, path)).await;
+        assert_eq!(refused["error"]["code"], -32602, "{path}: {refused}");
+    }
 }

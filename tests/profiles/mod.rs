@@ -2,9 +2,11 @@
 
 mod access;
 mod commands;
+mod flow;
 mod handles;
 mod records;
 mod reload;
+mod status;
 mod views;
 
 use crate::support::config::Config;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{RESEARCH, client, config, modern_tools, world};
+use crate::support::otlp_receiver::{OtlpReceiver, attribute};
 use crate::support::patience::within;
 
 #[tokio::test]
@@ -21,6 +22,23 @@ async fn policies_decide_by_profile() {
     let denied = client(&proxy, "sales").modern_call("where", "{}").await;
     assert_eq!(denied.error_code(), -32602, "{}", denied.raw);
     client(&proxy, "").modern_call("where", "{}").await.result();
+}
+
+#[tokio::test]
+async fn the_span_of_a_call_names_its_profile() {
+    let collector = OtlpReceiver::start().await;
+    let config = config(RESEARCH)
+        .section(&format!("telemetry: {{ otlp: {{ endpoint: '{}', sampler: always_on }} }}", collector.url));
+    let proxy = world(&config).http().await;
+    for path in ["research", ""] {
+        client(&proxy, path).modern_call("where", "{}").await.result();
+    }
+    // Of each call, and of the handler within it.
+    let spans = collector.spans(4, &proxy.program.stderr).await;
+    let calls = spans.iter().filter(|span| span.name == "tools/call where");
+    let mut profiles: Vec<Option<&str>> = calls.map(|span| attribute(&span.attributes, "mcp.proxy.profile")).collect();
+    profiles.sort();
+    assert_eq!(profiles, [None, Some("research")], "{spans:?}");
 }
 
 #[tokio::test]

@@ -46,6 +46,18 @@ async fn servers_come_and_go_and_the_untouched_one_keeps_its_process() {
 }
 
 #[tokio::test]
+async fn reconnections_are_counted_on_when_the_entry_of_a_server_changes() {
+    let server = fake_backend(["--only", "echo,crash"]);
+    let mut proxy = serving(Proxy::new(&Config::new().server("fake", &server))).await;
+    proxy.client.call("crash", r#"{"code":3}"#).await;
+    proxy.client.call_until_it_works("echo", "{}").await;
+    assert_eq!(proxy.status().await["servers"][0]["restarts"], 1);
+    proxy.write("proxy.yaml", &Config::new().server_with("fake", &server, json!({"timeout": "7s"})).text());
+    proxy.client.stderr().line("; restarted: `fake`").await;
+    assert_eq!(proxy.status().await["servers"][0]["restarts"], 1);
+}
+
+#[tokio::test]
 async fn sections_for_the_script_are_taken_up() {
     let mut proxy = serving(Proxy::new(&servers(&["a"]))).await;
     let config = Config::new().server("a", &fake_backend(["--only", "pid"]));

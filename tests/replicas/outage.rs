@@ -1,6 +1,6 @@
 //! Redis that is away for a while: nothing ends by mistake, and no end is lost.
 
-use super::{at, moved, replica, replicas, session, status, until_ended};
+use super::{TOKENS, at, moved, replica, replicas, session, session_of, status, until_ended};
 use crate::support::patience::within;
 use crate::support::redis::Redis;
 
@@ -34,6 +34,21 @@ async fn an_end_while_redis_is_away_is_written_when_it_is_back() {
     until_ended(&elsewhere, &two).await;
     let third = replica(&at(&redis.url()), "").await;
     assert_eq!(status(&moved(&client, &third)).await, 404);
+}
+
+#[tokio::test]
+async fn the_operator_is_told_that_sessions_elsewhere_go_on_while_redis_is_away() {
+    let Some(mut redis) = Redis::start().await else { return };
+    let [one, two] = replicas(&redis.url(), TOKENS).await;
+    let ann = session_of(&one, "secret-token-of-a").await;
+    let elsewhere = session_of(&two, "secret-token-of-a").await;
+    redis.kill();
+    let ended = one.world.run(["sessions", "end", "--as-user", "ann"]).await.expect(1);
+    assert!(ended.stdout.contains("1 session in use here"), "{ended:?}");
+    assert!(ended.stderr.contains("sessions at other replicas go on"), "{ended:?}");
+    assert_eq!((status(&ann).await, status(&elsewhere).await), (404, 200));
+    redis.again().await;
+    until_ended(&elsewhere, &two).await;
 }
 
 #[tokio::test]

@@ -3,6 +3,9 @@
 use serde_json::json;
 
 use super::{is_error, serving, started, world};
+use crate::support::config::Config;
+use crate::support::in_process::Proxy;
+use crate::support::programs::fake_backend;
 
 #[tokio::test]
 async fn a_wrapped_handler_changes_arguments_and_result() {
@@ -117,6 +120,21 @@ publish(meta, impatient)
     // What it took is told, which on a busy machine is a little more than what was asked for.
     assert!(answer.text().starts_with("gave up: server `fake` did not respond within 0."), "{}", answer.text());
     assert_eq!(proxy.client.call("slow", r#"{"ms":0}"#).await.text(), "in time");
+}
+
+#[tokio::test]
+async fn a_timeout_of_the_script_does_not_extend_that_of_the_server() {
+    let script = "
+meta, call = backends()['fake'].tools()[0]
+publish(meta, lambda args: call(args, timeout = 600)['content'][0]['text'])
+";
+    let config = Config::new()
+        .server_with("fake", &fake_backend(["--only", "slow"]), json!({"timeout": "300ms"}))
+        .section("sessionInit: { scriptFile: policy.star }");
+    let mut proxy = started(Proxy::new(&config).file("policy.star", script)).await;
+    let text = proxy.client.call("slow", r#"{"ms":600000}"#).await.text();
+    assert!(text.starts_with("server `fake` did not respond within 0."), "{text}");
+    assert!(text.contains("(`mcpServers.fake.timeout`)"), "{text}");
 }
 
 #[tokio::test]

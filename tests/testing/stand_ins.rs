@@ -116,6 +116,10 @@ def test_used_up():
     testing.exec({\"git *\": [\"once\"]})
     last_commit({})
     last_commit({})
+
+def test_in_a_session():
+    testing.exec({})
+    testing.extension(\"web.star\").call(\"last_commit\")
 ",
     )
     .await
@@ -124,7 +128,9 @@ def test_used_up():
     assert_eq!(finished.stdout.matches(asked).count(), 2, "{}", finished.stdout);
     let used = "rule `git *` of testing.exec() has no reply left for `git log -1`";
     assert!(finished.stdout.contains(used), "{}", finished.stdout);
-    assert!(finished.stdout.contains("0 passed, 3 failed"), "{}", finished.stdout);
+    assert!(finished.stdout.contains("0 passed, 4 failed"), "{}", finished.stdout);
+    // Also where the tool hides it.
+    assert_eq!(finished.stdout.matches(" --> web.star:").count(), 4, "{}", finished.stdout);
 }
 
 #[tokio::test]

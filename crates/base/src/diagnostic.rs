@@ -205,13 +205,20 @@ impl std::error::Error for Diagnostic {}
 
 /// The known word most similar to a misspelt one, if it is similar enough for a suggestion.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let letters = word.chars().count();
     known
         .into_iter()
+        // A distance is at least the difference in length, which takes no time to compute.
+        .filter(|candidate| letters.abs_diff(candidate.chars().count()) <= most_distant(candidate))
         .map(|candidate| (strsim::damerau_levenshtein(&word.to_lowercase(), &candidate.to_lowercase()), candidate))
         // A name of one letter is near to everything that is short.
-        .filter(|(distance, candidate)| candidate.chars().count() > 1 && *distance <= 1 + candidate.chars().count() / 4)
+        .filter(|(distance, candidate)| candidate.chars().count() > 1 && *distance <= most_distant(candidate))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+fn most_distant(candidate: &str) -> usize {
+    1 + candidate.chars().count() / 4
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub use effects::elicit::UNAVAILABLE;
 pub use effects::roots::client_roots;
 pub use globals::{common, pure, session, session_builder};
 pub use metadata::ArgumentChecks;
-pub use metadata::carrier::Carrier;
+pub use metadata::carrier::{Carrier, RenderedCarrier};
 pub use metadata::names::{MAX_NAME, is_plain_name};
 pub use publish::completion::{Completers, check_complete, completable_names, unknown_argument};
 pub use publish::plan::{Handler, Plan, Published};

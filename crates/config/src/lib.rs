@@ -49,9 +49,9 @@ pub use sections::results::{ResultLimit, Results, ToolResultLimit};
 pub use sections::serve::{Serve, serving_threads};
 pub use sections::server::{
     AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, DescriptionPlace, EnterpriseConfig, IdToken,
-    LogInAdvice, OAuthConfig, OpenApiConfig, PROTOCOL_VERSIONS, PersonalAccounts, ProtocolChoice, RegisteredClient,
-    ResourceChoice, RestSettings, ServerConfig, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
-    TransportConfig,
+    LogInAdvice, Naming, OAuthConfig, OAuthEndpoints, OpenApiConfig, PROTOCOL_VERSIONS, PersonalAccounts,
+    ProtocolChoice, RegisteredClient, ResourceChoice, RestSettings, ServerConfig, SignedConfig, SigningAlgorithm,
+    SubjectTokenType, TokenExchangeConfig, TransportConfig, namings, with_same_url,
 };
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::{RedisAddress, StoreAddress};

@@ -414,7 +414,7 @@ mod tests {
         let anything = |_: &str| Some("x".to_owned());
         let config = load_text(Path::new("proxy.yaml"), &uncommented, &anything);
         let (config, _) = config.unwrap_or_else(|errors| panic!("{}\n{uncommented}", rendered(&errors).join("\n")));
-        assert_eq!(config.servers.len(), 4);
+        assert_eq!(config.servers.len(), 5);
         assert_eq!(config.aggregation.tools.len(), 1);
     }
 

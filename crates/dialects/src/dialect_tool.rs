@@ -12,4 +12,7 @@ pub struct DialectTool<'a> {
     pub original: &'a str,
     /// Whether its description lists other tools, one a line.
     pub lists_tools: bool,
+    /// Its description without that list, for clients that would not see all of it: the last paragraph tells how to find the
+    /// tools.
+    pub without_list: Option<&'a str>,
 }

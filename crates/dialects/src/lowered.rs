@@ -39,6 +39,22 @@ impl Lowered {
         self.text.is_some()
     }
 
+    /// The memory that this takes, without the published definition.
+    pub fn bytes(&self) -> usize {
+        let text = self.text.as_ref().map_or(0, |text| text.get().len());
+        let names: usize = self.properties.iter().map(|(short, published)| short.len() + published.len()).sum();
+        let of_change = |change: &Change| size_of::<Change>() + change.pointer.len() + change.what.len();
+        text + names + self.changes.iter().map(of_change).sum::<usize>()
+    }
+
+    /// The arguments in the params of a call under their published names; `None` if they have them already.
+    ///
+    /// # Errors
+    /// If two arguments mean the same one.
+    pub fn arguments_of(&self, params: &Object<'_>) -> Result<Option<Raw>, String> {
+        params.get("arguments").map_or(Ok(None), |arguments| self.published_arguments(arguments))
+    }
+
     /// The arguments under their published names; `None` if they have them already.
     ///
     /// # Errors
@@ -157,6 +173,11 @@ fn described(dialect: &Dialect, tool: &DialectTool<'_>, published: &str, changes
     let room = max.map(|max| max.saturating_sub(notes.chars().count() + space));
     let length = published.chars().count();
     let cut = room.filter(|room| length > *room).map(|room| {
+        if let Some(without_list) = tool.without_list {
+            let what = "does not list the tools but tells how to find them";
+            changes.note(&Path::ROOT, || format!("{what}: it had {length} characters, and the limit is {room}"));
+            return cut_before_end(without_list, room);
+        }
         changes.note(&Path::ROOT, || format!("cut from {length} to {room} characters"));
         if tool.lists_tools { cut_at_line(published, room) } else { cut_at_sentence(published, room) }
     });
@@ -176,6 +197,19 @@ fn cut_at_sentence(text: &str, max: usize) -> String {
         Some(at) if at >= end / 2 => fitting[..at].to_owned(),
         _ => brief(fitting, max.saturating_sub(3)) + "...",
     }
+}
+
+/// The beginning of a text and its last paragraph.
+fn cut_before_end(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    let (beginning, end) = text.rsplit_once("\n\n").unwrap_or((text, ""));
+    let room = max.saturating_sub(end.chars().count() + 2);
+    if end.is_empty() || room == 0 {
+        return cut_at_sentence(text, max);
+    }
+    format!("{}\n\n{end}", cut_at_sentence(beginning, room))
 }
 
 /// The lines that fit, and how many there are beyond.
@@ -211,5 +245,13 @@ mod tests {
         let cut = cut_at_line(&listing, 90);
         assert!(cut.ends_with("... and 9 more lines") && cut.chars().count() <= 90, "{cut}");
         assert!(cut.starts_with("The tools:\nread_file(path: str)\nwrite_file(path: str)\n..."), "{cut}");
+    }
+
+    #[test]
+    fn how_to_find_the_tools_stays_in_a_short_description() {
+        let text = "Runs a script. It ends with return. Loops are fine.\n\nsearch_tools(\"x\") finds tools.";
+        assert_eq!(cut_before_end(text, 200), text);
+        assert_eq!(cut_before_end(text, 70), "Runs a script. It ends with return.\n\nsearch_tools(\"x\") finds tools.");
+        assert!(cut_before_end(text, 20).chars().count() <= 20);
     }
 }

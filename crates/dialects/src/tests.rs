@@ -14,7 +14,7 @@ fn definition(value: &Value) -> Definition {
 }
 
 fn tool(definition: &Definition) -> DialectTool<'_> {
-    DialectTool { definition, server: "s", original: definition.key(), lists_tools: false }
+    DialectTool { definition, server: "s", original: definition.key(), lists_tools: false, without_list: None }
 }
 
 /// A row with all steps.

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::coroutine::Fiber;
@@ -49,7 +48,7 @@ pub(super) struct PoolWorker {
 impl PoolWorker {
     /// Starts the thread, which takes jobs from the queue at once. Between its fibers, it works for the calling thread.
     pub(super) fn start(queue: Arc<JobQueue>) -> io::Result<Self> {
-        let runtime = Handle::current();
+        let origin = ThreadHandle::here();
         let status = Arc::new(WorkerStatus {
             started: Instant::now(),
             busy_since: AtomicU64::new(0),
@@ -61,7 +60,7 @@ impl PoolWorker {
         std::thread::Builder::new().name("handlers".into()).stack_size(LOOP_STACK).spawn(move || {
             // With a shorter time slice, the runtime thread then preempts this one.
             timeslice::request_long_timeslice();
-            run_fibers(&runtime, &queue, &own);
+            run_fibers(&origin, &queue, &own);
         })?;
         Ok(PoolWorker { status })
     }
@@ -96,8 +95,9 @@ impl Drop for PoolWorker {
 }
 
 /// The worker's loop: runs until the pool is gone and every fiber has ended.
-fn run_fibers(runtime: &Handle, queue: &JobQueue, status: &Arc<WorkerStatus>) {
-    let _context = runtime.enter();
+fn run_fibers(origin: &ThreadHandle, queue: &JobQueue, status: &Arc<WorkerStatus>) {
+    // The number too: a fiber of the thread with the worker's number runs on the worker's runtime.
+    let _adopted = origin.adopt();
     hand_over::register_worker();
     let mut fibers = FuturesUnordered::new();
     let mut woken = pin!(status.wake.notified());

@@ -14,7 +14,7 @@ mod log_in_tests;
 
 pub use call::{
     Answer, Attribution, Backend, BackendCall, CacheHint, CallError, Cancellation, ConnectedBackend, LocalBackend,
-    MissingLists, Peer, PerPersonBackend, PersonBackend, Question, SessionEnd, Subscriber, Subscription,
+    MissingLists, Peer, PeerLayer, PerPersonBackend, PersonBackend, Question, SessionEnd, Subscriber, Subscription,
     TASKS_EXTENSION, TimeLimit, UpdateListener,
 };
 pub use connection::{

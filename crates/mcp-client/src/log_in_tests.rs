@@ -16,7 +16,7 @@ use super::{
     Audience, Backend, BackendCall, Cache, CallError, CredentialsSource, Environment, Handle, StartPolicy, StartSlots,
     start,
 };
-use proxy_config::{CircuitBreaker, ServerConfig, TransportConfig};
+use proxy_config::{AuthConfig, CircuitBreaker, OAuthConfig, PersonalAccounts, ServerConfig, TransportConfig};
 use proxy_model::{AuthorizationRefusal, BackendView, Credentials, LoginNeeded, Remedy, Status};
 use proxy_wire::http::HttpPool;
 
@@ -60,6 +60,10 @@ impl Credentials for FakeLogIn {
 struct Door {
     lets_in: &'static str,
     requests: usize,
+    /// The headers of the handshakes.
+    handshakes: Vec<String>,
+    /// Whether handshakes are answered now.
+    greets: watch::Sender<bool>,
 }
 
 struct GuardedServer {
@@ -71,9 +75,19 @@ struct GuardedServer {
 
 impl GuardedServer {
     async fn new(token: Option<&'static str>) -> Self {
+        Self::of(token, |_, _| ()).await
+    }
+
+    /// After a change of the server's config, and of the server.
+    async fn of(token: Option<&'static str>, change: impl FnOnce(&mut ServerConfig, &mut Door)) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let door = Arc::new(Mutex::new(Door { lets_in: "Bearer good", requests: 0 }));
+        let mut server = ServerConfig::new(TransportConfig::Http { url, headers: Default::default(), sse: false });
+        server.circuit_breaker = CircuitBreaker { failures: 1, cooldown: Duration::from_secs(3600) };
+        let greets = watch::Sender::new(true);
+        let mut door = Door { lets_in: "Bearer good", requests: 0, handshakes: Vec::new(), greets };
+        change(&mut server, &mut door);
+        let door = Arc::new(Mutex::new(door));
         tokio::spawn(serve(listener, Arc::clone(&door)));
         let log_in = Arc::new(FakeLogIn { token: watch::Sender::new(token), remedy: Mutex::default() });
         let (changes, shown) = (Arc::new(Notify::new()), Arc::clone(&log_in));
@@ -96,8 +110,6 @@ impl GuardedServer {
             attribution: Default::default(),
             question_gate: Default::default(),
         };
-        let mut server = ServerConfig::new(TransportConfig::Http { url, headers: Default::default(), sse: false });
-        server.circuit_breaker = CircuitBreaker { failures: 1, cooldown: Duration::from_secs(3600) };
         GuardedServer { handle: start("s", &server, &environment), log_in, door, changes }
     }
 
@@ -123,6 +135,19 @@ impl GuardedServer {
 
     fn requests(&self) -> usize {
         self.door.lock().requests
+    }
+
+    /// The headers of a handshake, once it has begun.
+    async fn handshake(&self, number: usize) -> String {
+        let begun = async {
+            loop {
+                if let Some(head) = self.door.lock().handshakes.get(number) {
+                    return head.clone();
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, begun).await.unwrap_or_else(|_| panic!("{:?}", self.door.lock()))
     }
 }
 
@@ -151,6 +176,16 @@ async fn converse(mut stream: TcpStream, door: Arc<Mutex<Door>>) {
             door.requests += 1;
             head.contains(door.lets_in)
         };
+        if body.contains(r#""initialize""#) {
+            let mut greets = {
+                let mut door = door.lock();
+                door.handshakes.push(head.clone());
+                door.greets.subscribe()
+            };
+            if greets.wait_for(|greets| *greets).await.is_err() {
+                return;
+            }
+        }
         let (status, body) = if is_let_in { answer(&body) } else { ("401 Unauthorized", String::new()) };
         let response = format!(
             "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nwww-authenticate: Bearer\r\ncontent-length: {}\r\n\r\n{body}",
@@ -238,5 +273,24 @@ async fn a_call_that_is_not_allowed_leaves_the_server_up() {
     assert_eq!(world.handle.view().status, Status::Ready);
     world.door.lock().lets_in = "Bearer good";
     world.call().await.unwrap();
+    world.handle.stop().await;
+}
+
+#[tokio::test]
+async fn an_account_that_is_replaced_during_the_handshake_is_connected_anew() {
+    // Given a server with an account for each person, which has begun to connect
+    let world = GuardedServer::of(Some("Bearer good-1"), |server, door| {
+        let personal = Some(PersonalAccounts::default());
+        server.auth = Some(AuthConfig::OAuth(OAuthConfig { personal, ..OAuthConfig::default() }));
+        door.greets = watch::Sender::new(false);
+    })
+    .await;
+    assert!(world.handshake(0).await.contains("Bearer good-1"));
+    // When the person connects another account before the answer
+    world.log_in.token.send_replace(Some("Bearer good-2"));
+    world.door.lock().greets.send_replace(true);
+    // Then the session of the first one is not used
+    assert!(world.handshake(1).await.contains("Bearer good-2"));
+    world.becomes(Status::Ready).await;
     world.handle.stop().await;
 }

@@ -7,9 +7,9 @@ use url::Url;
 
 use crate::document::{Documents, Node, OtherFiles, read_json, read_value};
 use crate::notes::Notes;
-use crate::operation::{Arguments, ParameterPlace, ToolNames, operations};
+use crate::operation::{Arguments, FoundOperation, ParameterPlace, ToolNames, operations};
 use crate::request::TakenNames;
-use crate::schema::{Converter, Direction};
+use crate::schema::{Converter, Direction, Patterns};
 use crate::security::Security;
 use crate::servers::default_url;
 use crate::tool::{ApiTool, ToolMaker};
@@ -22,6 +22,8 @@ const MAX_DEFINITIONS: usize = 48 << 20;
 pub struct Api {
     pub title: String,
     pub version: String,
+    /// The version of OpenAPI in which it is written, such as `3.1`.
+    pub openapi_version: String,
     /// In the order of the description.
     pub tools: Vec<ApiTool>,
     /// Where the description says that the API is.
@@ -29,8 +31,6 @@ pub struct Api {
     pub security: Security,
     /// What was left out, and why; for the operator.
     pub notes: Vec<String>,
-    /// The files that the description refers to, relative to its folder.
-    pub other_files: Vec<String>,
 }
 
 /// Why a description cannot be used.
@@ -76,27 +76,29 @@ impl Api {
 
     fn of(root: Node, source: Source<'_>) -> Result<Self, DescriptionError> {
         let notes = Notes::default();
-        let is_older = check_version(&root, &notes)?;
+        let openapi_version = check_version(&root, &notes)?;
+        let is_older = openapi_version == "3.0";
         let documents = Documents::new(source.file, root, source.others);
-        let security = Security::read(&documents);
+        let operations = operations(&documents, &notes);
+        let security = Security::read(&documents, &operations);
         let root = documents.root().node;
         let info = root.get("info");
         let text = |name: &str| info.and_then(|info| info.text_of(name)).unwrap_or_default().to_owned();
-        let tools = tools(&documents, is_older, &security, source, &notes);
+        let tools = tools(&documents, &operations, is_older, &security, source, &notes);
         Ok(Api {
             title: text("title"),
             version: text("version"),
+            openapi_version,
             tools,
             default_url: default_url(root, source.url),
-            other_files: documents.other_files().map(str::to_owned).collect(),
             security,
             notes: notes.into_lines(),
         })
     }
 }
 
-/// Whether a description is of version 3.0.
-fn check_version(root: &Node, notes: &Notes) -> Result<bool, DescriptionError> {
+/// The version of OpenAPI of a description: its first two numbers.
+fn check_version(root: &Node, notes: &Notes) -> Result<String, DescriptionError> {
     if root.get("swagger").is_some() {
         return Err(DescriptionError::Swagger);
     }
@@ -106,18 +108,18 @@ fn check_version(root: &Node, notes: &Notes) -> Result<bool, DescriptionError> {
     };
     let mut numbers = version.split('.');
     match (numbers.next(), numbers.next()) {
-        (Some("3"), Some("0")) => Ok(true),
-        (Some("3"), Some("1")) => Ok(false),
-        (Some("3"), Some(_)) => {
+        (Some("3"), Some(minor @ ("0" | "1"))) => Ok(format!("3.{minor}")),
+        (Some("3"), Some(minor)) if minor.parse::<u8>().is_ok() => {
             notes.add(format!("OpenAPI {version} is read as 3.1; what is new in it is ignored"));
-            Ok(false)
+            Ok(format!("3.{minor}"))
         }
         _ => Err(DescriptionError::Version(version.to_string())),
     }
 }
 
-fn tools(
-    documents: &Documents,
+fn tools<'d>(
+    documents: &'d Documents,
+    found: &[FoundOperation<'d>],
     is_older: bool,
     security: &Security,
     source: Source<'_>,
@@ -127,10 +129,11 @@ fn tools(
     let mut query = security.names(ParameterPlace::Query);
     query.extend_from_slice(source.query);
     let taken = Arc::new(TakenNames { query, cookies: security.names(ParameterPlace::Cookie) });
+    let patterns = Patterns::default();
     let mut maker = ToolMaker {
         documents,
-        requests: Converter::new(documents, is_older, Direction::Request, notes),
-        responses: Converter::new(documents, is_older, Direction::Response, notes),
+        requests: Converter::new(documents, is_older, Direction::Request, &patterns, notes),
+        responses: Converter::new(documents, is_older, Direction::Response, &patterns, notes),
         notes,
         room: MAX_DEFINITIONS,
         taken: Arc::clone(&taken),
@@ -144,8 +147,8 @@ fn tools(
     };
     let mut names = ToolNames::default();
     let mut tools = Vec::new();
-    for operation in operations(documents, notes) {
-        let arguments = match Arguments::of(&operation, documents, &maker.requests, &is_taken) {
+    for operation in found {
+        let arguments = match Arguments::of(operation, documents, &maker.requests, &is_taken) {
             Ok(arguments) => arguments,
             Err(problem) => {
                 notes.add(format!("{} is left out: {problem}", operation.label()));
@@ -153,7 +156,7 @@ fn tools(
             }
         };
         let name = names.name(operation.place.node.text_of("operationId"), operation.method, operation.path);
-        tools.push(maker.tool(name, &operation, arguments));
+        tools.push(maker.tool(name, operation, arguments));
     }
     tools
 }

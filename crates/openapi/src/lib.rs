@@ -6,12 +6,14 @@ mod api;
 mod document;
 mod notes;
 mod operation;
+mod possible_keys;
 mod request;
 mod response;
 mod schema;
 mod security;
 mod servers;
 mod tool;
+mod unique_names;
 
 pub use api::{Api, DescriptionError, Source};
 pub use document::OtherFiles;

@@ -3,8 +3,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use proxy_json::{Raw, RawRef, one_line, quote, too_deep};
+use url::Url;
 
 use crate::operation::{Media, media_of};
+use crate::possible_keys::without_keys;
 
 /// How much of the body of an error is passed on.
 const MAX_ERROR_BODY: usize = 4096;
@@ -17,8 +19,10 @@ pub struct ApiResponse<'a> {
     pub content_type: &'a str,
     /// The header `Retry-After`.
     pub retry_after: Option<&'a str>,
-    /// The header `Location`.
-    pub location: Option<&'a str>,
+    /// Where the header `Location` leads.
+    pub location: Option<&'a Url>,
+    /// What all requests begin with, and may have a key in it.
+    pub base: Option<&'a Url>,
     pub body: &'a [u8],
 }
 
@@ -33,6 +37,11 @@ pub struct ApiResult {
 }
 
 impl ApiResponse<'_> {
+    /// Whether the API says that the fault is its own, and not the request's. 501 is about the operation alone.
+    pub fn is_fault(&self) -> bool {
+        (500..600).contains(&self.status) && self.status != 501
+    }
+
     /// The result of a tool with this name.
     pub fn result(&self, tool: &str) -> ApiResult {
         if !(200..300).contains(&self.status) {
@@ -118,16 +127,28 @@ impl ApiResponse<'_> {
         if let Some(location) = self.location
             && (300..400).contains(&self.status)
         {
-            text.push_str(&format!("\nLocation: {} (not followed)", shortened(location, 2000)));
+            // An API repeats path and query of the request there, with the key that the config sets, and in the body.
+            text.push_str(&format!("\nLocation: {} (not followed)", shortened(&origin(location), 300)));
+            return error_content(&text);
         }
         let essence = self.content_type.split(';').next().unwrap_or_default().trim();
         let is_text = std::str::from_utf8(self.body).is_ok() || media_of(essence) != Media::Bytes;
         if !self.body.is_empty() && is_text {
             text.push_str("\n\n");
-            text.push_str(&shortened(&self.text(), MAX_ERROR_BODY));
+            let body = match self.base {
+                Some(base) => without_keys(self.text(), base),
+                None => self.text(),
+            };
+            text.push_str(&shortened(&body, MAX_ERROR_BODY));
         }
         error_content(&text)
     }
+}
+
+/// The host that a URL leads to, without anything that could be a secret.
+fn origin(url: &Url) -> String {
+    let origin = url.origin();
+    if origin.is_tuple() { origin.ascii_serialization() } else { format!("{}:", url.scheme()) }
 }
 
 fn error_content(text: &str) -> Raw {
@@ -204,6 +225,17 @@ mod tests {
     }
 
     #[test]
+    fn only_a_server_error_is_a_fault_of_the_api() {
+        let is_fault = |status| ApiResponse { status, ..ApiResponse::default() }.is_fault();
+        for status in [200, 302, 400, 401, 404, 429, 501, 600] {
+            assert!(!is_fault(status), "{status}");
+        }
+        for status in [500, 502, 503, 504, 599] {
+            assert!(is_fault(status), "{status}");
+        }
+    }
+
+    #[test]
     fn other_bytes_become_content_of_their_kind() {
         let image = result(200, "image/png", b"\x89PNG");
         assert_eq!(image["content"], json!([{"type": "image", "data": "iVBORw==", "mimeType": "image/png"}]));
@@ -216,12 +248,14 @@ mod tests {
 
     #[test]
     fn an_error_tells_its_status_and_a_part_of_its_body() {
+        let elsewhere = Url::parse("https://user:s3cret@x.example/v1/s3cret?api_key=s3cret#s3cret").unwrap();
         let response = ApiResponse {
             status: 429,
             content_type: "application/json",
             retry_after: Some("Wed, 21 Oct 2026 07:28:00 GMT"),
             body: b"{\"message\":\"slow down\"}",
-            location: Some("https://example.com"),
+            location: Some(&elsewhere),
+            base: None,
         };
         let made: Value = serde_json::from_str(response.result("t").result.get()).unwrap();
         assert_eq!(made["isError"], true);
@@ -234,7 +268,18 @@ mod tests {
         let text = long["content"][0]["text"].as_str().unwrap();
         assert!(text.len() < 4200 && text.ends_with("… (20000 bytes in all)"), "{}", text.len());
         assert_eq!(result(599, "image/png", b"\x89\xff")["content"][0]["text"], "HTTP 599");
-        let redirect = ApiResponse { status: 302, location: Some("https://x.example/a"), ..ApiResponse::default() };
-        assert!(redirect.result("t").result.get().contains("Location: https://x.example/a"));
+        let body = b"Redirecting to https://x.example/v1/s3cret";
+        let redirect = ApiResponse {
+            status: 302,
+            content_type: "text/plain",
+            location: Some(&elsewhere),
+            body,
+            ..ApiResponse::default()
+        };
+        let text = redirect.result("t").result.get().to_owned();
+        assert!(text.contains("Location: https://x.example (not followed)") && !text.contains("s3cret"), "{text}");
+        let other = Url::parse("data:text/plain,s3cret").unwrap();
+        let redirect = ApiResponse { location: Some(&other), ..redirect };
+        assert!(redirect.result("t").result.get().contains("Location: data: (not followed)"));
     }
 }

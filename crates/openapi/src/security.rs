@@ -1,7 +1,7 @@
 //! What an API says about credentials. The config sets them; this only tells what is missing.
 
 use crate::document::{Documents, Node, Place};
-use crate::operation::ParameterPlace;
+use crate::operation::{FoundOperation, ParameterPlace};
 
 /// Credentials that an API expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,12 +85,22 @@ pub struct Given {
 #[derive(Clone, Debug, Default)]
 pub struct Security {
     schemes: Vec<(String, Credential)>,
-    /// One of these is needed, with all its schemes. Empty if nothing is said for the whole API.
-    alternatives: Vec<Vec<String>>,
+    /// What the API as a whole needs.
+    whole: Alternatives,
+    /// What operations need that say so themselves, and how many they are.
+    of_operations: Vec<(Alternatives, usize)>,
+}
+
+/// The names of schemes: one of these lists is needed, with all its schemes. Empty if nothing is needed.
+type Alternatives = Vec<Vec<String>>;
+
+fn alternatives(node: &Node) -> Alternatives {
+    let alternatives = node.items_of("security").iter().filter_map(Node::map);
+    alternatives.map(|names| names.keys().map(str::to_owned).collect()).collect()
 }
 
 impl Security {
-    pub(crate) fn read(documents: &Documents) -> Self {
+    pub(crate) fn read(documents: &Documents, operations: &[FoundOperation<'_>]) -> Self {
         let root = documents.root();
         let components = root.get("components").and_then(|components| components.get("securitySchemes"));
         let mut schemes = Vec::new();
@@ -100,9 +110,14 @@ impl Security {
                 schemes.extend(scheme.map(|scheme| (name.to_owned(), scheme)));
             }
         }
-        let alternatives = root.node.items_of("security").iter().filter_map(Node::map);
-        let alternatives = alternatives.map(|names| names.keys().map(str::to_owned).collect());
-        Security { schemes, alternatives: alternatives.collect() }
+        let mut of_operations: Vec<(Alternatives, usize)> = Vec::new();
+        for own in operations.iter().map(|operation| alternatives(operation.place.node)) {
+            match of_operations.iter_mut().find(|(known, _)| *known == own) {
+                Some((_, number)) => *number += 1,
+                None => of_operations.push((own, 1)),
+            }
+        }
+        Security { schemes, whole: alternatives(root.node), of_operations }
     }
 
     /// Whether a parameter is a credential, which the config sets and not the model.
@@ -133,14 +148,24 @@ impl Security {
         let is_given = |alternative: &Vec<String>| {
             alternative.iter().all(|name| scheme(name).is_none_or(|scheme| scheme.is_given(given)))
         };
-        if self.alternatives.is_empty() || self.alternatives.iter().any(is_given) {
-            return None;
+        let is_missing = |needed: &Alternatives| !needed.is_empty() && !needed.iter().any(is_given);
+        let hints = |needed: &Alternatives| {
+            let hints = needed.iter().map(|alternative| {
+                let hints = alternative.iter().filter_map(scheme).map(Credential::hint);
+                hints.collect::<Vec<_>>().join(" with ")
+            });
+            hints.collect::<Vec<_>>().join(", or ")
+        };
+        if is_missing(&self.whole) {
+            return Some(format!("the API asks for credentials that the config does not have: {}", hints(&self.whole)));
         }
-        let hints = self.alternatives.iter().map(|alternative| {
-            let hints = alternative.iter().filter_map(scheme).map(Credential::hint);
-            hints.collect::<Vec<_>>().join(" with ")
-        });
-        Some(hints.collect::<Vec<_>>().join(", or "))
+        let unmet = || self.of_operations.iter().filter(|(needed, _)| is_missing(needed));
+        let (needed, _) = unmet().max_by_key(|(_, number)| *number)?;
+        let (number, ask) = match unmet().map(|(_, number)| number).sum() {
+            1 => (1, "operation asks"),
+            number => (number, "operations ask"),
+        };
+        Some(format!("{number} {ask} for credentials that the config does not have: {}", hints(needed)))
     }
 }
 
@@ -150,6 +175,8 @@ mod tests {
 
     use super::*;
     use crate::document::read_value;
+    use crate::notes::Notes;
+    use crate::operation::operations;
 
     #[test]
     fn it_says_which_credentials_are_missing() {
@@ -163,7 +190,7 @@ mod tests {
             }},
         });
         let documents = Documents::new("api.yaml", read_value(&description).unwrap(), &());
-        let security = Security::read(&documents);
+        let security = Security::read(&documents, &[]);
         let missing = security.missing(&Given::default()).unwrap();
         assert!(missing.contains("header `X-Key`") && missing.contains("?app="), "{missing}");
         assert!(missing.contains(", or `Bearer` authorization"), "{missing}");
@@ -176,8 +203,25 @@ mod tests {
     }
 
     #[test]
+    fn operations_that_say_themselves_what_they_need_are_counted() {
+        let own = json!({"get": {"security": [{"key": []}]}});
+        let description = json!({
+            "paths": {"/a": own, "/b": own, "/open": {"get": {"security": []}}, "/anonymous": {"get": {"security": [{}]}}},
+            "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
+        });
+        let documents = Documents::new("api.yaml", read_value(&description).unwrap(), &());
+        let security = Security::read(&documents, &operations(&documents, &Notes::default()));
+        assert_eq!(
+            security.missing(&Given::default()).unwrap(),
+            "2 operations ask for credentials that the config does not have: a key in the header `X-Key` (`headers: \
+             {X-Key: ...}`)"
+        );
+        assert_eq!(security.missing(&Given { headers: vec!["X-Key".to_owned()], ..Given::default() }), None);
+    }
+
+    #[test]
     fn an_api_that_asks_for_nothing_misses_nothing() {
         let documents = Documents::new("api.yaml", read_value(&json!({"security": [{}]})).unwrap(), &());
-        assert_eq!(Security::read(&documents).missing(&Given::default()), None);
+        assert_eq!(Security::read(&documents, &[]).missing(&Given::default()), None);
     }
 }

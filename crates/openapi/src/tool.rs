@@ -151,15 +151,16 @@ impl<'d> ToolMaker<'d> {
             for (argument, schema) in arguments.list.iter().zip(&arguments.schemas) {
                 key(&mut out.text, &argument.name);
                 let root = Root { description: schema.description, levels };
-                match (schema.schema, schema.description) {
-                    (Some(place), _) => self.add(&mut out, place, root),
-                    (None, Some(description)) => {
+                match (schema.text_of, schema.schema, schema.description) {
+                    (Some(media), _, description) => push_text(&mut out.text, media, description),
+                    (None, Some(place), _) => self.add(&mut out, place, root),
+                    (None, None, Some(description)) => {
                         out.text.push('{');
                         key(&mut out.text, "description");
                         proxy_json::push_quoted(&mut out.text, &shortened(description, MAX_DESCRIPTION));
                         out.text.push('}');
                     }
-                    (None, None) => out.text.push_str("{}"),
+                    (None, None, None) => out.text.push_str("{}"),
                 }
             }
             out.text.push('}');
@@ -273,6 +274,17 @@ impl<'d> ToolMaker<'d> {
         };
         HeaderValue::from_str(&accept).unwrap_or(HeaderValue::from_static("application/json, */*;q=0.5"))
     }
+}
+
+/// The schema of a body that is passed on as the text that it is.
+fn push_text(out: &mut String, media: &str, description: Option<&str>) {
+    let what = format!("The text of the body ({}).", shortened(media, 100));
+    let described = description.map(str::trim).filter(|text| !text.is_empty());
+    let described = described.map_or_else(|| what.clone(), |text| format!("{what} {text}"));
+    out.push_str("{\"type\":\"string\"");
+    key(out, "description");
+    proxy_json::push_quoted(out, &shortened(&described, MAX_DESCRIPTION));
+    out.push('}');
 }
 
 /// A schema with its `$defs`.

@@ -13,7 +13,7 @@ mod program;
 mod run;
 mod source;
 
-pub use errors::report::{diagnose, message as error_message, place};
+pub use errors::report::{current_place, diagnose, message as error_message, place};
 pub use errors::script_error::{ScriptError, script_error};
 pub use files::Files;
 pub use guards::held_names::{Holds, Names, literal};

@@ -26,7 +26,7 @@ impl Server {
         if is_known || !client.is_known_elsewhere() {
             return;
         }
-        if let Some(server) = self.replicas.link(&client.owner, uri).await {
+        if let Some(server) = self.replicas.link(&client.link_owner(), uri).await {
             links.add(&server, &[uri.to_owned()]);
         }
     }

@@ -13,7 +13,9 @@ use prometheus_client::registry::Registry;
 use self::series::{Labels, counters, error_label, histograms, label, numbers};
 use super::health::Health;
 use proxy_code_mode::sandbox::Workers;
-use proxy_engine::gateway::{DefinitionTokens, Gateway, ServerGauges};
+use proxy_engine::gateway::{DefinitionTokens, Gateway, ProfileGauges, ServerGauges};
+use proxy_model::ItemKind;
+use proxy_model::operator_api::ClientStatus;
 use proxy_server::Server;
 use proxy_telemetry::Telemetry;
 
@@ -79,8 +81,9 @@ impl Collector for Metrics {
         let lowered = gauges.lowered.iter().map(|count| (vec![label("row", &count.row)], count.lowered as u64));
         let about = "Tools that clients of a row get in another form";
         numbers(&mut encoder, "proxy_lowered_tools", about, &lowered.collect::<Vec<_>>())?;
-        let clients = self.server.clients().len() as u64;
-        numbers(&mut encoder, "proxy_sessions", "Clients with a session", &single(clients))?;
+        let clients = self.server.clients();
+        numbers(&mut encoder, "proxy_sessions", "Clients with a session", &single(clients.len() as u64))?;
+        profiles(&mut encoder, &gauges.profiles, &clients)?;
         threads::threads(&mut encoder, &self.server.threads().reports())?;
         self.proxy(&mut encoder)?;
         counters(&mut encoder, "proxy_store_errors", "Failed store operations", &single(gauges.store_errors))?;
@@ -174,6 +177,22 @@ fn servers(encoder: &mut DescriptorEncoder, servers: &[ServerGauges]) -> fmt::Re
     numbers(encoder, "proxy_server_calls_waiting", "Calls queued for the server", &waiting)?;
     let open = of(|server| u64::from(server.load.breaker_open));
     numbers(encoder, "proxy_breaker_open", "Whether the circuit breaker of a server is open", &open)
+}
+
+fn profiles(encoder: &mut DescriptorEncoder, all: &[ProfileGauges], clients: &[ClientStatus]) -> fmt::Result {
+    let of_profile = |profile: &ProfileGauges| {
+        let name = Arc::clone(&profile.name);
+        let labels = move |kind: ItemKind| vec![label("profile", &name), label("kind", kind.noun())];
+        profile.published.map(move |(kind, count)| (labels(kind), count as u64))
+    };
+    let published: Vec<_> = all.iter().flat_map(of_profile).collect();
+    numbers(encoder, "proxy_profile_published", "Published items, by profile", &published)?;
+    let sessions = all.iter().map(|profile| {
+        let sessions = clients.iter().filter(|client| client.profile == *profile.name).count();
+        (vec![label("profile", &profile.name)], sessions as u64)
+    });
+    let about = "Clients with a session, by profile";
+    numbers(encoder, "proxy_profile_sessions", about, &sessions.collect::<Vec<_>>())
 }
 
 fn definition_tokens(encoder: &mut DescriptorEncoder, all: &[DefinitionTokens]) -> fmt::Result {

@@ -59,10 +59,9 @@ pub(super) fn run(args: &AuditArgs) -> Result<(), CommandFailure> {
             match problem {
                 None => Ok(()),
                 Some(_) if args.json => Err(CommandFailure::already_reported(1)),
-                Some(problem) => Err(CommandFailure::failed(Diagnostic::error(problem).hint(
-                    "if the proxy was killed, or used a different key before, pass --allow-unsealed and compare \
-                     --head",
-                ))),
+                Some(problem) => {
+                    Err(CommandFailure::failed(Diagnostic::error(problem).hint(unsealed_hint(&log, SystemTime::now()))))
+                }
             }
         }
         Err(fault) => {
@@ -78,6 +77,17 @@ pub(super) fn run(args: &AuditArgs) -> Result<(), CommandFailure> {
             }
             Err(CommandFailure::failed(Diagnostic::error(format!("{place}: {}", fault.problem))))
         }
+    }
+}
+
+/// What to do about lines without a seal.
+fn unsealed_hint(log: &VerifiedLog, now: SystemTime) -> String {
+    match log.awaits_first_seal(now) {
+        Some(age) => {
+            format!("the log is {} s old, and has its first seal after a minute: run this again then", age.as_secs())
+        }
+        None => "if the proxy was killed, or used a different key before, pass --allow-unsealed and compare --head"
+            .to_owned(),
     }
 }
 

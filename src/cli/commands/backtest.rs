@@ -106,7 +106,7 @@ fn summary(report: &BacktestReport) -> String {
     let mut parts = vec![format!("{} same", count(report.same))];
     for (word, number) in report.counts() {
         let text = match word {
-            "nowRefused" => format!("now refused{}", places(&report.places())),
+            "nowRefused" => format!("now refused{}", places(&report.places(), report.refused_at_places(), number)),
             "nowAllowed" => "now allowed".to_owned(),
             "nowAsks" => if number == 1 { "now asks" } else { "now ask" }.to_owned(),
             "asksNoLonger" => if number == 1 { "no longer asks" } else { "no longer ask" }.to_owned(),
@@ -125,12 +125,14 @@ fn summary(report: &BacktestReport) -> String {
     format!("{}: {}{state}", calls(report.calls), parts.join(", "))
 }
 
-fn places(places: &[&str]) -> String {
+/// Where calls are refused. `there` of `all` of them are refused at these places.
+fn places(places: &[&str], there: usize, all: usize) -> String {
     let shown: Vec<String> = places.iter().take(MAX_PLACES).map(|place| output::one_line(place).into_owned()).collect();
+    let number = if there < all { format!("{} at ", count(there)) } else { String::new() };
     match (shown.is_empty(), places.len().saturating_sub(MAX_PLACES)) {
         (true, _) => String::new(),
-        (false, 0) => format!(" ({})", shown.join(", ")),
-        (false, more) => format!(" ({} and {more} more)", shown.join(", ")),
+        (false, 0) => format!(" ({number}{})", shown.join(", ")),
+        (false, more) => format!(" ({number}{} and {more} more)", shown.join(", ")),
     }
 }
 

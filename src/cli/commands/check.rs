@@ -16,6 +16,7 @@ use proxy_author::check::{CheckReport, CheckedProfile, Item, scripts};
 use proxy_author::lint::{self, Role};
 use proxy_author::published::{PublishedChanges, PublishedFile};
 use proxy_base::diagnostic::{Diagnostic, Severity};
+use proxy_dialects::Dialect;
 use proxy_engine::extension;
 use proxy_engine::gateway::{self, Offline};
 use proxy_engine::surface::{Became, ItemHistory, Surface};
@@ -40,6 +41,9 @@ pub(crate) struct CheckArgs {
     /// Also tell what clients of a row of limits get in another form, such as `gemini-cli`; `all` for every row
     #[arg(long, value_name = "ROW")]
     client: Option<String>,
+    /// Leave out variables that are not set and descriptions of APIs, which scripts cannot mend (for `proxy author`)
+    #[arg(long, hide = true)]
+    scripts_only: bool,
     #[command(flatten)]
     user: UserArgs,
     #[command(flatten)]
@@ -92,18 +96,35 @@ fn check_config(source: &SourceArgs, args: &CheckArgs, report: &mut CheckReport)
         let note = Diagnostic::remark("there is no config file: only the built-in extensions are checked");
         report.add([note.hint("create a config with `proxy init`, or name a file: `proxy check FILE`")]);
     }
-    report.add_unset_variables(&loaded.config);
+    if !args.scripts_only {
+        report.add_unset_variables(&loaded.config);
+    }
     let is_incomplete = report.problems.iter().any(Diagnostic::is_error);
     check_loaded(&loaded, args, report)?;
+    if report.items.is_empty() {
+        report.add(no_server(&loaded));
+    }
     // Like any other config error.
     if is_incomplete { Err(CommandFailure::config(Vec::new())) } else { Ok(()) }
+}
+
+/// A remark about a config without servers, such as a new one, from which nothing is published.
+fn no_server(loaded: &LoadedConfig) -> Option<Diagnostic> {
+    let config = &loaded.config;
+    if !loaded.has_file || !config.servers.is_empty() || !config.extensions.is_empty() {
+        return None;
+    }
+    let hint = "write one below `mcpServers`, or write the file anew with a client's servers: `proxy init --from CLIENT --force`";
+    Some(Diagnostic::remark("no server is configured yet").hint(hint))
 }
 
 fn check_loaded(loaded: &LoadedConfig, args: &CheckArgs, report: &mut CheckReport) -> Result<(), CommandFailure> {
     let user = args.user.user(&loaded.config)?;
     report.add_scripts(&loaded.config);
     report.add_accounts(&loaded.config);
-    report.add_apis(&loaded.config);
+    if !args.scripts_only {
+        report.add_apis(&loaded.config);
+    }
     let is_named = user.is_named();
     if is_named || loaded.config.cedar.is_some() || !loaded.config.auth.is_empty() {
         report.user = Some(user.principal.sub().to_owned());
@@ -152,10 +173,21 @@ fn check_offline(
         CommandFailure::from(&error)
     })?;
     for row in rows(loaded, args.client.as_deref())? {
-        let surface = offline.build_for_row(user.principal.clone(), &row.row);
-        report.add_client(&*surface.map_err(|error| CommandFailure::from(&error))?, &row);
+        let of_row = offline.build_for_row(user.principal.clone(), &row.row);
+        let of_row = of_row.map_err(|error| CommandFailure::from(&error))?;
+        report.add([other_tools(&row, &of_row, &surface)].into_iter().flatten());
+        report.add_client(&of_row, &row);
     }
     add_published(report, loaded, Some(&offline.script_source.source), (&surface, user.is_named()), &offline.snapshot)
+}
+
+/// A note if the script publishes another number of tools to clients of a row, as `optimizer.aboveClientLimit` does.
+fn other_tools(row: &Dialect, of_row: &Surface, of_others: &Surface) -> Option<Diagnostic> {
+    let tools = |surface: &Surface| surface.entries(ItemKind::Tool).count();
+    let theirs = tools(of_row);
+    let all = tools(of_others);
+    let told = || format!("clients of the row `{}` get {} instead of {all}", row.row, table::count(theirs, "tool"));
+    (theirs != all).then(|| Diagnostic::remark(told()))
 }
 
 /// Adds problems of the script and the policies, and what is published: to everybody, or to the user of the command.
@@ -285,6 +317,10 @@ fn show_histories(histories: &[ItemHistory]) {
             let mut became = outcome(item);
             if let Some(why) = &item.why {
                 became.push_str(&format!(": {why}"));
+            }
+            // A tool that is held is published, and its calls are refused.
+            if let Some(state) = item.lock.as_ref().and_then(|lock| lock.split(':').next()) {
+                became.push_str(&format!("; lock: {state}"));
             }
             vec![item.name.clone(), item.server.clone(), became]
         });

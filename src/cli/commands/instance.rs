@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::failure::CommandFailure;
-use crate::cli::{output, query, setup};
+use crate::cli::{query, setup};
 use proxy_base::control::{Instance, instances};
 use proxy_base::diagnostic::Diagnostic;
 
@@ -15,7 +15,7 @@ pub(crate) struct RunningServerArgs {
     /// Name of the server
     #[arg(value_name = "SERVER")]
     pub(super) server: String,
-    /// Process id, if several running proxies have the server [default: the proxy that serves the current config]
+    /// Process id [default: the proxy that serves the current config]
     #[arg(long)]
     pub(super) pid: Option<u32>,
     /// Print JSON
@@ -37,18 +37,29 @@ pub(super) fn running_instances() -> Vec<Instance> {
     instances(&setup::control_folder()).unwrap_or_default()
 }
 
-/// The only running proxy, or the one with this process id, or else the one that serves the current config.
-pub(super) fn one(pid: Option<u32>) -> Result<Instance, CommandFailure> {
-    choose(all(pid)?, "several proxies are running")
+/// The running proxies that a command means: the one with this process id, or those that serve the current config, or all if
+/// there is no config here. Fails if there is none: a command about one config must not act on another.
+pub(super) fn meant(pid: Option<u32>) -> Result<Vec<Instance>, CommandFailure> {
+    let running = all(pid)?;
+    let config = match config_here() {
+        Some(config) if pid.is_none() => config,
+        _ => return Ok(running),
+    };
+    let (here, others): (Vec<Instance>, Vec<Instance>) =
+        running.into_iter().partition(|instance| config_of(instance).as_ref() == Some(&config));
+    if here.is_empty() { Err(CommandFailure::failed(not_served(&config, &others))) } else { Ok(here) }
 }
 
-/// The only one of these, or the one that serves the current config. `problem` says why one has to be chosen.
+/// The only proxy that a command means.
+pub(super) fn one(pid: Option<u32>) -> Result<Instance, CommandFailure> {
+    choose(meant(pid)?, "several proxies are running")
+}
+
+/// The only one of these. `problem` says why one has to be chosen.
 pub(super) fn choose(mut running: Vec<Instance>, problem: &str) -> Result<Instance, CommandFailure> {
     if running.len() > 1 {
         let pids: Vec<u32> = running.iter().map(|instance| instance.pid).collect();
-        let Some(here) = serving_here(&running) else { return Err(several_running(problem, &pids)) };
-        output::status_line(&format!("{problem}: using process {}, which serves the current config", here.pid));
-        return Ok(here);
+        return Err(several_running(problem, &pids));
     }
     running.pop().ok_or_else(|| CommandFailure::failed(not_running(None)))
 }
@@ -68,6 +79,12 @@ fn config_here() -> Option<PathBuf> {
     std::fs::canonicalize(path).ok()
 }
 
+/// The running proxies of this user that serve this config file.
+pub(super) fn serving(config: &Path) -> Vec<Instance> {
+    let Ok(config) = std::fs::canonicalize(config) else { return Vec::new() };
+    running_instances().into_iter().filter(|instance| config_of(instance).as_ref() == Some(&config)).collect()
+}
+
 fn config_of(instance: &Instance) -> Option<PathBuf> {
     let status = query::status(instance).ok()?;
     // The path may be relative to the folder in which that proxy was started.
@@ -85,6 +102,18 @@ fn several_running(problem: &str, pids: &[u32]) -> CommandFailure {
 fn cannot_look(error: std::io::Error) -> CommandFailure {
     let problem = Diagnostic::error(format!("cannot look for running proxies: {error}"));
     CommandFailure::failed(problem.hint("remove the folder, and start the proxies again"))
+}
+
+/// The error if only proxies of other configs are running.
+fn not_served(config: &Path, others: &[Instance]) -> Diagnostic {
+    let served = |instance: &Instance| match config_of(instance) {
+        Some(other) => format!("process {} serves `{}`", instance.pid, other.display()),
+        None => format!("process {} serves no config file", instance.pid),
+    };
+    let others: Vec<String> = others.iter().map(served).collect();
+    Diagnostic::error(format!("no running proxy serves `{}`", config.display()))
+        .note(others.join(", "))
+        .hint("start one with `proxy serve`, or choose another with `--pid PID`")
 }
 
 fn not_running(pid: Option<u32>) -> Diagnostic {

@@ -13,7 +13,7 @@ use proxy_model::operator_api::{LoggedLine, ServerLog};
 
 pub(super) fn run(args: &RunningServerArgs) -> Result<(), CommandFailure> {
     let (mut having, mut answers, mut refusals) = (Vec::new(), HashMap::new(), Vec::new());
-    for instance in instance::all(args.pid)? {
+    for instance in instance::meant(args.pid)? {
         let answer = query::server_log(&instance, &args.server)?;
         if answer.lines.is_some() {
             answers.insert(instance.pid, answer);

@@ -24,6 +24,7 @@ mod login;
 mod logs;
 mod lsp;
 mod new;
+mod profile_rows;
 mod repl;
 mod restart;
 mod serve;

@@ -26,7 +26,7 @@ pub(super) fn run(args: &RunningServerArgs) -> Result<(), CommandFailure> {
 /// The proxy that has the server.
 fn having(server: &str, pid: Option<u32>) -> Result<Instance, CommandFailure> {
     let (mut having, mut known) = (Vec::new(), Vec::new());
-    for instance in instance::all(pid)? {
+    for instance in instance::meant(pid)? {
         let status = query::status(&instance)?;
         let names: Vec<String> = status.servers.into_iter().map(|server| server.name).collect();
         if names.iter().any(|name| name == server) {

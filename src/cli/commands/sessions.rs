@@ -6,6 +6,7 @@ use super::instance;
 use crate::cli::age::age;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, query, table};
+use proxy_base::diagnostic::Diagnostic;
 use proxy_model::NamedUser;
 use proxy_model::operator_api::{EndedSessions, SessionEnd, SessionStatus};
 
@@ -93,10 +94,17 @@ fn end(args: &EndArgs) -> Result<(), CommandFailure> {
     } else {
         output::out(&told(&which, &ended));
     }
-    Ok(())
+    match ended.problems.as_slice() {
+        [] => Ok(()),
+        problems => {
+            let problems: Vec<Diagnostic> = problems.iter().map(Diagnostic::error).collect();
+            output::diagnostics(&problems);
+            Err(CommandFailure::already_reported(1))
+        }
+    }
 }
 
-fn told(which: &SessionEnd, EndedSessions { ended }: &EndedSessions) -> String {
+fn told(which: &SessionEnd, EndedSessions { ended, .. }: &EndedSessions) -> String {
     match which {
         SessionEnd::Digest(digest) if *ended > 0 => format!("session {digest} has ended"),
         SessionEnd::Digest(digest) => format!("session {digest} is not in use here, and is refused from now on"),

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::instance;
+use super::profile_rows::{self, published};
 use crate::cli::age::age;
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, query, table};
@@ -12,9 +13,11 @@ use proxy_base::diagnostic::Diagnostic;
 use proxy_base::foreign_text::visible;
 use proxy_code_mode::sandbox::JAIL_HINT;
 use proxy_model::operator_api::{
-    ClientStatus, IssuerStatus, ItemCounts, ProxyStatus, ReplicaStatus, RowStatus, ServerProcess, ServerStatus,
-    ThreadStatus,
+    ClientStatus, IssuerStatus, ProxyStatus, ReplicaStatus, RowStatus, ServerProcess, ServerStatus, ThreadStatus,
 };
+
+/// What is said of a server whose circuit breaker is open.
+const REFUSING: &str = "calls are refused after repeated failures, until `circuitBreaker.cooldown` is over";
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -158,7 +161,10 @@ fn list(all: &[ProxyStatus]) {
 fn render(status: &ProxyStatus) -> String {
     let mut lines = vec![
         format!("proxy {}, process {}, up {}", text(&status.version), status.pid, age(status.uptime_seconds)),
-        format!("serves: {}", endpoint(status)),
+        match &status.profile {
+            None => format!("serves: {}", endpoint(status)),
+            Some(profile) => format!("serves: {}, profile `{}`", endpoint(status), cell(profile)),
+        },
         format!("folder: {}", text(&status.folder)),
         format!("config: {}", config(status)),
         format!("script: {}, {}", option(&status.script), published(&status.published)),
@@ -171,6 +177,10 @@ fn render(status: &ProxyStatus) -> String {
         String::new(),
         clients(&status.clients),
     ];
+    if !status.profiles.is_empty() {
+        lines.push(String::new());
+        lines.push(profile_rows::render(&status.profiles));
+    }
     if !status.rows.is_empty() {
         lines.push(String::new());
         lines.push(rows(&status.rows));
@@ -212,6 +222,7 @@ fn render(status: &ProxyStatus) -> String {
         lines.push(format!("the session script fails for user `{}`:", cell(&failed.user)));
         lines.push(text(&failed.error).trim_end().to_owned());
     }
+    lines.extend(profile_rows::errors(&status.profiles));
     lines.join("\n")
 }
 
@@ -245,12 +256,6 @@ fn endpoint(status: &ProxyStatus) -> String {
     option(if status.address.is_some() { &status.address } else { &status.transport })
 }
 
-fn published(counts: &ItemCounts) -> String {
-    let counted = [(counts.tools, "tool"), (counts.resources, "resource"), (counts.prompts, "prompt")];
-    let shown = counted.into_iter().filter(|(number, noun)| *number > 0 || *noun == "tool");
-    shown.map(|(number, noun)| table::count(number, noun)).collect::<Vec<_>>().join(", ")
-}
-
 /// Two tables, each narrow enough for 80 columns, and the errors.
 fn servers(servers: &[ServerStatus]) -> String {
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
@@ -260,7 +265,7 @@ fn servers(servers: &[ServerStatus]) -> String {
             let (process, up) = processes(server.processes.as_deref().unwrap_or_default());
             vec![
                 cell(&server.name),
-                cell(&server.status),
+                cell(server.state()),
                 process,
                 up,
                 number(server.restarts.flatten()),
@@ -286,6 +291,8 @@ fn servers(servers: &[ServerStatus]) -> String {
         table::render(&["SERVER", "KIND", "VERSION", "PROTOCOL", "CALLS/MIN", "FAILED/MIN"], &more),
     ];
     parts.extend(resting(servers).map(|line| format!("\n{line}")));
+    let refusing = servers.iter().filter(|server| server.breaker_open == Some(true));
+    parts.extend(refusing.map(|server| format!("\n{}: {REFUSING}", cell(&server.name))));
     let errors = servers.iter().filter(|server| !server.error.is_empty());
     // The complete error of a failed server: a cell would show only its first line.
     let errors: Vec<String> =

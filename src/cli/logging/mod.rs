@@ -143,9 +143,14 @@ pub(super) fn secret_values(config: &Config) -> Vec<String> {
     secrets::values(config)
 }
 
-/// Hides the secrets of this config in the log from now on.
+/// Hides the secrets of this config in the log from now on, and still those of the config in force.
 pub(super) fn hide_secrets(config: &Config) {
     secrets::set(config);
+}
+
+/// Hides the secrets of this config, which is in force from now on. Those of configs before it are no longer in use.
+pub(super) fn hide_secrets_in_force(config: &Config) {
+    secrets::set_in_force(config);
 }
 
 /// A text without the secrets that the log hides.

@@ -2,7 +2,7 @@
 //! credentials and commands, and message members with names such as `password`.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use arc_swap::ArcSwap;
 use regex::{Captures, Regex};
@@ -25,16 +25,34 @@ const SECRET_NAME: &str =
 static MEMBER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&SECRET_MEMBER.replace("NAME", SECRET_NAME)).expect("the pattern is valid"));
 
+/// What is hidden. The longest come first: a secret within another is hidden after it.
 static KNOWN: LazyLock<ArcSwap<Vec<String>>> = LazyLock::new(ArcSwap::default);
 
-/// Hides the secrets in this config from now on, instead of those in the previous one.
+/// The secrets of the config in force, which are hidden whatever config is read beside it.
+static IN_FORCE: LazyLock<ArcSwap<Vec<String>>> = LazyLock::new(ArcSwap::default);
+
+/// Hides the secrets of a config that was read, instead of those of the last one that was read. The config in force may stay:
+/// its secrets remain hidden.
 pub(super) fn set(config: &Config) {
-    let forms = values(config).into_iter().flat_map(|value| forms(&value));
-    let mut known: Vec<String> = forms.filter(|value| value.len() >= MIN_LENGTH).collect();
-    // A secret within another is hidden after it.
-    known.sort_by_key(|value| std::cmp::Reverse(value.len()));
+    KNOWN.store(ordered(hidden_forms(config).chain(IN_FORCE.load().iter().cloned())).into());
+}
+
+/// Hides the secrets of the config in force, and of no other.
+pub(super) fn set_in_force(config: &Config) {
+    let known = Arc::new(ordered(hidden_forms(config)));
+    IN_FORCE.store(Arc::clone(&known));
+    KNOWN.store(known);
+}
+
+fn hidden_forms(config: &Config) -> impl Iterator<Item = String> {
+    values(config).into_iter().flat_map(|value| forms(&value)).filter(|value| value.len() >= MIN_LENGTH)
+}
+
+fn ordered(forms: impl Iterator<Item = String>) -> Vec<String> {
+    let mut known: Vec<String> = forms.collect();
+    known.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
     known.dedup();
-    KNOWN.store(known.into());
+    known
 }
 
 /// How a value appears in a line of the log: as it is, one of its lines, or within JSON.

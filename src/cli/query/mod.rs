@@ -28,7 +28,7 @@ pub(super) use local::with_loaded;
 pub(super) use running::{RunningProxy, server_log, status};
 pub(super) use user::{ActingUser, UserArgs};
 pub(super) use watching::{
-    call_as_test, call_details, calls, end_sessions, follow, record, replicas, restart, sessions,
+    call_as_test, call_details, calls, end_sessions, follow, note_account, record, replicas, restart, sessions,
 };
 
 /// Without this line, a new user takes the built-in examples for extensions in the current folder.

@@ -10,7 +10,9 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::{setup, spinner};
 use proxy_base::control::Instance;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_model::operator_api::{EndedSessions, ReplicaList, RestartReport, SessionEnd, SessionList};
+use proxy_model::operator_api::{
+    AccountChange, AccountChangeNoted, EndedSessions, ReplicaList, RestartReport, SessionEnd, SessionList,
+};
 use proxy_wire::http::{HttpAnswer, HttpError};
 
 /// Whether calls are being recorded, and those that were, oldest first. Blocking.
@@ -128,6 +130,19 @@ pub(in crate::cli) fn end_sessions(instance: &Instance, which: &SessionEnd) -> R
     let body = serde_json::to_string(which).map_err(|error| super::failed(error.to_string()))?;
     setup::runtime()?.block_on(async {
         let answer = running.client.post("/sessions/end", body).await;
+        running.json(running.answered(answer).await?).await
+    })
+}
+
+/// Has a running proxy write into its audit log what was done with an account. Blocking.
+pub(in crate::cli) fn note_account(
+    instance: &Instance,
+    change: &AccountChange,
+) -> Result<AccountChangeNoted, CommandFailure> {
+    let running = RunningProxy::of(instance, None);
+    let body = serde_json::to_string(change).map_err(|error| super::failed(error.to_string()))?;
+    setup::runtime()?.block_on(async {
+        let answer = running.client.post("/accounts", body).await;
         running.json(running.answered(answer).await?).await
     })
 }

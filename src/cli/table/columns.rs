@@ -66,7 +66,7 @@ pub(super) fn state_colour(heading: &str, cell: &str) -> Option<&'static str> {
     }
     match cell.split([' ', ',', ':', '(']).next().unwrap_or_default() {
         "ready" | "ok" | "up" => Some("\x1b[32m"),
-        "failed" | "error" | "down" => Some("\x1b[31m"),
+        "failed" | "error" | "down" | "breaker" => Some("\x1b[31m"),
         "starting" | "cached" | "resting" => Some("\x1b[33m"),
         "login" => Some("\x1b[36m"),
         "disabled" | "off" => Some("\x1b[2m"),

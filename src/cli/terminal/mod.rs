@@ -82,6 +82,10 @@ impl Peer for TerminalUser {
         None
     }
 
+    fn proxy_profile(&self) -> Option<&Arc<str>> {
+        None
+    }
+
     fn era(&self) -> Era {
         Era::Session
     }

@@ -31,6 +31,32 @@ async fn the_client_can_start_what_is_written() {
 }
 
 #[tokio::test]
+async fn an_entry_serves_a_profile_that_the_config_has() {
+    // given
+    let config = "mcpServers: {}\nprofiles: { research: { servers: ['*'] }, sales: { servers: ['*'] } }\n";
+    let proxy = world().file("proxy.yaml", config);
+    // when
+    proxy.run(["install", "cursor", "--profile", "research", "--yes"]).await.expect(0);
+    // then
+    let path = proxy.directory.path().join("proxy.yaml");
+    assert_eq!(entry(&proxy)["args"], json!(["serve", "--config", path, "--profile", "research"]));
+    let mut command = Command::new(entry(&proxy)["command"].as_str().expect("it is a path"));
+    command.args(["serve", "--profile", "research", "--config"]).arg(&path);
+    StdioClient::start(command).initialize("2025-11-25").await.result();
+    // Another profile is another set of tools, so nothing appears twice.
+    let second = ["install", "cursor", "--name", "sales", "--profile", "sales", "--yes"];
+    let second = proxy.run(second).await.expect(0);
+    assert!(!second.stderr.contains("twice"), "{}", second.stderr);
+    let unknown = proxy.run(["install", "cursor", "--profile", "reserch", "--yes"]).await.expect(2);
+    for part in ["no profile `reserch`", "did you mean `research`?"] {
+        assert!(unknown.stderr.contains(part), "{}", unknown.stderr);
+    }
+    assert_eq!(entry(&proxy)["args"][4], "research");
+    let link = proxy.run(["install", "--link", "vscode", "--profile", "sales"]).await.expect(0).stdout;
+    assert!(link.contains("%22--profile%22%2C%22sales%22"), "{link}");
+}
+
+#[tokio::test]
 async fn the_config_of_the_user_needs_no_option() {
     let proxy = world().file("home/.config/starlark-mcp-proxy/proxy.yaml", "mcpServers: {}\n");
     proxy.run(["install", "cursor", "--yes"]).await.expect(0);

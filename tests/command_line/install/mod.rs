@@ -3,9 +3,12 @@
 mod claude_program;
 mod coming_and_going;
 mod launching;
+mod moved_folders;
 mod moving;
 mod real_clients;
 mod refusing;
+mod several_clients;
+mod staying;
 
 use std::path::PathBuf;
 

@@ -41,7 +41,8 @@ async fn servers_move_into_a_new_config_and_back() {
 #[tokio::test]
 async fn every_clients_servers_move_and_come_back() {
     for client in &CLIENTS {
-        let proxy = world().file(client.place, &client.text());
+        // Some have a server with variables of a file.
+        let proxy = world().file(client.place, &client.text()).file("home/.env", "A=1\n");
         proxy.run(["install", client.name, "--import", "--yes"]).await.expect(0);
         let config = read(&proxy, CONFIG);
         assert!(config.contains("mcpServers:\n  "), "{}: {config}", client.name);
@@ -109,4 +110,26 @@ async fn a_config_that_cannot_take_them_is_left_alone() {
     let proxy = world();
     let none = proxy.run(["install", "cursor", "--import", "--yes"]).await.expect(0).stderr;
     assert!(none.contains("Cursor has no servers to move"), "{none}");
+}
+
+#[tokio::test]
+async fn servers_that_the_proxy_could_not_start_with_stay_in_the_client() {
+    let servers = r#"{"mcpServers": {"a": {"command": "x", "envFile": "/nowhere/s3cret.env"}, "b": {"command": "y"}}}"#;
+    let own = "mcpServers:\n  docs: {command: x}\n";
+    for before in [None, Some(own)] {
+        let mut proxy = world().file("home/.cursor/mcp.json", servers);
+        if let Some(before) = before {
+            proxy = proxy.file(CONFIG, before);
+        }
+        for more in ["--dry-run", "--yes"] {
+            let refused = proxy.run(["install", "cursor", "--import", more]).await.expect(2).stderr;
+            assert!(refused.contains("`mcpServers.a.envFile`: cannot read `/nowhere/s3cret.env`"), "{refused}");
+            assert!(refused.contains("nothing was written, and Cursor is as it was"), "{refused}");
+        }
+        assert_eq!(read(&proxy, "home/.cursor/mcp.json"), servers);
+        assert_eq!((exists(&proxy, CONFIG), records(&proxy)), (before.is_some(), 0));
+        if before.is_some() {
+            assert_eq!(read(&proxy, CONFIG), own);
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! Files that cannot be changed, and entries that are somebody else's.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 use super::{CLIENTS, read, records, world};
 use crate::support::finished::Finished;
+use crate::support::programs;
 
 #[tokio::test]
 async fn a_file_that_is_broken_is_shown_with_its_line() {
@@ -36,6 +37,42 @@ async fn a_server_of_our_name_that_is_not_ours_stays() {
     assert!(unnamed.contains("add `--name my-proxy`"), "{unnamed}");
     proxy.run(["uninstall", "cursor", "--name", "my-proxy", "--yes"]).await.expect(0);
     assert_eq!(read(&proxy, "home/.cursor/mcp.json"), text);
+}
+
+#[tokio::test]
+async fn another_program_that_is_called_proxy_stays() {
+    let text = "{\"mcpServers\": {\"proxy\": {\"command\": \"/opt/other/bin/proxy\", \"args\": [\"serve\"]}}}";
+    let proxy = world().file("home/.cursor/mcp.json", text);
+    for arguments in
+        [["install", "cursor", "--yes"], ["uninstall", "cursor", "--yes"], ["install", "cursor", "--dry-run"]]
+    {
+        let refused = proxy.run(arguments).await.expect(1).stderr;
+        assert!(refused.contains("another server"), "{refused}");
+    }
+    proxy.run(["install", "cursor", "--import", "--name", "mine", "--yes"]).await.expect(0);
+    assert!(read(&proxy, "home/.cursor/mcp.json").contains("/opt/other/bin/proxy"));
+    proxy.run(["uninstall", "cursor", "--name", "mine", "--yes"]).await.expect(0);
+    assert_eq!((read(&proxy, "home/.cursor/mcp.json").as_str(), records(&proxy)), (text, 0));
+}
+
+#[tokio::test]
+async fn an_entry_that_a_person_wrote_leaves_a_backup() {
+    let own = programs::proxy();
+    let own = own.get_program().to_str().expect("it is plain");
+    for words in [
+        format!("\"command\": \"{own}\", \"args\": [\"serve\"]"),
+        "\"command\": \"npx\", \"args\": [\"-y\", \"starlark-mcp-proxy\", \"serve\"]".to_owned(),
+    ] {
+        let text = format!("{{\"mcpServers\": {{\"proxy\": {{{words}}}, \"a\": {{\"command\": \"x\"}}}}}}");
+        let proxy = world().file("home/.cursor/mcp.json", &text);
+        let done = proxy.run(["uninstall", "cursor", "--yes", "--json"]).await.expect(0).json();
+        assert_eq!(done["how"], "edited", "{done}");
+        let backup = std::path::Path::new(done["backup"].as_str().expect("there is one"));
+        assert_eq!(std::fs::read_to_string(backup).expect("it is there"), text);
+        let mode = |path: &std::path::Path| path.metadata().expect("it is there").permissions().mode() & 0o777;
+        assert_eq!((mode(backup), mode(backup.parent().expect("a folder"))), (0o600, 0o700));
+        assert!(!read(&proxy, "home/.cursor/mcp.json").contains("serve"));
+    }
 }
 
 #[tokio::test]

@@ -104,7 +104,11 @@ def build():
 
 def main():
     host, port = sys.argv[1].rsplit(":", 1)
-    listener = socket.create_server((host, int(port)), backlog=128)
+    # asyncio turns Nagle's algorithm off only where the protocol is named; with it, an answer on a kept connection takes
+    # 40 ms more.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.bind((host, int(port)))
+    listener.listen(128)
     print(f"listening on http://{host}:{listener.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
     app = build().streamable_http_app(event_store=Events(), retry_interval=200)
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import client_runs, gaps, install, report, server_runs
+from .again import run_failed_again
 from .suite import REVISIONS, Suite
 
 
@@ -41,6 +42,7 @@ def run():
             raise SystemExit("error: there is no such scenario here; the suite's requirements/*.yaml have the names")
         with ThreadPoolExecutor(max_workers=options.jobs) as pool:
             outcomes = list(pool.map(lambda one: one.perform(programs, suite), runs))
+        run_failed_again(outcomes, known, programs, suite)
         findings = report.tables(outcomes, known, options, suite)
     print(f"\n{len(outcomes)} runs in {time.monotonic() - started:.0f} s")
     for finding in findings:

@@ -37,6 +37,10 @@ class ServerRun:
     def where(self):
         return f"{self.server}/{self.leg}"
 
+    @property
+    def folder(self):
+        return "-".join(part for part in [self.server, self.leg, self.revision, self.scenario] if part)
+
     def perform(self, programs, suite):
         with ExitStack() as stack:
             server, program = stack.enter_context(started(SERVERS[self.server](programs)))
@@ -44,8 +48,7 @@ class ServerRun:
             if self.leg != DIRECT:
                 url, logging = stack.enter_context(self.proxies(programs.proxy, server))
                 self.differences = words.differences(server, url, self.revision)
-            name = f"{self.server}-{self.leg}-{self.revision}"
-            self.found = suite.server(name, url, self.revision, self.scenario)
+            self.found = suite.server(self.folder, url, self.revision, self.scenario)
             self.log = "\n".join(line for program in logging for line in program.lines)
         print(f"  {self.where} at {self.revision}", flush=True)
         return self

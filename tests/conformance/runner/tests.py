@@ -5,15 +5,18 @@ import re
 import unittest
 from contextlib import redirect_stdout
 from types import SimpleNamespace
+from unittest.mock import patch
 
 from driver.authorization import asks_for_log_in, auth_of
 
 from . import client_runs
+from .again import run_failed_again
 from .client_runs import ClientRun
 from .compare import altered, first_difference, worse
 from .gaps import Gap, Gaps, parts
 from .replicas import free_port, nginx_config
 from .report import client_table, server_cell
+from .server_runs import ServerRun
 from .suite import Found
 
 
@@ -66,6 +69,21 @@ class Judging(unittest.TestCase):
         self.assertEqual(cell([check("a")], bad)[0], "FAIL")
         self.assertEqual(len(cell([check("a")], bad)[1]), 1)
         self.assertEqual(cell([check("a")], bad, [gap()]), ("gap", []))
+
+    def test_what_failed_beside_others_counts_as_it_is_alone(self):
+        direct = ServerRun("s", "direct", "r", found=Found({"tools-x": [check("a")], "tools-y": [check("b")]}))
+        behind = ServerRun("s", "auto", "r", found=Found({"tools-x": [check("a", "FAILURE")], "tools-y": [check("b")]}))
+        alone = []
+
+        def perform(run, programs, suite):
+            alone.append((run.leg, run.scenario))
+            run.found = Found({run.scenario: [check("a")]})
+            return run
+
+        with patch.object(ServerRun, "perform", perform), redirect_stdout(io.StringIO()):
+            run_failed_again([direct, behind], Gaps(), None, None)
+        self.assertEqual(alone, [("auto", "tools-x")])
+        self.assertEqual(behind.found.checks["tools-x"], [check("a")])
 
     def test_a_failure_without_the_proxy_is_not_the_proxys(self):
         self.assertEqual(cell([check("a", "FAILURE")], [check("a", "FAILURE")]), ("-", []))

@@ -1,5 +1,5 @@
 // A client on the TypeScript SDK that logs in: node client_that_logs_in.mjs SDK URL. It writes the address to visit on stdout,
-// reads where that led on stdin, and writes the tools and the answer of one.
+// reads where that led on stdin, and writes the tools, the answer of one, and its token.
 
 import readline from 'node:readline';
 
@@ -47,5 +47,6 @@ const { tools } = await client.listTools();
 const answer = await client.callTool({ name: 'whoami', arguments: {} });
 console.log(`tools ${tools.map((tool) => tool.name).join(' ')}`);
 console.log(`whoami ${JSON.stringify(answer.structuredContent)}`);
+console.log(`token ${kept.tokens.access_token}`);
 await client.close();
 process.exit(0);

@@ -1,5 +1,5 @@
 """A client on the Python SDK that logs in: client_that_logs_in.py URL. It writes the address to visit on stdout, reads where
-that led on stdin, and writes the tools and the answer of one."""
+that led on stdin, and writes the tools, the answer of one, and its token."""
 
 import asyncio
 import json
@@ -48,7 +48,8 @@ async def main():
     metadata = OAuthClientMetadata(
         client_name="python", redirect_uris=[REDIRECT], token_endpoint_auth_method="none", application_type="native"
     )
-    auth = OAuthClientProvider(url, metadata, Kept(), visit, led)
+    kept = Kept()
+    auth = OAuthClientProvider(url, metadata, kept, visit, led)
     async with httpx2.AsyncClient(auth=auth, timeout=60) as http:
         async with streamable_http_client(url, http_client=http) as streams:
             async with ClientSession(*streams[:2]) as session:
@@ -57,6 +58,7 @@ async def main():
                 answer = await session.call_tool("whoami", {})
                 print("tools", *[tool.name for tool in tools.tools], flush=True)
                 print("whoami", json.dumps(answer.structured_content), flush=True)
+                print("token", kept.tokens.access_token, flush=True)
 
 
 asyncio.run(main())

@@ -1,6 +1,7 @@
 // The authorization server `oidc-provider`, whose users agree to everything: node oidc_provider.mjs PORT PACKAGE FORMAT.
 // It knows one client, which may introspect, and one for sign-in if SIGN_IN_CALLBACK says where that comes back to; all
-// others register. FORMAT is that of access tokens: opaque or jwt.
+// others register. FORMAT is that of access tokens: opaque or jwt. With WITHOUT_METADATA it publishes none, and knows a client
+// that was registered by hand.
 
 import http from 'node:http';
 
@@ -9,6 +10,7 @@ const { default: Provider } = await import(process.argv[3]);
 const issuer = `http://127.0.0.1:${port}`;
 const format = process.argv[4];
 const scope = 'tools';
+const isHidden = process.env.WITHOUT_METADATA !== undefined;
 
 const provider = new Provider(issuer, {
   clients: [{
@@ -24,12 +26,20 @@ const provider = new Provider(issuer, {
     redirect_uris: [process.env.SIGN_IN_CALLBACK],
     response_types: ['code'],
     grant_types: ['authorization_code'],
+  }] : []), ...(isHidden ? [{
+    client_id: 'api',
+    client_secret: 'secret-of-the-api',
+    application_type: 'native',
+    redirect_uris: ['http://127.0.0.1/callback'],
+    response_types: ['code'],
+    grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
   }] : [])],
   scopes: ['openid', 'offline_access', scope],
   features: {
     devInteractions: { enabled: false },
     registration: { enabled: true },
     revocation: { enabled: true },
+    clientCredentials: { enabled: true },
     introspection: { enabled: true, allowedPolicy: (ctx, client) => client.clientId === 'door' },
     resourceIndicators: {
       enabled: true,
@@ -66,6 +76,10 @@ provider.on('authorization.error', (ctx, error) => console.error(`refused: ${err
 
 const answer = provider.callback();
 http.createServer((request, response) => {
+  if (isHidden && request.url.startsWith('/.well-known/')) {
+    response.statusCode = 404;
+    return response.end();
+  }
   if (!request.url.startsWith('/interaction/')) return answer(request, response);
   return approve(request, response).catch((error) => {
     console.error(error);

@@ -44,6 +44,7 @@ struct IssuerState {
     current: Mutex<Option<Arc<SigningKey>>>,
     fault: Mutex<Option<IssuerFault>>,
     key_fetches: AtomicUsize,
+    metadata_fetches: AtomicUsize,
     opaque: Mutex<HashMap<String, Value>>,
     questions: AtomicUsize,
     hesitates: AtomicBool,
@@ -100,6 +101,11 @@ impl Issuer {
         self.state.key_fetches.load(Ordering::SeqCst)
     }
 
+    /// How often its metadata were asked for.
+    pub fn metadata_fetches(&self) -> usize {
+        self.state.metadata_fetches.load(Ordering::SeqCst)
+    }
+
     /// How often it was asked about a token.
     pub fn questions(&self) -> usize {
         self.state.questions.load(Ordering::SeqCst)
@@ -131,6 +137,7 @@ impl Issuer {
         let fault = lock(&self.state.fault).clone();
         match request.uri().path() {
             "/.well-known/oauth-authorization-server" => {
+                self.state.metadata_fetches.fetch_add(1, Ordering::SeqCst);
                 if fault == Some(IssuerFault::Down) {
                     return Some(listener::text(503, "down"));
                 }
@@ -139,6 +146,7 @@ impl Issuer {
                     "jwks_uri": format!("{}/keys", self.url),
                     "authorization_endpoint": format!("{}/authorize", self.url),
                     "token_endpoint": format!("{}/token", self.url),
+                    "scopes_supported": ["openid"],
                     "authorization_response_iss_parameter_supported": true,
                 });
                 Some(listener::json(200, &document))

@@ -1,6 +1,7 @@
 //! The report of `proxy check`: problems in the scripts, what they would publish, and how this differs from the running
 //! proxy.
 
+mod account_names;
 mod apis;
 mod clients;
 mod fixes;
@@ -28,7 +29,7 @@ use proxy_model::{BackendView, ItemKind, Snapshot, Status, error_line};
 pub use profiles::CheckedProfile;
 pub use unpublished::unpublished;
 
-use super::lint::is_library;
+use super::lint::{is_empty, is_library};
 use super::published::{PublishedChanges, PublishedFile};
 use proxy_script::Source;
 
@@ -124,10 +125,11 @@ impl CheckReport {
     }
 
     /// Adds a warning for each server at which all callers act as one account, and what clients of servers need at which
-    /// people have their own.
+    /// people have their own. Adds how the tools of several accounts are named.
     pub fn add_accounts(&mut self, config: &Config) {
         self.add(one_account::warnings(config));
         self.add(redirect_uris::remarks(config));
+        self.add(account_names::findings(config));
     }
 
     /// Adds a warning for each server whose program is not in `PATH`.
@@ -171,9 +173,17 @@ impl CheckReport {
         self.add(clients::problems(surface, row));
     }
 
-    /// Adds a warning if the session script publishes nothing because it only defines functions.
+    /// Adds a warning if the session script publishes nothing because it is empty or only defines functions.
     pub fn add_only_definitions(&mut self, script: &Source, surface: &Surface) {
-        if ItemKind::ALL.into_iter().all(|kind| surface.entries(kind).next().is_none()) && is_library(script) {
+        if ItemKind::ALL.into_iter().any(|kind| surface.entries(kind).next().is_some()) {
+            return;
+        }
+        if is_empty(script) {
+            let problem = format!("`{}` publishes nothing: it is empty", script.name);
+            self.add([Diagnostic::warning(problem).rule("only-definitions").hint(
+                "`publish(meta, handler)` publishes a tool; `passthrough()` publishes what servers have unchanged",
+            )]);
+        } else if is_library(script) {
             let problem = format!("`{}` publishes nothing: it only defines functions", script.name);
             self.add([Diagnostic::warning(problem)
                 .rule("only-definitions")
@@ -214,6 +224,7 @@ impl CheckReport {
     /// Adds the warnings of the script, and one if it publishes nothing of a server.
     pub fn add_warnings(&mut self, surface: &Arc<Surface>, snapshot: &Snapshot) {
         self.add(surface.warnings.iter().filter(|warning| !unmatched::is_log_of_library(warning)).cloned());
+        self.add(surface.schema_faults());
         self.add(unpublished(surface, snapshot));
     }
 

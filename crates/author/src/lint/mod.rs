@@ -17,7 +17,7 @@ use std::path::Path;
 use starlark::syntax::AstModule;
 use starlark::typing::Interface;
 
-pub use role::{Role, is_library, is_test};
+pub use role::{Role, is_empty, is_library, is_test};
 
 use self::load_graph::LoadGraph;
 use proxy_base::diagnostic::Diagnostic;

@@ -90,7 +90,25 @@ pub fn is_test(file: &Path) -> bool {
 
 /// Whether a file consists of definitions only, so that it is useful only to be loaded.
 pub fn is_library(source: &Source) -> bool {
-    on_big_stack(|| parse(source).is_ok_and(|module| only_defines(module.statement()))).unwrap_or(false)
+    holds(source, |statement| only_defines(statement) && !is_blank(statement))
+}
+
+/// Whether a file has no statements, but perhaps comments.
+pub fn is_empty(source: &Source) -> bool {
+    holds(source, is_blank)
+}
+
+fn holds(source: &Source, test: impl FnOnce(&AstStmt) -> bool + Send) -> bool {
+    on_big_stack(|| parse(source).is_ok_and(|module| test(module.statement()))).unwrap_or(false)
+}
+
+fn is_blank(statement: &AstStmt) -> bool {
+    match &statement.node {
+        Stmt::Statements(all) => all.iter().all(is_blank),
+        Stmt::Expression(expression) => matches!(expression.node, Expr::Literal(_)),
+        Stmt::Pass => true,
+        _ => false,
+    }
 }
 
 fn only_defines(statement: &AstStmt) -> bool {

@@ -16,6 +16,7 @@ use super::tree::{Cursor, tree};
 use super::workspace::WorkspaceState;
 use crate::lint::Role;
 use crate::reference::{BuiltinEntry, Group, entries};
+use proxy_base::foreign_text::visible;
 use proxy_builtins::presets;
 use proxy_model::{ItemKind, Snapshot};
 use proxy_script::{Holds, on_big_stack};
@@ -82,7 +83,8 @@ fn item_with_detail(
     detail: impl Into<String>,
     documentation: String,
 ) -> CompletionItem {
-    let documentation = (!documentation.is_empty()).then_some(Documentation::String(documentation));
+    let documentation =
+        (!documentation.is_empty()).then(|| Documentation::String(visible(&documentation).into_owned()));
     CompletionItem { detail: Some(detail.into()), documentation, ..item(label, kind) }
 }
 

@@ -1,6 +1,7 @@
 //! Hover: the documentation of the name or string under the cursor.
 
 use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
+use proxy_base::foreign_text::visible;
 
 use super::definition::loaded_function;
 use super::definitions::{definitions, docstring};
@@ -33,7 +34,7 @@ fn about_string(content: &str, workspace: &WorkspaceState) -> Option<String> {
     let found: Vec<String> = names
         .iter()
         .filter(|known| known.name == content)
-        .map(|known| format!("**{}** ({})\n\n{}", known.name, known.kind(), known.description))
+        .map(|known| format!("**{}** ({})\n\n{}", known.name, known.kind(), visible(&known.description)))
         .collect();
     (!found.is_empty()).then(|| found.join("\n\n---\n\n"))
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 pub use statements::StatementBuffer;
 
 use crate::{lsp, reference};
-use proxy_base::diagnostic::{Diagnostic, nearest};
+use proxy_base::diagnostic::{Diagnostic, Location, nearest};
 use proxy_builtins::{self as builtins, Settings, presets};
 use proxy_engine::calls::{Calls, PromptRequest, RecordedRequest, RequestOrigin, TestOverrides};
 use proxy_engine::gateway::Gateway;
@@ -172,7 +172,7 @@ impl TestOverrides for PrintRedirect {
         true
     }
 
-    fn mock(&self, _kind: &str, _request: &RawRef) -> Option<Result<Raw, String>> {
+    fn mock(&self, _kind: &str, _request: &RawRef, _place: Option<Location>) -> Option<Result<Raw, String>> {
         None
     }
 }

@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use rustix::io::fcntl_dupfd_cloexec;
-use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe;
 
 /// The descriptor that the child writes to.
@@ -23,10 +22,11 @@ pub struct DescriptorThree {
 
 impl DescriptorThree {
     pub fn open() -> io::Result<Self> {
-        let (read, first) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (reader, writer) = io::pipe()?;
+        let first = OwnedFd::from(writer);
         let write = fcntl_dupfd_cloexec(&first, NUMBER + 1)?;
         let second = fcntl_dupfd_cloexec(&first, NUMBER)?;
-        Ok(DescriptorThree { read, write, _placeholders: [first, second] })
+        Ok(DescriptorThree { read: reader.into(), write, _placeholders: [first, second] })
     }
 
     /// The end for the child, to be duplicated between fork and exec.

@@ -2,21 +2,19 @@
 
 mod links;
 mod stamp;
+mod watched_folders;
 mod watched_paths;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
-use tokio::sync::Notify;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 pub use stamp::{FileStamp, StampedFile};
+use watched_folders::WatchedFolders;
 pub use watched_paths::WatchedPaths;
 
 /// A save is complete when no event has arrived for this long.
@@ -31,143 +29,81 @@ const FOLDER_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Interval of polling on systems without change notifications.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Device and inode of a folder. One that was deleted and created again usually has another identity, but the file system
-/// may also use the same inode again.
-type FolderIdentity = (u64, u64);
-
-/// A watcher of files. It watches their folders, because a file that is replaced by a rename has another inode.
+/// A watcher of files. Whatever asks the file system runs on threads that may wait for it: one over a network that does not
+/// answer any more holds up nothing but this watcher.
 pub struct Watcher {
-    /// `None` if the system has no change notifications, or no capacity for another watcher.
-    system: Option<RecommendedWatcher>,
-    watched: BTreeMap<PathBuf, FolderIdentity>,
-    /// The folders that contain the paths, whether they can be watched or not.
-    folders: Arc<ArcSwap<BTreeSet<PathBuf>>>,
-    /// Whether one of them was deleted, and its watch with it.
-    lost_folder: Arc<AtomicBool>,
-    paths: Arc<ArcSwap<WatchedPaths>>,
+    folders: Arc<Mutex<WatchedFolders>>,
+    has_system: bool,
     events: Arc<Notify>,
     /// Time of the first event of a change that has not been reported yet.
     pending_since: Option<Instant>,
-    /// The files that were not empty when they were last checked.
-    non_empty_files: BTreeSet<PathBuf>,
+    /// The last question to the file system. It may wait for the answer although nobody else does any more.
+    asking: Option<JoinHandle<()>>,
 }
 
 impl Default for Watcher {
     fn default() -> Self {
-        let (paths, events) = (Arc::new(ArcSwap::<WatchedPaths>::default()), Arc::new(Notify::new()));
-        let lost_folder = Arc::new(AtomicBool::new(false));
-        let folders = Arc::new(ArcSwap::<BTreeSet<PathBuf>>::default());
-        let (interest, notify) = (Arc::clone(&paths), Arc::clone(&events));
-        let (watched, lost) = (Arc::clone(&folders), Arc::clone(&lost_folder));
-        let system = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if event.as_ref().is_ok_and(|event| removes_one(event, &watched.load())) {
-                lost.store(true, Ordering::SeqCst);
-            }
-            if event.map_or(true, |event| is_relevant(&event, &interest.load())) {
-                notify.notify_one();
-            }
-        });
-        let system = system.inspect_err(
-            |error| tracing::warn!(%error, "no change notifications from the system; polling files instead"),
-        );
-        Watcher {
-            system: system.ok(),
-            watched: BTreeMap::new(),
-            folders,
-            lost_folder,
-            paths,
-            events,
-            pending_since: None,
-            non_empty_files: BTreeSet::new(),
-        }
+        let events = Arc::new(Notify::new());
+        let folders = WatchedFolders::new(&events);
+        let has_system = folders.has_system();
+        let folders = Arc::new(Mutex::new(folders));
+        Watcher { folders, has_system, events, pending_since: None, asking: None }
     }
-}
-
-/// Ignores read accesses and events of other files in the same folders.
-fn is_relevant(event: &Event, paths: &WatchedPaths) -> bool {
-    let write = notify::event::AccessKind::Close(notify::event::AccessMode::Write);
-    match event.kind {
-        EventKind::Access(kind) if kind != write => false,
-        _ => event.need_rescan() || event.paths.iter().any(|path| paths.concerns(path)),
-    }
-}
-
-/// Whether one of these folders was deleted.
-fn removes_one(event: &Event, folders: &BTreeSet<PathBuf>) -> bool {
-    event.kind.is_remove() && event.paths.iter().any(|path| folders.contains(path))
 }
 
 impl Watcher {
     /// Watches these paths from now on. Returns true if one of them is new: a change before that was missed, so the caller
     /// has to check the files once more.
-    pub fn look_at(&mut self, paths: WatchedPaths) -> bool {
-        let paths = paths.with_links();
-        self.non_empty_files = paths.files().filter(|file| !is_empty(file)).map(Path::to_owned).collect();
-        let folders = paths.folders();
-        // Also in a folder that is watched already: the event of a file that was not among the paths was ignored.
-        let mut added = paths.has_more_than(&self.paths.load());
-        self.paths.store(Arc::new(paths));
-        self.folders.store(Arc::new(folders.clone()));
-        let Some(system) = &mut self.system else { return false };
-        let is_gone = |folder: &PathBuf| !folders.contains(folder);
-        // A folder and a link to it share one watch of the system, which ends with either of them: all begin anew.
-        if self.lost_folder.swap(false, Ordering::SeqCst) || self.watched.keys().any(is_gone) {
-            for folder in std::mem::take(&mut self.watched).into_keys() {
-                let _ = system.unwatch(&folder);
-            }
-        }
-        for folder in folders {
-            let Some(identity) = identity(&folder) else { continue };
-            if self.watched.get(&folder) == Some(&identity) {
-                continue;
-            }
-            // If another folder had this path before, remove its watch.
-            let _ = system.unwatch(&folder);
-            match system.watch(&folder, RecursiveMode::NonRecursive) {
-                Ok(()) => {
-                    self.watched.insert(folder, identity);
-                    added = true;
-                }
-                Err(error) => {
-                    self.watched.remove(&folder);
-                    tracing::warn!(folder = %folder.display(), %error, "cannot watch a folder; changes in it will be missed");
-                }
-            }
-        }
-        added
+    pub async fn look_at(&mut self, paths: WatchedPaths) -> bool {
+        self.ask(move |folders| folders.look_at(paths)).await
     }
 
     /// Waits for a change and for the end of the save. Cancel-safe: a dropped wait loses no change.
     pub async fn changed(&mut self) {
-        if self.system.is_none() {
+        if !self.has_system {
             return tokio::time::sleep(POLL_INTERVAL).await;
         }
+        let events = Arc::clone(&self.events);
         while self.pending_since.is_none() {
             tokio::select! {
-                () = self.events.notified() => break,
-                () = tokio::time::sleep(FOLDER_CHECK_INTERVAL) => if self.is_elsewhere() {
+                () = events.notified() => break,
+                is_elsewhere = self.is_elsewhere_after(FOLDER_CHECK_INTERVAL) => if is_elsewhere {
                     break;
                 },
             }
         }
         let first = *self.pending_since.get_or_insert_with(Instant::now);
         loop {
-            let complete = completion(first, Instant::now(), self.is_partially_saved());
+            let latest = Instant::now();
+            let is_partially_saved = self.ask(|folders| folders.is_partially_saved()).await;
             tokio::select! {
-                () = self.events.notified() => {}
-                () = tokio::time::sleep_until(complete) => break,
+                () = events.notified() => {}
+                () = tokio::time::sleep_until(completion(first, latest, is_partially_saved)) => break,
             }
         }
         self.pending_since = None;
     }
 
-    /// Whether another folder, or none, is at the path of a watched one.
-    fn is_elsewhere(&self) -> bool {
-        self.watched.iter().any(|(folder, watched)| identity(folder) != Some(*watched))
+    async fn is_elsewhere_after(&mut self, delay: Duration) -> bool {
+        tokio::time::sleep(delay).await;
+        self.ask(|folders| folders.is_elsewhere()).await
     }
 
-    fn is_partially_saved(&self) -> bool {
-        self.non_empty_files.iter().any(|file| is_empty(file))
+    /// Asks the file system something. One question waits at a time, even if nobody waits for its answer.
+    async fn ask<T: Default + Send + 'static>(
+        &mut self,
+        question: impl FnOnce(&mut WatchedFolders) -> T + Send + 'static,
+    ) -> T {
+        if let Some(before) = &mut self.asking {
+            // It fails only if it has panicked, which was reported.
+            let _ = before.await;
+        }
+        let folders = Arc::clone(&self.folders);
+        let (sender, answer) = oneshot::channel();
+        self.asking = Some(tokio::task::spawn_blocking(move || {
+            let _ = sender.send(question(&mut folders.lock()));
+        }));
+        answer.await.unwrap_or_default()
     }
 }
 
@@ -175,15 +111,6 @@ impl Watcher {
 fn completion(first: Instant, latest: Instant, partially_saved: bool) -> Instant {
     let delay = if partially_saved { PARTIAL_SAVE_DELAY } else { DEBOUNCE };
     (latest + delay).min(first + MAX_DELAY)
-}
-
-fn is_empty(file: &Path) -> bool {
-    std::fs::metadata(file).map_or(true, |data| data.is_file() && data.len() == 0)
-}
-
-fn identity(folder: &Path) -> Option<FolderIdentity> {
-    let data = std::fs::metadata(folder).ok()?;
-    data.is_dir().then(|| (data.dev(), data.ino()))
 }
 
 #[cfg(test)]

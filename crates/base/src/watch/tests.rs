@@ -40,7 +40,7 @@ fn files(paths: &[&Path]) -> WatchedPaths {
 
 /// Looks, acts, and says whether the action was seen.
 async fn sees(watcher: &mut Watcher, paths: &WatchedPaths, act: impl FnOnce()) -> bool {
-    while watcher.look_at(paths.clone()) {}
+    while watcher.look_at(paths.clone()).await {}
     act();
     tokio::time::timeout(Duration::from_secs(5), watcher.changed()).await.is_ok()
 }
@@ -101,7 +101,7 @@ async fn reading_and_other_files_are_no_change() {
     let file = folder.write("x.star", "1");
     let paths = files(&[&file]);
     let mut watcher = Watcher::default();
-    while watcher.look_at(paths.clone()) {}
+    while watcher.look_at(paths.clone()).await {}
     fs::read(&file).unwrap();
     folder.write("log.txt", "busy");
     folder.write("x.star.swp", "busy");
@@ -120,7 +120,7 @@ async fn a_file_that_is_empty_for_a_moment_is_waited_for() {
     let file = folder.write("x.star", "1");
     let mut watcher = Watcher::default();
     loop {
-        while watcher.look_at(files(&[&file])) {}
+        while watcher.look_at(files(&[&file])).await {}
         let emptied = Instant::now();
         fs::write(&file, "").unwrap();
         let writer = {
@@ -147,14 +147,26 @@ async fn only_the_folders_in_which_a_file_can_change_are_watched() {
     let file = folder.write("a/b/x.star", "1");
     let (missing, data) = (folder.0.join("a/gone/further/y.star"), folder.0.join("a/data"));
     let mut watcher = Watcher::default();
-    while watcher.look_at(files(&[&file])) {}
-    assert!(watcher.watched.keys().eq([&folder.0.join("a/b")]), "not the one above: {:?}", watcher.watched);
-    while watcher.look_at(files(&[&missing])) {}
-    assert!(watcher.watched.keys().eq([&folder.0.join("a")]), "where it can appear: {:?}", watcher.watched);
+    while watcher.look_at(files(&[&file])).await {}
+    assert!(
+        watcher.folders.lock().watched.keys().eq([&folder.0.join("a/b")]),
+        "not the one above: {:?}",
+        watcher.folders.lock().watched
+    );
+    while watcher.look_at(files(&[&missing])).await {}
+    assert!(
+        watcher.folders.lock().watched.keys().eq([&folder.0.join("a")]),
+        "where it can appear: {:?}",
+        watcher.folders.lock().watched
+    );
     std::os::unix::fs::symlink("b", &data).unwrap();
-    while watcher.look_at(files(&[&data.join("x.star")])) {}
+    while watcher.look_at(files(&[&data.join("x.star")])).await {}
     let folders = [folder.0.join("a"), folder.0.join("a/b"), data];
-    assert!(watcher.watched.keys().eq(&folders), "where the link is, and what it names: {:?}", watcher.watched);
+    assert!(
+        watcher.folders.lock().watched.keys().eq(&folders),
+        "where the link is, and what it names: {:?}",
+        watcher.folders.lock().watched
+    );
 }
 
 #[tokio::test]
@@ -186,13 +198,30 @@ fn a_save_is_complete_after_40_milliseconds_of_silence_and_after_250_at_the_late
     assert_eq!(completion(first, after(100), true), after(250));
 }
 
-#[test]
-fn a_new_file_in_a_watched_folder_has_to_be_read_again() {
+#[tokio::test]
+async fn a_new_file_in_a_watched_folder_has_to_be_read_again() {
     let folder = Folder::new("added");
     let (one, two) = (folder.write("one.star", "1"), folder.write("two.star", "1"));
     let mut watcher = Watcher::default();
-    while watcher.look_at(files(&[&one])) {}
-    assert!(watcher.look_at(files(&[&one, &two])));
-    assert!(!watcher.look_at(files(&[&one, &two])));
-    assert!(!watcher.look_at(files(&[&two])));
+    while watcher.look_at(files(&[&one])).await {}
+    assert!(watcher.look_at(files(&[&one, &two])).await);
+    assert!(!watcher.look_at(files(&[&one, &two])).await);
+    assert!(!watcher.look_at(files(&[&two])).await);
+}
+
+#[tokio::test]
+async fn a_file_system_that_does_not_answer_holds_up_nobody_and_is_asked_once() {
+    let mut watcher = Watcher::default();
+    let (answer, wait) = std::sync::mpsc::channel::<()>();
+    let waiting = watcher.ask(move |_| wait.recv().is_ok());
+    // The timer runs on the same thread.
+    assert!(tokio::time::timeout(DEBOUNCE, waiting).await.is_err());
+    let asked = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let again = Arc::clone(&asked);
+    let mut next = Box::pin(watcher.ask(move |_| again.store(true, std::sync::atomic::Ordering::SeqCst)));
+    assert!(tokio::time::timeout(DEBOUNCE, &mut next).await.is_err());
+    assert!(!asked.load(std::sync::atomic::Ordering::SeqCst), "the first question still waits");
+    answer.send(()).unwrap();
+    next.await;
+    assert!(asked.load(std::sync::atomic::Ordering::SeqCst));
 }

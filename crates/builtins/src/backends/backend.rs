@@ -17,12 +17,15 @@ use starlark::{starlark_module, starlark_simple_value};
 use crate::effects::backend_handler::BackendHandler;
 use crate::metadata::Metadata;
 use crate::session::World;
+use proxy_config::Naming;
 use proxy_model::{BackendView, ItemKind, ItemRef};
 
 #[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
 pub struct BackendValue {
     #[allocative(skip)]
     view: Arc<BackendView>,
+    #[allocative(skip)]
+    naming: Naming,
 }
 
 starlark_simple_value!(BackendValue);
@@ -72,14 +75,22 @@ fn backend_members(builder: &mut MethodsBuilder) {
         Ok(this.view.status.as_str())
     }
 
+    /// How `aggregate()` names the backend's tools and prompts by the strategy `auto`: `"order"` (in the config's order), `"last"`
+    /// (each person has their own account there, so its names give way to those of all other backends) or `"prefix"` (always with
+    /// the prefix, because another backend with such accounts may have the same tools).
+    #[starlark(attribute)]
+    fn naming(this: &BackendValue) -> starlark::Result<&'static str> {
+        Ok(this.naming.as_str())
+    }
+
     /// Why the backend is not ready; `""` if it is.
     #[starlark(attribute)]
     fn error<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(heap.alloc(this.view.error.as_str()))
     }
 
-    /// The server's own description: a struct with `name`, `version`, `title`, `instructions` and `protocol_version`.
-    /// The proxy does not verify it.
+    /// The server's own description: a struct with `name`, `version`, `title`, `instructions` and `protocol_version`
+    /// (`OpenAPI 3.1` for an API). The proxy does not verify it.
     #[starlark(attribute)]
     fn info<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let info = &this.view.info;
@@ -131,8 +142,10 @@ pub fn register_backends(builder: &mut GlobalsBuilder) {
     /// config's, except that servers with late lists come last. See `.status` and `.error` for a backend's state.
     fn backends<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         let world = World::of(eval)?;
-        let entries =
-            world.snapshot.backends.iter().map(|view| (view.name.as_ref(), BackendValue { view: view.clone() }));
+        let entries = world.snapshot.backends.iter().map(|view| {
+            let naming = world.settings.namings.get(view.name.as_ref()).copied().unwrap_or_default();
+            (view.name.as_ref(), BackendValue { view: view.clone(), naming })
+        });
         Ok(eval.heap().alloc(AllocDict(entries)))
     }
 }

@@ -26,22 +26,33 @@ pub struct Carrier {
     pub name_argument: Option<String>,
 }
 
+/// What a caller is told of a carrier.
+#[derive(Debug)]
+pub struct RenderedCarrier {
+    pub definition: Arc<Definition>,
+    /// The description without signatures, for clients that do not show all of a long one. `None` if it has none.
+    pub without_signatures: Option<String>,
+}
+
 impl Carrier {
-    /// The carrier's definition for a caller who may use the tools marked in `listed`, or all tools if it is `None`.
-    pub fn rendered(&self, definition: &Arc<Definition>, listed: Option<&[bool]>) -> Arc<Definition> {
+    /// The carrier for a caller who may use the tools marked in `listed`, or all tools if it is `None`.
+    pub fn rendered(&self, definition: &Arc<Definition>, listed: Option<&[bool]>) -> RenderedCarrier {
         let template = definition.text("description");
+        let unchanged = || RenderedCarrier { definition: Arc::clone(definition), without_signatures: None };
         if !template.contains(TOOLS) && !template.contains(SIGNATURES) {
-            return Arc::clone(definition);
+            return unchanged();
         }
         let is_listed = |position: usize| listed.is_none_or(|listed| listed.get(position).copied().unwrap_or(false));
         let tools = self.index.tools().enumerate().filter(|(position, _)| is_listed(*position));
         let tools: Vec<&Tool> = tools.map(|(_, tool)| tool).collect();
         let mut description = template.replace(TOOLS, &counted(&tools));
+        let mut without_signatures = None;
         if description.contains(SIGNATURES) {
+            without_signatures = Some(description.replace(SIGNATURES, &found_by_search(&tools)));
             description = description.replace(SIGNATURES, &described(&tools));
         }
         let changed = definition.with(ItemKind::Tool, &[("description", Some(raw(&description)))]);
-        changed.map_or_else(|_| Arc::clone(definition), Arc::new)
+        changed.map_or_else(|_| unchanged(), |it| RenderedCarrier { definition: Arc::new(it), without_signatures })
     }
 }
 
@@ -70,6 +81,11 @@ fn described(tools: &[&Tool]) -> String {
     if estimate_tokens(&signatures) <= MAX_SIGNATURE_TOKENS {
         return format!("The tools (name?: may be left out):\n{signatures}");
     }
+    found_by_search(tools)
+}
+
+/// How a script finds the tools.
+fn found_by_search(tools: &[&Tool]) -> String {
     let counted = counted(tools);
     format!(
         "{counted}. search_tools(\"what it should do\") gives a list of dicts with name, description and signature of \

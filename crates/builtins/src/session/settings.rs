@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use proxy_config::CodeMode;
+use indexmap::IndexMap;
+use proxy_config::{CodeMode, Naming};
 use proxy_dialects::Dialects;
 use proxy_search::Embedder;
 
@@ -21,6 +22,8 @@ pub struct Settings {
     pub code_mode: CodeMode,
     /// What clients accept.
     pub dialects: Arc<Dialects>,
+    /// The servers whose names do not follow the order of the config.
+    pub namings: IndexMap<String, Naming>,
     /// The name of the profile for which the script runs; `None` at the top level.
     pub profile: Option<Arc<str>>,
 }

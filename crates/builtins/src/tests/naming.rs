@@ -1,6 +1,7 @@
 use super::other_kinds::{keys, offering};
 use super::*;
 use crate::presets;
+use proxy_config::Naming;
 
 fn preset_with(name: &str, backends: Vec<Arc<BackendView>>, aggregation: Value) -> Result<Plan, Diagnostic> {
     let Value::Object(sections) = json!({"aggregation": aggregation}) else { unreachable!() };
@@ -17,6 +18,55 @@ fn preset_with(name: &str, backends: Vec<Arc<BackendView>>, aggregation: Value) 
 
 fn default(backends: Vec<Arc<BackendView>>, aggregation: Value) -> Result<Plan, Diagnostic> {
     preset_with("default", backends, aggregation)
+}
+
+/// The tools and prompts of backends of which some have accounts of people.
+fn with_accounts(backends: Vec<Arc<BackendView>>, aggregation: Value, namings: &[(&str, Naming)]) -> Plan {
+    let Value::Object(sections) = json!({"aggregation": aggregation}) else { unreachable!() };
+    let namings = namings.iter().map(|(name, naming)| ((*name).to_owned(), *naming)).collect();
+    run_session_script(
+        &presets::find("default").unwrap().script(),
+        Path::new("."),
+        Arc::new(Snapshot { version: 1, generation: 1, backends }),
+        Arc::new(Settings { sections, namings, ..Settings::default() }),
+        proxy_model::SurfaceKey::anonymous(),
+        &Limits::SESSION_SCRIPT,
+    )
+    .unwrap()
+}
+
+#[test]
+fn no_name_depends_on_who_has_connected_which_account() {
+    let both = [("crm", Naming::Prefixed), ("crm2", Naming::Prefixed)];
+    let crm = || named("crm", &["whoami", "search"]);
+    let crm2 = || named("crm2", &["whoami", "search"]);
+    let waiting = |name: &str| named(name, &[&format!("{name}_log_in")]);
+    let notes = || named("notes", &["search"]);
+    for (backends, expected) in [
+        (vec![crm(), crm2(), notes()], vec!["crm_whoami", "crm_search", "crm2_whoami", "crm2_search", "search"]),
+        (vec![waiting("crm"), crm2(), notes()], vec!["crm_log_in", "crm2_whoami", "crm2_search", "search"]),
+        (vec![crm(), waiting("crm2"), notes()], vec!["crm_whoami", "crm_search", "crm2_log_in", "search"]),
+    ] {
+        assert_eq!(names(&with_accounts(backends, json!({}), &both)), expected);
+    }
+    // The only server with such accounts keeps its names, where no other server has them.
+    let only = [("crm", Naming::Last)];
+    for (backends, expected) in [
+        (vec![crm(), notes()], vec!["whoami", "crm_search", "search"]),
+        (vec![waiting("crm"), notes()], vec!["crm_log_in", "search"]),
+    ] {
+        assert_eq!(names(&with_accounts(backends, json!({}), &only)), expected);
+    }
+}
+
+#[test]
+fn an_override_and_the_strategy_prefix_hold_for_accounts_of_people_too() {
+    let both = [("crm", Naming::Prefixed), ("crm2", Naming::Prefixed)];
+    let backends = || vec![named("crm", &["whoami"]), named("crm2", &["crm2_log_in"])];
+    let overrides = json!({"tools": [{"workload": "crm", "overrides": {"whoami": {"name": "me"}}}]});
+    assert_eq!(names(&with_accounts(backends(), overrides, &both)), ["me", "crm2_log_in"]);
+    let prefix = json!({"conflictResolution": "prefix"});
+    assert_eq!(names(&with_accounts(backends(), prefix, &both)), ["crm_whoami", "crm2_log_in"]);
 }
 
 fn three() -> Vec<Arc<BackendView>> {

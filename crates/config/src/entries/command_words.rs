@@ -28,13 +28,24 @@ pub fn command_words(entry: &Json) -> Vec<String> {
     words
 }
 
-/// Whether a command starts this proxy: the program itself, or a package runner with its package.
+/// Whether a command may start this proxy: a program of its name, or its package. Another program may have that name.
 pub fn is_this_proxy<'a>(words: impl IntoIterator<Item = &'a str>) -> bool {
-    let mut words = words.into_iter();
-    let Some(program) = words.next() else { return false };
-    let program = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let args: Vec<&str> = words.collect();
+    let words: Vec<&str> = words.into_iter().collect();
+    let is_named = program(&words) == Some("proxy") && words[1..].contains(&"serve");
+    is_named || is_our_package(words)
+}
+
+/// Whether a command starts this proxy by the name of its package: the program, or a package runner's argument.
+pub fn is_our_package<'a>(words: impl IntoIterator<Item = &'a str>) -> bool {
+    let words: Vec<&str> = words.into_iter().collect();
+    let Some(program) = program(&words) else { return false };
+    let args = &words[1..];
     let Some(serve) = args.iter().position(|argument| *argument == "serve") else { return false };
     let is_package = |argument: &&str| argument.split(['@', '=']).next() == Some(PACKAGE);
-    program == "proxy" || program == PACKAGE || args[..serve].iter().any(is_package)
+    program == PACKAGE || args[..serve].iter().any(is_package)
+}
+
+/// The name of the program without its folder; `None` if there is none.
+fn program<'a>(words: &[&'a str]) -> Option<&'a str> {
+    Path::new(*words.first()?).file_name()?.to_str()
 }

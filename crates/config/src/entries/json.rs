@@ -7,6 +7,14 @@ use crate::syntax::tree::{Node, NodeKey, Span, Value};
 
 type Members = [(NodeKey, Node)];
 
+/// A member to add.
+struct NewMember<'a> {
+    key: &'a str,
+    /// The keys of the maps around the entry, from the outside.
+    nested: &'a [&'a str],
+    entry: &'a EntryText<'a>,
+}
+
 /// A text with places in it.
 struct Source<'a> {
     text: &'a str,
@@ -38,11 +46,12 @@ pub(super) fn with(text: &str, root: &Node, path: &[&str], entry: EntryText<'_>)
         let value = source.value(&[], &entry, &indent, is_wide);
         return source.edited(vec![(node.span.clone(), value)]);
     };
+    let new = NewMember { key, nested, entry: &entry };
     match &node.value {
-        Value::Map(members) => source.with_member(node, members, key, nested, &entry, std::ptr::eq(node, root)),
+        Value::Map(members) => source.with_member(node, members, &new, std::ptr::eq(node, root)),
         // Nothing, or comments only.
         _ => {
-            let member = source.member(key, nested, &entry, &source.unit, true);
+            let member = source.member(&new, &source.unit, true);
             let newline = source.newline;
             let object = format!("{{{newline}{}{member}{newline}}}{newline}", source.unit);
             if text.trim().is_empty() { object } else { format!("{}{newline}{object}", text.trim_end()) }
@@ -138,16 +147,16 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A member with its value: `"key": value`, with the maps of `nested` around the entry.
-    fn member(&self, key: &str, nested: &[&str], entry: &EntryText<'_>, indent: &str, is_wide: bool) -> String {
-        format!("{}: {}", Json::from(key), self.value(nested, entry, indent, is_wide))
+    /// A member with its value: `"key": value`.
+    fn member(&self, new: &NewMember<'_>, indent: &str, is_wide: bool) -> String {
+        format!("{}: {}", Json::from(new.key), self.value(new.nested, new.entry, indent, is_wide))
     }
 
     fn value(&self, nested: &[&str], entry: &EntryText<'_>, indent: &str, is_wide: bool) -> String {
         match (nested.split_first(), entry) {
             (Some((key, nested)), _) => {
                 let inner = format!("{indent}{}", self.unit);
-                let member = self.member(key, nested, entry, &inner, is_wide);
+                let member = self.member(&NewMember { key, nested, entry }, &inner, is_wide);
                 let newline = self.newline;
                 if is_wide { format!("{{{newline}{inner}{member}{newline}{indent}}}") } else { format!("{{{member}}}") }
             }
@@ -180,17 +189,9 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn with_member(
-        &self,
-        object: &Node,
-        members: &Members,
-        key: &str,
-        nested: &[&str],
-        entry: &EntryText<'_>,
-        is_root: bool,
-    ) -> String {
+    fn with_member(&self, object: &Node, members: &Members, new: &NewMember<'_>, is_root: bool) -> String {
         let Some((last_key, last)) = members.last() else {
-            return self.with_first_member(object, key, nested, entry, is_root);
+            return self.with_first_member(object, new, is_root);
         };
         let comma = self.comma_after(last.span.end);
         let behind = comma.map_or(last.span.end, |comma| comma + 1);
@@ -201,35 +202,28 @@ impl<'a> Source<'a> {
         let end = if comma.is_some() { "," } else { "" };
         if self.is_on_own_line(last_key.span.start) {
             let indent = self.indent_of(last_key.span.start);
-            let member = self.member(key, nested, entry, &indent, true);
+            let member = self.member(new, &indent, true);
             let at = self.end_of_remarks(behind);
             edits.push((at..at, format!("{}{indent}{member}{end}", self.newline)));
         } else {
-            let member = self.member(key, nested, entry, "", false);
+            let member = self.member(new, "", false);
             edits.push((behind..behind, format!(" {member}{end}")));
         }
         self.edited(edits)
     }
 
-    fn with_first_member(
-        &self,
-        object: &Node,
-        key: &str,
-        nested: &[&str],
-        entry: &EntryText<'_>,
-        is_root: bool,
-    ) -> String {
+    fn with_first_member(&self, object: &Node, new: &NewMember<'_>, is_root: bool) -> String {
         let inside = &self.text[object.span.start + 1..object.span.end - 1];
         let at = object.span.start + 1 + inside.trim_end().len();
         let space = &self.text[at..object.span.end - 1];
         let is_wide = is_root || self.line_start(object.span.start) > 0 || inside.contains('\n');
         if !is_wide {
-            let member = self.member(key, nested, entry, "", false);
+            let member = self.member(new, "", false);
             return self.edited(vec![(at..at, member)]);
         }
         let outer = self.indent_of(object.span.start);
         let indent = format!("{outer}{}", self.unit);
-        let member = self.member(key, nested, entry, &indent, true);
+        let member = self.member(new, &indent, true);
         let close = if space.contains('\n') { String::new() } else { format!("{}{outer}", self.newline) };
         self.edited(vec![(at..at, format!("{}{indent}{member}{close}", self.newline))])
     }

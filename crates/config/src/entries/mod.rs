@@ -14,7 +14,7 @@ use crate::syntax::document::ConfigDocument;
 use crate::syntax::tree::{self, Value};
 use proxy_base::diagnostic::Diagnostic;
 
-pub use command_words::{command_words, is_this_proxy};
+pub use command_words::{command_words, is_our_package, is_this_proxy};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 

@@ -167,5 +167,7 @@ fn this_proxy_is_known_by_its_command() {
     ] {
         let words = command_words(&entry);
         assert_eq!(is_this_proxy(words.iter().map(String::as_str)), is_ours, "{entry}");
+        let names_package = entry.to_string().contains("starlark-mcp-proxy@");
+        assert_eq!(is_our_package(words.iter().map(String::as_str)), names_package, "{entry}");
     }
 }

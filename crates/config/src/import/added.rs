@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Imported, render};
 use crate::syntax::document::ConfigDocument;
-use crate::syntax::tree::{Node, Value};
+use crate::syntax::tree::{Node, Span, Value};
 use proxy_base::diagnostic::Diagnostic;
 
 /// The text of a config with more servers. A server whose name is taken gets another one, `NAME_CLIENT`.
@@ -38,12 +38,12 @@ pub fn added_to(path: &Path, text: &str, imported: &mut Imported, client: &str) 
             let gap = if text[..end].ends_with('\n') { "" } else { "\n" };
             format!("{}{gap}{servers}{}", &text[..end], &text[end..])
         }
-        // The key without servers.
+        // The key without servers. What else is on its line, such as a comment, stays.
         (Some(section), None) => {
-            let end = line_end(text, section.span.start);
-            let line = &text[..end];
-            let key = line.rfind("mcpServers").map_or(end, |key| key + "mcpServers".len());
-            format!("{}:\n{servers}{}", &text[..key], &text[end..])
+            let empty = empty_value(text, &document, section).ok_or_else(|| unproven(path, client))?;
+            let end = line_end(text, empty.end);
+            let rest = text[empty.end..end].trim_end();
+            format!("{}{rest}\n{servers}{}", text[..empty.start].trim_end(), &text[end..])
         }
         (None, _) => {
             let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
@@ -59,6 +59,23 @@ pub fn added_to(path: &Path, text: &str, imported: &mut Imported, client: &str) 
         known.into_iter().chain(imported.entries.iter().map(|entry| entry.name.clone())).collect();
     let read = ConfigDocument::parse(path, &whole).ok().filter(|document| entries(document) == expected);
     read.map(|_| whole).ok_or_else(|| unproven(path, client))
+}
+
+/// Where the value of `mcpServers` without servers stands: behind the colon if nothing is written there.
+fn empty_value(text: &str, document: &ConfigDocument, section: &Node) -> Option<Span> {
+    let shown = shown(text, section);
+    if !shown.trim().is_empty() {
+        // A comment behind it may belong to the span.
+        let length = match shown.find('}') {
+            Some(brace) if shown.starts_with('{') => brace + 1,
+            _ => shown.find(char::is_whitespace).unwrap_or(shown.len()),
+        };
+        return Some(section.span.start..section.span.start + length);
+    }
+    let Value::Map(entries) = &document.root.value else { return None };
+    let (key, _) = entries.iter().find(|(key, _)| key.text == "mcpServers")?;
+    let colon = key.span.end + text[key.span.end..].find(':')? + 1;
+    Some(colon..colon)
 }
 
 fn unproven(path: &Path, client: &str) -> Diagnostic {

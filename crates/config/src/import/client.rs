@@ -1,11 +1,12 @@
 //! The programs whose configs can be imported: where their config files are, and how to read their keys. Those that
 //! `proxy install` knows too say how they hold an entry.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::own_entry::{EntryForm, OwnEntry};
 
-use self::Place::{Application, Config, Home, Project};
+use self::Place::{Application, Config, Home, Movable, Project};
 use super::variables::Syntax;
 
 /// What a key with a bare number of time means.
@@ -33,6 +34,25 @@ enum Place {
     Application(&'static str),
     /// The current folder.
     Project(&'static str),
+    /// The folder that a variable of the client names, or else as `Home`.
+    Movable {
+        variable: &'static str,
+        below: &'static str,
+        in_home: &'static str,
+    },
+}
+
+/// The variables that move the files of clients.
+pub const FOLDER_VARIABLES: [&str; 2] = [CLAUDE_CODE_FOLDER, CODEX_FOLDER];
+const CLAUDE_CODE_FOLDER: &str = "CLAUDE_CONFIG_DIR";
+const CODEX_FOLDER: &str = "CODEX_HOME";
+
+const fn of_claude_code(below: &'static str, in_home: &'static str) -> Place {
+    Movable { variable: CLAUDE_CODE_FOLDER, below, in_home }
+}
+
+const fn of_codex(below: &'static str, in_home: &'static str) -> Place {
+    Movable { variable: CODEX_FOLDER, below, in_home }
 }
 
 /// A program that has servers in a config of its own.
@@ -88,13 +108,13 @@ pub static CLIENTS: [ImportClient; 12] = [
         rules: &[
             Project(".claude/settings.local.json"),
             Project(".claude/settings.json"),
-            Home(".claude/settings.json"),
-            Home(".claude.json"),
+            of_claude_code("settings.json", ".claude/settings.json"),
+            of_claude_code(".claude.json", ".claude.json"),
         ],
         timeout: Some(TimeKey::Request(Unit::Milliseconds)),
         syntax: Syntax::SHELL_BRACES,
         own_entry: own_entry(&["mcpServers"], EntryForm::Typed),
-        ..client("claude-code", "Claude Code", &[Project(".mcp.json"), Home(".claude.json")])
+        ..client("claude-code", "Claude Code", &[Project(".mcp.json"), of_claude_code(".claude.json", ".claude.json")])
     },
     ImportClient {
         own_entry: MCP_SERVERS,
@@ -122,7 +142,7 @@ pub static CLIENTS: [ImportClient; 12] = [
     ImportClient {
         syntax: Syntax::NONE,
         own_entry: own_entry(&["mcp_servers"], EntryForm::Plain),
-        ..client("codex", "Codex", &[Project(".codex/config.toml"), Home(".codex/config.toml")])
+        ..client("codex", "Codex", &[Project(".codex/config.toml"), of_codex("config.toml", ".codex/config.toml")])
     },
     ImportClient {
         rules: &[Home(".gemini/mcp-server-enablement.json")],
@@ -239,12 +259,14 @@ pub struct Surroundings {
     pub home: Option<PathBuf>,
     pub config_folder: Option<PathBuf>,
     pub current_folder: PathBuf,
+    /// The values of [`FOLDER_VARIABLES`] that are set.
+    pub moved: HashMap<&'static str, PathBuf>,
 }
 
 impl Place {
     fn relative(self) -> &'static str {
         match self {
-            Home(path) | Config(path) | Application(path) | Project(path) => path,
+            Home(path) | Config(path) | Application(path) | Project(path) | Movable { in_home: path, .. } => path,
         }
     }
 
@@ -255,6 +277,10 @@ impl Place {
             Application(path) if cfg!(target_os = "macos") => home?.join("Library/Application Support").join(path),
             Config(path) | Application(path) => surroundings.config_folder.as_ref()?.join(path),
             Project(path) => surroundings.current_folder.join(path),
+            Movable { variable, below, in_home } => match surroundings.moved.get(variable) {
+                Some(folder) => surroundings.current_folder.join(folder).join(below),
+                None => home?.join(in_home),
+            },
         })
     }
 }

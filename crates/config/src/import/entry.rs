@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::client::{TimeKey, Unit};
 use super::members::{EntryMembers, Member, plain_text};
-use super::variables::Syntax;
+use super::variables::{NeededVariable, Syntax};
 use super::{ImportedCommand, ImportedServer, ImportedTarget, ImportedText, Importer, Restriction};
 use crate::entries::is_this_proxy;
 use crate::sections::url::url_problem;
@@ -53,7 +53,7 @@ impl Importer<'_> {
                         "the proxy can connect by itself: set `url` to its URL, and log in with `proxy login NAME`";
                     self.warn(format!("`{}` runs `mcp-remote`: {hint}", key.text.escape_debug()), key);
                 }
-                ImportedTarget::Command(command)
+                ImportedTarget::Command(Box::new(command))
             }
             (None, Some(url)) => self.url(key, &mut members, &url, kind.as_deref() == Some("sse"))?,
             (None, None) if members.take(&["settings"]).is_some() => {
@@ -138,7 +138,12 @@ impl Importer<'_> {
                 continue;
             }
             let note = format!("goose keeps this value in its keyring: set the environment variable {name}");
-            let text = ImportedText { written: String::new(), text: format!("${{{name}}}"), notes: vec![note] };
+            let text = ImportedText {
+                text: format!("${{{name}}}"),
+                notes: vec![note],
+                needed: vec![NeededVariable { name: name.clone(), why: "goose keeps it in its keyring".to_owned() }],
+                ..ImportedText::default()
+            };
             env.push((name, text));
         }
     }
@@ -206,11 +211,8 @@ impl Importer<'_> {
 
     /// Headers whose values other keys give: tokens, and names of environment variables.
     fn credentials(&mut self, members: &mut EntryMembers, headers: &mut Vec<(String, ImportedText)>) {
-        let variable = |name: &str, before: &str| ImportedText {
-            written: String::new(),
-            text: format!("{before}${{{name}}}"),
-            notes: Vec::new(),
-        };
+        let variable =
+            |name: &str, before: &str| ImportedText { text: format!("{before}${{{name}}}"), ..ImportedText::default() };
         if let Some(member) = members.take(&["env_http_headers"]) {
             let pairs = self.pairs(&member);
             pairs.into_iter().for_each(|(entry, name)| set(headers, entry.name, variable(&name, "")));
@@ -292,7 +294,7 @@ impl Importer<'_> {
     }
 
     fn literal(&self, text: &str) -> ImportedText {
-        ImportedText { written: text.to_owned(), text: text.replace('$', "$$"), notes: Vec::new() }
+        ImportedText { written: text.to_owned(), text: text.replace('$', "$$"), ..ImportedText::default() }
     }
 }
 

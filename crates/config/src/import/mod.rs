@@ -5,6 +5,7 @@ mod client;
 mod combined;
 mod entry;
 mod keys;
+mod lasting;
 mod literal_secrets;
 mod members;
 mod own_entry;
@@ -32,14 +33,16 @@ use members::Member;
 use variables::{Translated, Variables};
 
 pub use added::added_to;
-pub use client::{CLIENTS, ClientFile, ImportClient, Surroundings};
+pub use client::{CLIENTS, ClientFile, FOLDER_VARIABLES, ImportClient, Surroundings};
 pub use combined::combined;
+pub use lasting::fixed_values;
 pub use literal_secrets::literal_secrets;
 pub use own_entry::{EntryForm, OwnEntry};
 pub use render::render_yaml;
 pub use shown::commands;
 pub use source::{count_servers, file_of, import};
 pub use tools::ToolSelection;
+pub use variables::{FixedVariable, NeededVariable};
 
 /// The servers of imported files, and warnings about settings that were not imported.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +69,7 @@ pub struct ImportedServer {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ImportedTarget {
-    Command(ImportedCommand),
+    Command(Box<ImportedCommand>),
     Url { url: ImportedText, headers: Vec<(String, ImportedText)>, sse: bool },
 }
 
@@ -81,7 +84,7 @@ pub struct ImportedCommand {
 }
 
 /// A string of an imported file, which may be a secret.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct ImportedText {
     /// As written in the imported file.
     written: String,
@@ -89,6 +92,10 @@ pub struct ImportedText {
     text: String,
     /// What the user still has to do.
     notes: Vec<String>,
+    /// Variables that differed for each workspace, and do not any more.
+    fixed: Vec<FixedVariable>,
+    /// Environment variables for values that the other program asks for or keeps.
+    needed: Vec<NeededVariable>,
 }
 
 impl fmt::Debug for ImportedText {
@@ -154,7 +161,7 @@ impl Importer<'_> {
 
     /// Translates the variables of a string of this member.
     fn text(&mut self, Member { path, key, .. }: &Member, written: &str) -> ImportedText {
-        let Translated { text, notes, unknown } = self.variables.translate(written);
+        let Translated { text, notes, unknown, fixed, needed } = self.variables.translate(written);
         for variable in unknown {
             let variable = variable.escape_debug();
             let title = if self.client.title.is_empty() { "the other program" } else { self.client.title };
@@ -163,7 +170,7 @@ impl Importer<'_> {
                 key,
             );
         }
-        ImportedText { written: written.to_owned(), text, notes }
+        ImportedText { written: written.to_owned(), text, notes, fixed, needed }
     }
 
     fn warn(&mut self, message: String, key: &NodeKey) {

@@ -14,13 +14,13 @@ fn target_line(entry: &ImportedServer) -> String {
     let name = one_line(&entry.name);
     let (mut text, set, names) = match &entry.target {
         ImportedTarget::Command(command) => {
-            let args = command.args.iter().map(|argument| argument.written.as_str());
-            let cwd = command.cwd.as_ref().map(|cwd| cwd.written.as_str());
-            let line = command_line(&command.command.written, args, cwd);
+            let args: Vec<String> = command.args.iter().map(as_imported).collect();
+            let cwd = command.cwd.as_ref().map(as_imported);
+            let line = command_line(&as_imported(&command.command), &args, cwd.as_deref());
             (format!("{name}: {line}"), "sets", names(&command.env))
         }
         ImportedTarget::Url { url, headers, .. } => {
-            (format!("{name}: {}", address(&url.written)), "sends", names(headers))
+            (format!("{name}: {}", address(&as_imported(url))), "sends", names(headers))
         }
     };
     if !names.is_empty() {
@@ -30,6 +30,11 @@ fn target_line(entry: &ImportedServer) -> String {
         text.push_str("  (disabled)");
     }
     text
+}
+
+/// What the config will have, with its variables as `${NAME}`. An escaped dollar sign is one again.
+fn as_imported(text: &ImportedText) -> String {
+    text.text.replace("$$", "$")
 }
 
 fn names(values: &[(String, ImportedText)]) -> Vec<String> {
@@ -45,7 +50,7 @@ fn address(url: &str) -> String {
     one_line(&format!("{scheme}://{host}/{path}{prompted}"))
 }
 
-fn command_line<'a>(command: &str, args: impl Iterator<Item = &'a str>, cwd: Option<&str>) -> String {
+fn command_line(command: &str, args: &[String], cwd: Option<&str>) -> String {
     let mut text = word(command);
     let mut after_flag = false;
     for argument in args {

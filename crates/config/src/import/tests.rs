@@ -1,12 +1,13 @@
 //! Imports of single files.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::{Config, TransportConfig, load_text};
 
 fn surroundings(folder: &Path) -> Surroundings {
-    Surroundings { home: None, config_folder: None, current_folder: folder.to_owned() }
+    Surroundings { home: None, config_folder: None, current_folder: folder.to_owned(), moved: HashMap::default() }
 }
 
 fn imported_file(name: &str, text: &str) -> Result<Imported, Vec<Diagnostic>> {
@@ -199,4 +200,19 @@ fn the_proxy_does_not_import_itself() {
     );
     assert_eq!(messages(&imported), ["skipped `all`: it is this proxy, which would start itself"]);
     assert_eq!(imported.entries.len(), 1);
+}
+
+#[test]
+fn servers_are_added_below_a_key_without_servers_whose_comment_stays() {
+    for (before, after) in [
+        ("mcpServers: {} # mine\nserve: {}\n", "mcpServers: # mine\n  a:\n    command: x\nserve: {}\n"),
+        ("mcpServers:   # mine\n", "mcpServers:   # mine\n  a:\n    command: x\n"),
+        ("mcpServers: null # mine", "mcpServers: # mine\n  a:\n    command: x\n"),
+        ("# one\nmcpServers:\n# two\nserve: {}\n", "# one\nmcpServers:\n  a:\n    command: x\n# two\nserve: {}\n"),
+        ("\"mcpServers\": {\n  }  # mine\n", "\"mcpServers\":  # mine\n  a:\n    command: x\n"),
+    ] {
+        let mut imported = imported(r#"{"mcpServers": {"a": {"command": "x"}}}"#);
+        let added = added_to(Path::new("proxy.yaml"), before, &mut imported, "cursor");
+        assert_eq!(added.unwrap(), after, "{before}");
+    }
 }

@@ -54,6 +54,25 @@ pub(super) struct Translated {
     pub notes: Vec<String>,
     /// Variables that only the other program knows, left as plain text.
     pub unknown: Vec<String>,
+    /// Variables that differ for each workspace there, and are replaced by their values.
+    pub fixed: Vec<FixedVariable>,
+    /// Values that the other program asks for or keeps.
+    pub needed: Vec<NeededVariable>,
+}
+
+/// A variable that differs for each workspace in the other program, and its value for all of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FixedVariable {
+    pub written: String,
+    pub value: String,
+}
+
+/// An environment variable without a value, unless somebody sets it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NeededVariable {
+    pub name: String,
+    /// Why it has none: `VS Code prompts for it`.
+    pub why: String,
 }
 
 impl Variables {
@@ -85,6 +104,9 @@ impl Variables {
             match expression.strip_prefix("secrets.").filter(|name| is_variable_name(name)) {
                 Some(name) => {
                     output.notes.push(format!("a Continue secret: set the environment variable {name}"));
+                    output
+                        .needed
+                        .push(NeededVariable { name: name.to_owned(), why: "it is a Continue secret".to_owned() });
                     output.text.push_str(&format!("${{{name}}}"));
                 }
                 None => output.leave("${{", expression, "}}"),
@@ -128,8 +150,11 @@ impl Variables {
             self.prompt(id, output);
         } else if let Some(name) = expression.strip_prefix("env:").filter(|name| is_variable_name(name)) {
             output.text.push_str(&format!("${{{name}}}"));
-        } else if let Some(text) = self.predefined(expression) {
-            output.text.push_str(&text);
+        } else if let Some(value) = self.of_workspace(expression) {
+            output.text.push_str(&value.replace('$', "$$"));
+            output.fixed.push(FixedVariable { written: format!("${{{expression}}}"), value: value.to_owned() });
+        } else if let Some(text) = predefined(expression) {
+            output.text.push_str(text);
         } else if is_plain && is_known {
             self.environment(name, expression, output);
         } else {
@@ -150,23 +175,33 @@ impl Variables {
         let default = prompt.and_then(|prompt| prompt.default.as_deref());
         match default.filter(|default| !default.contains(['$', '}'])) {
             Some(default) => output.text.push_str(&format!("${{{name}:-{default}}}")),
-            None => output.text.push_str(&format!("${{{name}}}")),
+            None => {
+                output.text.push_str(&format!("${{{name}}}"));
+                output.needed.push(NeededVariable { name: name.clone(), why: "VS Code prompts for it".to_owned() });
+            }
         }
         let about = prompt.map(|prompt| prompt.description.as_str()).filter(|about| !about.is_empty());
         let about = about.map(|about| format!(" ({about})")).unwrap_or_default();
         output.notes.push(format!("VS Code prompts for this value{about}: set the environment variable {name}"));
     }
 
-    /// The predefined variables of VS Code and Cursor.
-    fn predefined(&self, name: &str) -> Option<String> {
-        let folder = self.workspace.replace('$', "$$");
+    /// The values of the variables of VS Code and Cursor that differ for each workspace.
+    fn of_workspace(&self, name: &str) -> Option<&str> {
+        let folder = self.workspace.as_str();
         match name {
             "workspaceFolder" | "workspaceRoot" | "cwd" => Some(folder),
-            "workspaceFolderBasename" => Some(folder.rsplit('/').next().unwrap_or_default().to_owned()),
-            "userHome" => Some("${HOME}".to_owned()),
-            "pathSeparator" | "/" => Some("/".to_owned()),
+            "workspaceFolderBasename" => folder.rsplit('/').next(),
             _ => None,
         }
+    }
+}
+
+/// The other predefined variables of VS Code and Cursor.
+fn predefined(name: &str) -> Option<&'static str> {
+    match name {
+        "userHome" => Some("${HOME}"),
+        "pathSeparator" | "/" => Some("/"),
+        _ => None,
     }
 }
 
@@ -210,6 +245,9 @@ mod tests {
         assert_eq!(variables(Syntax::BRACES).translate("${file}").unknown, ["${file}"]);
         let notes = variables(Syntax::BRACES).translate("${input:region}").notes;
         assert_eq!(notes, ["VS Code prompts for this value (Where): set the environment variable REGION"]);
+        let needed = |written| variables(Syntax::BRACES).translate(written).needed;
+        assert_eq!(needed("${input:region}"), [], "it has a default");
+        assert_eq!(needed("${input:api-key}")[0].name, "API_KEY");
     }
 
     #[test]

@@ -11,12 +11,24 @@ pub(super) fn read_secret(reader: &ValueReader) -> Option<Secret> {
 
 /// A URL at which tokens are handled: by `https`, or on this machine.
 pub(super) fn read_url(reader: &ValueReader) -> Option<String> {
+    read_https(reader, false)
+}
+
+/// The URL of a page that people open, which may have a query.
+pub(super) fn read_page_url(reader: &ValueReader) -> Option<String> {
+    read_https(reader, true)
+}
+
+fn read_https(reader: &ValueReader, may_have_query: bool) -> Option<String> {
     let text = reader.word()?;
     if let Some(problem) = url_problem(&text) {
         return reader.fail(problem);
     }
     let Ok(url) = url::Url::parse(&text) else { return reader.fail("expected a URL such as `https://host`") };
-    if url.query().is_some() || url.fragment().is_some() {
+    if may_have_query && url.fragment().is_some() {
+        return reader.fail("must not contain `#`");
+    }
+    if !may_have_query && (url.query().is_some() || url.fragment().is_some()) {
         return reader.fail("must not contain `?` or `#`");
     }
     if url.scheme() != "https" && !is_loopback(&url) {

@@ -95,15 +95,13 @@ fn read_rate(reader: &ValueReader) -> Option<Rate> {
     fields.finish();
     let Some(tokens) = tokens else { return reader.fail("missing key `maxTokens` (size of the token bucket)") };
     let Some(period) = period else { return reader.fail("missing key `refillPeriod` (time to refill the bucket)") };
-    let max_tokens = tokens.count()?;
-    if max_tokens > MAX_TOKENS {
-        return tokens.expected(&format!("an integer of at most {MAX_TOKENS}"));
-    }
-    let refill_period = period.timeout()?;
-    if refill_period > MAX_PERIOD {
-        return period.expected("a duration of at most a year");
-    }
-    Some(Rate { max_tokens, refill_period })
+    let max_tokens = tokens.count().and_then(|count| {
+        if count <= MAX_TOKENS { Some(count) } else { tokens.expected(&format!("an integer of at most {MAX_TOKENS}")) }
+    });
+    let refill_period = period
+        .timeout()
+        .and_then(|time| if time <= MAX_PERIOD { Some(time) } else { period.expected("a duration of at most a year") });
+    Some(Rate { max_tokens: max_tokens?, refill_period: refill_period? })
 }
 
 #[cfg(test)]
@@ -131,13 +129,14 @@ mod tests {
     #[test]
     fn what_limits_nothing_is_told() {
         let found = errors(
-            "rateLimiting:\n  global: {maxTokens: 0, refillPeriod: 1m}\n  perUser: {maxTokens: 5}\n  peruser: {}\n  \
+            "rateLimiting:\n  global: {maxTokens: 0, refillPeriod: 1x}\n  perUser: {maxTokens: 5}\n  peruser: {}\n  \
              tools:\n  - {name: a}\n  - {global: {maxTokens: 1, refillPeriod: 5}}\n  - {name: a, global: {refillPeriod: 1m}}\n",
         );
         assert_eq!(
             found,
             [
                 "2:23 `rateLimiting.global.maxTokens`: expected an integer of at least 1, found `0`",
+                "2:40 `rateLimiting.global.refillPeriod`: expected a duration such as `250ms`, `30s`, `5m` or `2h`, found `1x`",
                 "3:12 `rateLimiting.perUser`: missing key `refillPeriod` (time to refill the bucket)",
                 "4:3 unknown key `rateLimiting.peruser` (did you mean `perUser`?)",
                 "6:5 `rateLimiting.tools[0]`: missing key `global` or `perUser`, such as `{ maxTokens: 5, \

@@ -39,6 +39,20 @@ pub struct ToolResultLimit {
     pub max_tokens: ResultLimit,
 }
 
+impl Results {
+    /// What clients see of the limits in their lists: which tools have one, and whether it is the client's own. The size of a
+    /// limit is not seen.
+    pub fn seen_in_lists(&self) -> String {
+        let kind = |limit| match limit {
+            ResultLimit::Auto => "auto",
+            ResultLimit::Tokens(_) => "all",
+            ResultLimit::Off => "off",
+        };
+        let of_tools = self.tools.iter().map(|tool| format!("\n{} {}", kind(tool.max_tokens), tool.name));
+        std::iter::once(kind(self.max_tokens).to_owned()).chain(of_tools).collect()
+    }
+}
+
 impl Default for Results {
     fn default() -> Self {
         Results {

@@ -109,8 +109,8 @@ pub(crate) fn sounds_secret(key: &str) -> bool {
         "environment",
     ];
     let plain: String = key.to_lowercase().chars().filter(|character| character.is_alphanumeric()).collect();
-    // The size of a token bucket is not a secret.
-    if plain == "maxtokens" {
+    // The size of a token bucket, and what a rule of `flow` does.
+    if ["maxtokens", "then"].contains(&plain.as_str()) {
         return false;
     }
     // Too short to look for within other words.
@@ -261,6 +261,12 @@ mod tests {
             "a: { url: \"http://u:s1@x/\" }\nb: { url: \"http://x/mcp?key=s2\" }\nc: { url: \"http://x/mcp\" }\n",
         );
         assert!(!shown.contains("s1") && !shown.contains("s2") && shown.contains("http://x/mcp\""), "{shown}");
+    }
+
+    #[test]
+    fn what_a_rule_does_is_shown() {
+        let text = "flow: { rules: [{ when: [secret], then: ask }] }\n";
+        assert!(masked(text).contains("then: ask"), "{}", masked(text));
     }
 
     #[test]

@@ -25,7 +25,8 @@ pub(super) fn of_call(outcome: Result<&Raw, &CallError>) -> CallOutcome {
             CallOutcome::Error { code: error.code(), message: error.message() }
         }
         Err(CallError::Cancelled) => CallOutcome::Cancelled,
-        Err(CallError::Asks(_)) => CallOutcome::Asked,
+        // Who has to log in is asked to, if only by a text.
+        Err(CallError::Asks(_) | CallError::LogInFirst { .. }) => CallOutcome::Asked,
         Err(error @ (CallError::Timeout { .. } | CallError::Busy { .. })) => {
             CallOutcome::Timeout { message: error.to_string() }
         }
@@ -40,7 +41,9 @@ pub(super) fn without_response(error: &CallError) -> Option<CallOutcome> {
         return None;
     }
     let outcome = of_call(Err(error));
-    matches!(outcome, CallOutcome::Timeout { .. } | CallOutcome::Failed { .. }).then_some(outcome)
+    let is_shown_as_error = matches!(outcome, CallOutcome::Timeout { .. } | CallOutcome::Failed { .. })
+        || matches!(error, CallError::LogInFirst { .. });
+    is_shown_as_error.then_some(outcome)
 }
 
 fn is_error(result: &RawRef) -> bool {
@@ -51,6 +54,14 @@ fn is_error(result: &RawRef) -> bool {
 mod tests {
     use super::*;
     use proxy_json::valid;
+
+    #[test]
+    fn who_has_to_log_in_first_was_asked_and_nothing_has_failed() {
+        let error = CallError::LogInFirst { backend: "crm".into(), advice: "open a page".to_owned(), url: None };
+        assert_eq!(of_call(Err(&error)), CallOutcome::Asked);
+        // The client sees an error result.
+        assert_eq!(without_response(&error), Some(CallOutcome::Asked));
+    }
 
     #[test]
     fn a_result_with_is_error_is_a_tool_error() {

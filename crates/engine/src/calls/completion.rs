@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use super::call::Calls;
 use super::context::RequestContext;
-use super::flow::FlowItem;
+use super::flow::{FlowGuard, FlowItem, Verdict};
 use super::handler::host::RequestHost;
 use super::handler::run::record_failure;
 use super::other_request::OtherRequest;
@@ -64,6 +64,13 @@ impl Calls {
         argument: CompletionArgument,
     ) -> Result<Raw, CallError> {
         let key = completion.entry.definition.key();
+        let caller = request.flow_caller(&self.store);
+        let guard = caller.and_then(|caller| FlowGuard::completing(caller, completion.entry, key));
+        if let Some(guard) = &guard
+            && let Verdict::Asks(consent) = guard.verdict().await?
+        {
+            return Err(guard.not_asked(&consent));
+        }
         let host = Arc::new(self.completion_host(request, key)).host();
         // The surface owns the code of the functions.
         let surface = Arc::clone(&request.surface);
@@ -76,6 +83,12 @@ impl Calls {
             () = request.cancel.cancelled() => return Err(CallError::Cancelled),
             completed = run => completed,
         };
+        // What the function returns is passed on, and so is why it fails.
+        if let Some(guard) = &guard
+            && matches!(completed, Ok(Some(_)))
+        {
+            guard.mark().await?;
+        }
         match completed {
             Ok(None) => Ok(no_completion()),
             Ok(Some(Ok(result))) => Ok(result),

@@ -208,8 +208,7 @@ impl ItemCall {
             is_lowered = lowered.takes_constraint;
             let changed = {
                 let object = Object::of(&params).map_err(|error| error.to_string())?;
-                let arguments = object.get("arguments").map_or(Ok(None), |sent| lowered.published_arguments(sent))?;
-                arguments.map(|arguments| object.edit().set("arguments", &arguments).finish_raw())
+                lowered.arguments_of(&object)?.map(|arguments| object.edit().set("arguments", &arguments).finish_raw())
             };
             if let Some(changed) = changed {
                 is_renamed = true;

@@ -267,7 +267,10 @@ impl<'a> CountedCall<'a> {
         let duration: Duration = ended - self.began;
         let result = outcome.as_ref().map(|answer| &answer.result);
         let counted = call_outcome::of_call(result);
-        self.stats.record(&self.method, ended, duration, &counted);
+        // Without a log-in nothing reaches the server.
+        if !matches!(outcome, Err(CallError::LogInFirst { .. })) {
+            self.stats.record(&self.method, ended, duration, &counted);
+        }
         let Some(recording) = self.recording else { return };
         let record = self.details.map(|details| ServerCallRecord {
             server: details.server,

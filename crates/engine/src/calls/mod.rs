@@ -28,7 +28,7 @@ pub use completion::Completed;
 pub use context::{ItemCall, PolicyNow, RequestContext};
 pub use dispatch::Dispatcher;
 pub use failed::failed;
-pub use flow::{FlowItem, GuardedQuestions, Passage, ToldLabels};
+pub use flow::{FlowItem, GuardedQuestions, Passage, RulesNow, ToldLabels};
 pub use other_request::OtherRequest;
 pub use permit::Permit;
 pub use recorded_request::{RecordedRequest, RequestOrigin};

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
+use proxy_base::diagnostic::Location;
 use proxy_json::{Raw, RawRef};
 use proxy_script::LogLevel;
 
@@ -17,6 +18,6 @@ pub trait TestOverrides: Send + Sync {
     /// Receives printed text. Returns false if the text should be logged instead.
     fn print(&self, text: &str) -> bool;
 
-    /// The mocked result of an effect; `None` if the effect is not mocked.
-    fn mock(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>>;
+    /// The mocked result of an effect; `None` if the effect is not mocked. `place` is the line of the script that has it.
+    fn mock(&self, kind: &str, request: &RawRef, place: Option<Location>) -> Option<Result<Raw, String>>;
 }

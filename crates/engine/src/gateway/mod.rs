@@ -10,6 +10,7 @@ mod installation;
 mod offline;
 mod options;
 mod preparation;
+mod profile_status;
 mod readiness;
 mod rebuild;
 mod reload;
@@ -31,7 +32,7 @@ pub use reload::Reread;
 pub use script_versions::ScriptVersions;
 pub use start::{Gateway, STOPPED};
 pub use surfaces::{SurfaceHandle, View};
-pub use telemetry::{DefinitionTokens, Gauges, ServerGauges};
+pub use telemetry::{DefinitionTokens, Gauges, ProfileGauges, ServerGauges};
 
 #[cfg(test)]
 mod tests;

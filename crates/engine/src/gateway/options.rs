@@ -49,3 +49,11 @@ pub struct Endpoint {
     /// The URL, if there is one.
     pub address: Option<String>,
 }
+
+impl Endpoint {
+    /// The path of the URL.
+    pub(super) fn path(&self) -> Option<&str> {
+        let (_, rest) = self.address.as_ref()?.split_once("://")?;
+        rest.find('/').map(|start| &rest[start..])
+    }
+}

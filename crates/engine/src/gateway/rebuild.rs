@@ -341,9 +341,10 @@ async fn build(
         Err(error) => Err(Diagnostic::error(format!("the session script crashed: {error}")).into()),
     };
     stats.surface_built(began.elapsed());
-    let surface = built?;
+    let surface = Arc::new(built?);
+    surface.log_schema_faults();
     for warning in &surface.warnings {
         tracing::debug!("{warning}");
     }
-    Ok(Arc::new(surface))
+    Ok(surface)
 }

@@ -17,7 +17,7 @@ use super::preparation::PreparedProfiles;
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::People;
 use super::views::{ViewSources, Views};
-use crate::calls::{Calls, Dispatcher, GuardedQuestions, WaitingMemory};
+use crate::calls::{Calls, Dispatcher, GuardedQuestions, RulesNow, WaitingMemory};
 use crate::results::PagedResults;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{Authentication, Config, ServerConfig};
@@ -136,9 +136,12 @@ impl Gateway {
         };
         let only_profile = config.selection.as_ref().map(|selection| Arc::clone(&selection.profile));
         let views = Views::new(sources, only_profile);
-        let rules = views.top.watch();
-        let surface_now = move || rules.borrow().surface.clone();
-        let questions = GuardedQuestions::new(surface_now, installed.backend_set.calls().store.clone());
+        // The views hold the environment, which holds the guard.
+        let of_views = Arc::downgrade(&views);
+        let rules = move |profile: Option<&Arc<str>>| {
+            of_views.upgrade().map_or(RulesNow::Unknown, |views| views.rules(profile))
+        };
+        let questions = GuardedQuestions::new(rules, installed.backend_set.calls().store.clone());
         installed.environment.question_gate.set(questions);
         tokio::spawn(release_removed(Arc::clone(&installed.backend_set), Arc::downgrade(&views)));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);

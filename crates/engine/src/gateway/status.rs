@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::Gateway;
 use super::options::Endpoint;
+use super::surfaces::View;
+use crate::surface::Surface;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_code_mode::sandbox::jail_state;
 use proxy_config::CodeMode;
@@ -23,17 +25,12 @@ impl Gateway {
 
     /// The errors of the script for single users.
     pub fn user_errors(&self) -> Vec<UserError> {
-        let errors = self.top().surfaces.errors();
-        let shown = errors
-            .iter()
-            .map(|(user, error)| UserError { user: user.to_string(), error: error.diagnostic().to_string() });
-        shown.collect()
+        user_errors(self.top())
     }
 
     /// The status without the connected clients, which the gateway does not know.
     pub fn status(&self) -> ProxyStatus {
         let current = self.top().current.borrow().clone();
-        let count = |kind| current.surface.as_ref().map_or(0, |surface| surface.listed(kind));
         let script = self.installed.editions.borrow().script_source.as_ref().map(|script| script.source.name.clone());
         let reload_status = self.reload_status.lock();
         let script_errors =
@@ -49,12 +46,9 @@ impl Gateway {
             address: endpoint.and_then(|endpoint| endpoint.address.clone()),
             source: self.source(),
             script,
-            published: ItemCounts {
-                tools: count(ItemKind::Tool),
-                resources: count(ItemKind::Resource),
-                resource_templates: count(ItemKind::ResourceTemplate),
-                prompts: count(ItemKind::Prompt),
-            },
+            published: current.surface.as_deref().map(published).unwrap_or_default(),
+            profile: self.views.only_profile().map(ToString::to_string),
+            profiles: self.profiles(),
             servers: self.snapshot().backends.iter().map(|backend| self.server_status(backend)).collect(),
             last_reload: reload_status.last_reload.as_ref().map(|(at, what)| LastReload {
                 at: jiff::Timestamp::try_from(*at).map(|at| at.to_string()).unwrap_or_default(),
@@ -163,6 +157,24 @@ impl Gateway {
     }
 }
 
-fn texts<'a>(diagnostics: impl Iterator<Item = &'a Diagnostic>) -> Vec<String> {
+/// How many items of each kind a surface lists.
+pub(super) fn published(surface: &Surface) -> ItemCounts {
+    ItemCounts {
+        tools: surface.listed(ItemKind::Tool),
+        resources: surface.listed(ItemKind::Resource),
+        resource_templates: surface.listed(ItemKind::ResourceTemplate),
+        prompts: surface.listed(ItemKind::Prompt),
+    }
+}
+
+/// The errors of the script of a view for single users.
+pub(super) fn user_errors(view: &View) -> Vec<UserError> {
+    let errors = view.surfaces.errors();
+    let shown =
+        errors.iter().map(|(user, error)| UserError { user: user.to_string(), error: error.diagnostic().to_string() });
+    shown.collect()
+}
+
+pub(super) fn texts<'a>(diagnostics: impl Iterator<Item = &'a Diagnostic>) -> Vec<String> {
     diagnostics.map(ToString::to_string).collect()
 }

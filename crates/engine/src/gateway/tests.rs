@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::test_world::TestWorld;
 use proxy_model::{ItemKind, Principal, Status};
+use proxy_wire::Revision;
 
 const ALL: &str = "
 for meta, call in backends()['kit'].tools():
@@ -99,4 +100,23 @@ async fn a_config_with_mistakes_is_refused_with_all_of_them() {
     for wrong in ["unknownKey", "nothing-like-this"] {
         assert!(problems.iter().any(|problem| problem.to_string().contains(wrong)), "{wrong}: {problems:?}");
     }
+}
+
+#[tokio::test]
+async fn tools_in_the_form_of_a_client_count_as_memory_of_their_surface() {
+    // Given tools with names that a client does not take
+    let long = "for meta, call in backends()['kit'].tools():
+    publish(meta.replace(name = meta.name + '_' * 80, description = 'long ' * 400), call)
+";
+    let world = TestWorld::new(long);
+    let surface = world.surface(&nobody()).await.unwrap();
+    let dialect = Arc::clone(surface.dialects().named("claude-code").unwrap());
+    let before = surface.bytes();
+    // When such a client lists them
+    surface.prepare_list(&dialect, Revision::V2025_11_25);
+    // Then both the list and its parts are kept
+    let lowered = surface.tools().filter_map(|tool| tool.lowered(surface.dialects(), &dialect)?.text());
+    let texts: usize = lowered.map(|text| text.get().len()).sum();
+    assert!(texts > 3 * 1000, "{texts}");
+    assert!(surface.bytes() - before >= 2 * texts, "{} of {texts}", surface.bytes() - before);
 }

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Gateway;
 use super::rebuild::{self, Edition, Rebuilding, SharedSurface};
 use super::surfaces::{People, SurfaceHandle, Surfaces, View};
+use crate::calls::RulesNow;
 use proxy_identity::cedar::CurrentPolicies;
 use proxy_mcp_client::Environment;
 use proxy_model::Snapshot;
@@ -82,8 +83,8 @@ impl Views {
 
     /// The view of a profile. The first request for it makes it.
     fn of_profile(&self, profile: &Arc<str>) -> Arc<View> {
-        if let Some(view) = self.of_profiles.load().get(profile).filter(|view| !view.is_over()) {
-            return Arc::clone(view);
+        if let Some(view) = self.used(profile) {
+            return view;
         }
         let _adding = self.adding.lock();
         let mut views = HashMap::clone(&self.of_profiles.load());
@@ -103,6 +104,20 @@ impl Views {
         }
     }
 
+    /// The flow rules for the clients of a profile, or of the top level. A client without a view has asked for nothing yet.
+    pub(super) fn rules(&self, profile: Option<&Arc<str>>) -> RulesNow {
+        let of_profiles = self.of_profiles.load();
+        let view = match profile.filter(|profile| self.only_profile.as_ref() != Some(*profile)) {
+            Some(profile) => of_profiles.get(profile).filter(|view| !view.is_over()),
+            None => Some(&self.top),
+        };
+        if let Some(surface) = view.and_then(|view| view.current.borrow().surface.clone()) {
+            return RulesNow::Of(surface);
+        }
+        let has_rules = self.sources.editions.borrow().scripts().any(|script| script.flow.is_some());
+        if has_rules { RulesNow::Unknown } else { RulesNow::None }
+    }
+
     /// Whether all views were built from this generation of backends.
     pub(super) fn are_built_from(&self, generation: u64) -> bool {
         let is_built = |view: &View| {
@@ -110,6 +125,23 @@ impl Views {
             now.error.is_none() && now.generation == generation
         };
         is_built(&self.top) && self.of_profiles.load().values().all(|view| view.is_over() || is_built(view))
+    }
+
+    /// The profile that this process serves as if it were the top level.
+    pub(super) fn only_profile(&self) -> Option<&Arc<str>> {
+        self.only_profile.as_ref()
+    }
+
+    /// The view of a profile, if somebody has used it.
+    pub(super) fn used(&self, profile: &str) -> Option<Arc<View>> {
+        self.of_profiles.load().get(profile).filter(|view| !view.is_over()).cloned()
+    }
+
+    /// The views in use: that of the top level, and those of profiles.
+    pub(super) fn in_use(&self) -> Vec<Arc<View>> {
+        let of_profiles = self.of_profiles.load();
+        let used = of_profiles.values().filter(|view| !view.is_over());
+        std::iter::once(&self.top).chain(used).cloned().collect()
     }
 
     pub(super) fn changes(&self) -> watch::Receiver<u64> {

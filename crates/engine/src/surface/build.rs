@@ -37,6 +37,8 @@ pub struct ScriptSource {
     pub flow: Option<Arc<Flow>>,
     /// The profile that the script runs for; `None` at the top level, which shows all servers.
     pub selection: Option<Arc<ServerSelection>>,
+    /// What lists show of the limits for results. They are added to the lists of clients that have a limit.
+    pub result_limits: Arc<str>,
 }
 
 /// Why a surface could not be built.
@@ -241,6 +243,11 @@ impl BuildInputs {
 
     pub(super) fn flow(&self) -> Option<&Arc<Flow>> {
         self.script_source.flow.as_ref()
+    }
+
+    /// What lists show of the limits for results.
+    pub(super) fn result_limits(&self) -> &str {
+        &self.script_source.result_limits
     }
 
     /// What clients accept.

@@ -37,6 +37,7 @@ impl PublishedItem {
             server: source.map_or("", |source| &source.backend),
             original: source.map_or(key, |source| &source.name),
             lists_tools: self.carrier.is_some(),
+            without_list: self.without_signatures.as_deref(),
         }
     }
 }
@@ -96,7 +97,7 @@ impl Surface {
         params: &Object<'_>,
     ) -> Result<Option<Raw>, String> {
         let Some(lowered) = self.lowered_tool(dialect, tool) else { return Ok(None) };
-        params.get("arguments").map_or(Ok(None), |arguments| lowered.published_arguments(arguments))
+        lowered.arguments_of(params)
     }
 
     /// A published tool as clients of this row get it.
@@ -164,6 +165,33 @@ impl Surface {
             let dialect = self.dialects().rows().get(position / Revision::SUPPORTED.len())?;
             Some(LoweredCount { row: Arc::clone(&dialect.row), lowered: list.lowered })
         })
+    }
+
+    /// The memory of the tools as clients of rows get them: this surface's part of it, as items are shared.
+    pub(super) fn lowered_bytes(&self) -> usize {
+        let items = self.items(ItemKind::Tool);
+        // Lists come first, except for the few tools of clients that call without a list.
+        if items.lowered_for.made().next().is_none() {
+            return 0;
+        }
+        let of_item = |entry: &Arc<PublishedItem>| {
+            let bytes: usize = entry.lowered.made().map(|(_, lowered)| lowered.bytes()).sum();
+            // Surfaces for single callers share the items of one that nobody lists.
+            bytes / Arc::strong_count(entry).saturating_sub(1).max(1)
+        };
+        items.entries.values().map(of_item).sum()
+    }
+
+    /// What decides, beside a list itself, how clients see it: the forms of tools, and whether results have pages to read.
+    pub(super) fn forms(&self, kind: ItemKind) -> [&str; 2] {
+        let limits = self.run.build_inputs.result_limits();
+        // A server without resources is shown as it is: nobody was told of changes of such lists.
+        let lacks_resources = || self.mirrors().is_some_and(|only| only.info.capabilities.get("resources").is_none());
+        match kind {
+            ItemKind::Tool => [self.dialects().digest(), limits],
+            ItemKind::ResourceTemplate if !lacks_resources() => ["", limits],
+            ItemKind::Resource | ItemKind::ResourceTemplate | ItemKind::Prompt => ["", ""],
+        }
     }
 
     /// The listings that were made for rows.

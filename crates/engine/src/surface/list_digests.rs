@@ -10,12 +10,11 @@ use proxy_model::ItemKind;
 pub struct ListDigests([[u8; 32]; ItemKind::ALL.len()]);
 
 impl ListDigests {
-    /// The digests of lists that clients get in forms which `dialects` is the digest of.
-    pub(crate) fn of<'a>(dialects: &str, list: impl Fn(ItemKind) -> &'a str) -> Self {
+    /// The digests of lists, and of what else decides how clients see them.
+    pub(crate) fn of<'a>(list: impl Fn(ItemKind) -> &'a str, forms: impl Fn(ItemKind) -> [&'a str; 2]) -> Self {
         ListDigests(ItemKind::ALL.map(|kind| {
             let digest = Sha256::new_with_prefix(list(kind));
-            // Only tools differ.
-            if kind == ItemKind::Tool { digest.chain_update(dialects) } else { digest }.finalize().into()
+            forms(kind).iter().fold(digest, |digest, form| digest.chain_update(form)).finalize().into()
         }))
     }
 
@@ -23,6 +22,15 @@ impl ListDigests {
     pub fn text(&self) -> String {
         let digest = self.0.iter().fold(Sha256::new(), |digest, list| digest.chain_update(list));
         hex(&digest.finalize())
+    }
+
+    /// Takes over the digest of one list.
+    pub fn take(&mut self, kind: ItemKind, from: &ListDigests) {
+        for (at, of) in ItemKind::ALL.into_iter().enumerate() {
+            if of == kind {
+                self.0[at] = from.0[at];
+            }
+        }
     }
 
     /// The kinds of items whose lists differ.
@@ -39,10 +47,15 @@ mod tests {
 
     #[test]
     fn only_lists_that_differ_are_named() {
-        let of = |prompts| ListDigests::of("", |kind| if kind == ItemKind::Prompt { prompts } else { "[]" });
-        assert!(of("[1]").differences(&of("[1]")).is_empty());
-        assert_eq!(of("[1]").differences(&of("[2]")), [ItemKind::Prompt]);
-        let with = |dialects| ListDigests::of(dialects, |_| "[]");
-        assert_eq!(with("a").differences(&with("b")), [ItemKind::Tool]);
+        let of = |prompts, form| {
+            let list = |kind| if kind == ItemKind::Prompt { prompts } else { "[]" };
+            ListDigests::of(list, |kind| if kind == ItemKind::Tool { [form, ""] } else { ["", ""] })
+        };
+        assert!(of("[1]", "").differences(&of("[1]", "")).is_empty());
+        assert_eq!(of("[1]", "").differences(&of("[2]", "")), [ItemKind::Prompt]);
+        assert_eq!(of("[1]", "a").differences(&of("[1]", "b")), [ItemKind::Tool]);
+        let mut seen = of("[1]", "a");
+        seen.take(ItemKind::Tool, &of("[2]", "b"));
+        assert_eq!(seen.differences(&of("[2]", "b")), [ItemKind::Prompt]);
     }
 }

@@ -23,12 +23,14 @@ pub struct PublishedItem {
     /// The backend item that this item publishes or wraps, if any.
     pub origin: Option<ItemRef>,
     /// What is checked of a tool's results; `None` for other kinds of items.
-    checks: Option<Arc<ToolChecks>>,
+    pub(super) checks: Option<Arc<ToolChecks>>,
     /// What is checked of a tool's arguments; `None` if the proxy does not check them.
     pub argument_checks: Option<ArgumentChecks>,
     /// For a tool such as `call_tool` that calls other tools (a carrier): those tools, and its definition before it was
     /// rendered for a user.
     pub carrier: Option<(Arc<Carrier>, Arc<Definition>)>,
+    /// The description of a carrier without the signatures that it has.
+    pub(super) without_signatures: Option<Arc<str>>,
     /// The script's own functions that complete arguments.
     pub completers: Option<Completers>,
     /// How often a resource is refreshed while clients follow it; `None` if the script does not say so.
@@ -49,13 +51,17 @@ pub struct PublishedItem {
 
 impl PublishedItem {
     pub(super) fn new(kind: ItemKind, item: Published) -> Self {
-        let definition = match &item.carrier {
-            Some(carrier) => carrier.rendered(&item.definition, None),
-            None => Arc::clone(&item.definition),
-        };
+        let mut definition = Arc::clone(&item.definition);
+        let mut without_signatures = None;
+        if let Some(carrier) = &item.carrier {
+            let rendered = carrier.rendered(&item.definition, None);
+            definition = rendered.definition;
+            without_signatures = rendered.without_signatures.map(Arc::from);
+        }
         PublishedItem {
             kind,
             definition,
+            without_signatures,
             carrier: item.carrier.map(|carrier| (carrier, item.definition)),
             handler: item.handler,
             origin: item.origin,
@@ -76,8 +82,14 @@ impl PublishedItem {
     /// The item as rendered for a caller who may use only the listed tools of the carrier's index.
     pub(super) fn carrying(&self, listed: &[bool]) -> Option<Self> {
         let (carrier, template) = self.carrier.as_ref()?;
-        let definition = carrier.rendered(template, Some(listed));
-        Some(PublishedItem { definition, param_headers: OnceLock::new(), lowered: Arc::default(), ..self.clone() })
+        let rendered = carrier.rendered(template, Some(listed));
+        Some(PublishedItem {
+            definition: rendered.definition,
+            without_signatures: rendered.without_signatures.map(Arc::from),
+            param_headers: OnceLock::new(),
+            lowered: Arc::default(),
+            ..self.clone()
+        })
     }
 
     /// Whether the item is a carrier: a script tool that calls the tools of a search index. An item that is forwarded to a

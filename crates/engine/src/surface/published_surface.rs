@@ -19,7 +19,7 @@ use super::run_data::{RunData, next_run};
 use super::server_items::ServerItems;
 use super::skipped::SkippedItems;
 use super::version::SurfaceVersion;
-use super::{definitions, logged_warnings, schema_faults};
+use super::{definitions, logged_warnings};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_builtins::{Handler, Hook, OtherHook, Plan, Published, SkippedItem};
 use proxy_dialects::{Dialect, RowNames};
@@ -123,8 +123,7 @@ impl Surface {
     pub(crate) fn new(plan: Plan, snapshot: &Snapshot, namespace: Arc<str>, build_inputs: BuildInputs) -> Self {
         let mirrors = mirrored(&plan, snapshot);
         let (apps, conflicts) = Apps::of(&plan);
-        let schema_faults = schema_faults::warnings(&plan);
-        for warning in conflicts.iter().chain(&schema_faults) {
+        for warning in &conflicts {
             if logged_warnings::is_new(&warning.message) {
                 tracing::warn!("{warning}");
             }
@@ -173,7 +172,7 @@ impl Surface {
             version: SurfaceVersion::new(&plan.digest, snapshot),
         };
         Surface {
-            warnings: plan.warnings.into_iter().chain(conflicts).chain(schema_faults).collect(),
+            warnings: plan.warnings.into_iter().chain(conflicts).collect(),
             log: plan.log,
             ..Surface::view(Arc::new(run), items, plan.skipped.into(), instructions, apps)
         }
@@ -250,12 +249,12 @@ impl Surface {
         let base =
             self.permitted.as_ref().filter(|_| self.run.is_personal).map_or(0, |permitted| permitted.base.bytes());
         let of_rows = self.row_listings().map(|listing| listing.text.share());
-        base + self.bytes + texts.chain(of_rows).sum::<usize>()
+        base + self.bytes + self.lowered_bytes() + texts.chain(of_rows).sum::<usize>()
     }
 
     /// What distinguishes the lists of this surface from those of others.
     pub fn list_digests(&self) -> ListDigests {
-        *self.digests.get_or_init(|| ListDigests::of(self.dialects().digest(), |kind| self.list(kind)))
+        *self.digests.get_or_init(|| ListDigests::of(|kind| self.list(kind), |kind| self.forms(kind)))
     }
 
     /// The digest of the script, its loaded modules and its settings.

@@ -1,32 +1,53 @@
 //! Warnings about server schemas that are invalid or too large. Such a schema is forwarded unchanged, but the proxy cannot
 //! validate arguments or results with it.
+//!
+//! To find them, all schemas are compiled, which can take longer than to build the surface. Clients do not wait for it.
 
+use std::sync::Arc;
+
+use super::logged_warnings;
+use super::published_surface::Surface;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_builtins::{Handler, Plan};
-use proxy_model::ToolSchema;
+use proxy_builtins::Handler;
+use proxy_model::{ItemKind, ToolSchema};
 
-/// A warning for each invalid schema of a server. Scripts cannot publish invalid schemas of their own.
-pub(crate) fn warnings(plan: &Plan) -> Vec<Diagnostic> {
-    let mut warnings = Vec::new();
-    for tool in &plan.items.tools {
-        let (Some(checks), Some(origin)) = (&tool.checks, &tool.origin) else { continue };
-        for schema in [ToolSchema::Input, ToolSchema::Output] {
-            let Some(fault) = checks.fault(schema) else { continue };
-            let consequence = match (&tool.handler, schema) {
-                (Handler::Backend(_), _) => "it is forwarded unchanged",
-                (Handler::Script(_), ToolSchema::Input) => "arguments unchecked",
-                (Handler::Script(_), ToolSchema::Output) => "results unchecked",
-            };
-            let (member, name, server) = (schema.member(), tool.definition.key(), &origin.backend);
-            let problem = fault.problem();
-            let warning = Diagnostic::warning(format!(
-                "the `{member}` of the tool `{name}` of server `{server}` {problem}; {consequence}"
-            ));
-            warnings.push(match tool.handler {
-                Handler::Backend(_) => warning,
-                Handler::Script(_) => warning.hint("check them in the handler, or publish a schema of your own"),
-            });
+impl Surface {
+    /// A warning for each invalid schema of a server. Scripts cannot publish invalid schemas of their own. Blocks: do not
+    /// call it on an async thread.
+    pub fn schema_faults(&self) -> Vec<Diagnostic> {
+        let mut warnings = Vec::new();
+        for tool in self.entries(ItemKind::Tool) {
+            let (Some(checks), Some(origin)) = (&tool.checks, &tool.origin) else { continue };
+            for schema in [ToolSchema::Input, ToolSchema::Output] {
+                let Some(fault) = checks.fault(schema) else { continue };
+                let consequence = match (&tool.handler, schema) {
+                    (Handler::Backend(_), _) => "it is forwarded unchanged",
+                    (Handler::Script(_), ToolSchema::Input) => "arguments unchecked",
+                    (Handler::Script(_), ToolSchema::Output) => "results unchecked",
+                };
+                let (member, name, server) = (schema.member(), tool.definition.key(), &origin.backend);
+                let problem = fault.problem();
+                let warning = Diagnostic::warning(format!(
+                    "the `{member}` of the tool `{name}` of server `{server}` {problem}; {consequence}"
+                ));
+                warnings.push(match tool.handler {
+                    Handler::Backend(_) => warning,
+                    Handler::Script(_) => warning.hint("check them in the handler, or publish a schema of your own"),
+                });
+            }
         }
+        warnings
     }
-    warnings
+
+    /// Logs in the background which schemas of servers are invalid.
+    pub(crate) fn log_schema_faults(self: &Arc<Self>) {
+        let surface = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            for warning in surface.schema_faults() {
+                if logged_warnings::is_new(&warning.message) {
+                    tracing::warn!("{warning}");
+                }
+            }
+        });
+    }
 }

@@ -48,6 +48,12 @@ impl ThreadHandle {
         self.number == serving_thread()
     }
 
+    /// Makes the calling thread work for this one whenever it works for no other, until the result is dropped.
+    pub(crate) fn adopt(&self) -> EnterGuard<'_> {
+        NUMBER.set(self.number);
+        self.runtime.enter()
+    }
+
     /// Makes the calling thread work for this one until the result is dropped. `None` if it does already.
     pub(crate) fn enter(&self) -> Option<Entered<'_>> {
         let before = NUMBER.replace(self.number);

@@ -59,6 +59,21 @@ async fn a_fiber_works_for_the_thread_that_its_job_came_from() {
 }
 
 #[tokio::test]
+async fn a_worker_that_another_thread_started_works_for_the_first_one_too() {
+    let threads = ServingThreads::start(2).unwrap();
+    let pool = Pool::new(100);
+    // Given a worker that was started by a job of the second thread
+    let second = runtimes(&threads, 2).pop().unwrap();
+    let first_job = pool.clone();
+    let started_by = second.spawn(async move { first_job.run(serving_thread).await.unwrap() }).await.unwrap();
+    assert_eq!(started_by, 1);
+    // When it runs a job of the first, then on the runtime of the first
+    let own = Handle::current().id();
+    let ran_on = pool.run(|| (serving_thread(), Handle::current().id())).await.unwrap();
+    assert_eq!(ran_on, (0, own));
+}
+
+#[tokio::test]
 async fn the_other_threads_end_with_the_last_clone() {
     let threads = ServingThreads::start(2).unwrap();
     let second = runtimes(&threads, 2).pop().unwrap();

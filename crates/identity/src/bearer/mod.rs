@@ -23,6 +23,6 @@ mod verifier;
 pub use error::TokenError;
 pub use introspection_queue::network;
 pub use issuer_check::unreachable_issuers;
-pub use named_user::named_user;
+pub use named_user::{NoSuchUser, named_user, no_such_user};
 pub use resource::Resource;
 pub use verifier::{TokenVerifier, VerifiedToken};

@@ -1,10 +1,13 @@
 //! Builds the user that an operator names on the command line, as if that user had sent a token.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::claim_values::Claims;
 use super::notices::Notices;
 use super::user::user;
+use proxy_base::diagnostic::nearest;
 use proxy_config::{Authentication, IssuerConfig, Token};
 use proxy_json::canonical;
 use proxy_model::{NamedUser, Principal};
@@ -43,6 +46,42 @@ pub fn named_user(authentication: &Authentication, named: &NamedUser) -> Result<
         Some(scope) => Err(format!("a token without the scope `{scope}` is refused (`auth.requiredScopes`)")),
         None => Ok(principal),
     }
+}
+
+/// A name that no request can come under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoSuchUser {
+    pub problem: String,
+    /// What was probably meant.
+    pub hint: String,
+}
+
+impl fmt::Display for NoSuchUser {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.problem, self.hint)
+    }
+}
+
+/// Why no client can be this user: the name is not that of a token, and no issuer gives it to anybody. `None` if one can.
+pub fn no_such_user(authentication: &Authentication, sub: &str) -> Option<NoSuchUser> {
+    let Authentication { tokens, issuers, .. } = authentication;
+    let is_known = tokens.iter().any(|token| token.sub == sub);
+    if is_known || issuers.iter().any(|issuer| sub.starts_with(&*issuer.prefix)) {
+        return None;
+    }
+    let problem = match (issuers.is_empty(), tokens.is_empty()) {
+        (true, true) => format!("there is no user `{sub}`: without `auth`, the proxy does not tell users apart"),
+        (true, false) => format!("there is no user `{sub}` in `auth.tokens`"),
+        (false, _) => format!("there is no user `{sub}`: names of the issuer's users begin with its `prefix`"),
+    };
+    let meant: Vec<String> = if issuers.is_empty() {
+        nearest(sub, tokens.iter().map(|token| token.sub.as_str())).map(str::to_owned).into_iter().collect()
+    } else {
+        issuers.iter().map(|issuer| format!("{}{sub}", issuer.prefix)).collect()
+    };
+    let question = if meant.is_empty() { String::new() } else { format!("did you mean `{}`? ", meant.join("` or `")) };
+    let hint = format!("{question}`proxy login --list` shows the names of people who are logged in");
+    Some(NoSuchUser { problem, hint })
 }
 
 /// The issuer that the claims or the prefix name, or else the issuer without a prefix.
@@ -123,6 +162,28 @@ mod tests {
         assert!(error.contains("without the scope `mcp`"), "{error}");
         let error = named(ISSUERS, "ann", json!({"iss": "https://c"})).unwrap_err();
         assert!(error.contains("only `https://a`, `https://b`"), "{error}");
+    }
+
+    #[test]
+    fn a_name_that_nobody_can_have_is_known_as_such() {
+        let missing = |config: &str, sub: &str| {
+            let (config, _) = proxy_config::load_text(std::path::Path::new("proxy.yaml"), config, &|_| None).unwrap();
+            no_such_user(&config.auth, sub).map(|unknown| unknown.to_string())
+        };
+        for sub in ["ci", "a:ann", "b:ann"] {
+            assert_eq!(missing(ISSUERS, sub), None, "{sub}");
+        }
+        let told = missing(ISSUERS, "ann").unwrap();
+        assert!(told.contains("there is no user `ann`") && told.contains("did you mean `a:ann` or `b:ann`?"), "{told}");
+        let without_prefix = "{serve: {publicUrl: 'https://h/mcp'}, auth: {issuers: [{issuer: 'https://a'}]}}";
+        assert_eq!(missing(without_prefix, "ann"), None);
+        let tokens = "auth: {tokens: [{token: a-token-of-24-characters, sub: deploy}]}";
+        let told = missing(tokens, "deplpy").unwrap();
+        assert!(
+            told.contains("no user `deplpy` in `auth.tokens`") && told.contains("did you mean `deploy`?"),
+            "{told}"
+        );
+        assert!(missing("{}", "ann").unwrap().contains("does not tell users apart"));
     }
 
     #[test]

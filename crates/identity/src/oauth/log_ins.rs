@@ -7,8 +7,9 @@ use futures::future::join_all;
 
 use super::discovery::{Challenge, Probe, first_challenge};
 use super::machine::MachineCredentials;
-use super::person::{CallerAccounts, LogInTable, PersonCredentials, log_out};
+use super::person::{CallerAccounts, LogInTable, PersonCredentials, drop_client, log_out};
 use super::report::describe;
+use super::sign_in_issuers::SignInIssuers;
 use super::subject::{Subject, url_of};
 use super::token_exchange::{CallerExchange, ServerExchange};
 use super::{
@@ -31,11 +32,13 @@ const LOCAL_REDIRECT: &str = "http://127.0.0.1";
 pub struct LogIns {
     pub(super) table: LogInTable,
     subject_tokens: Arc<SubjectTokens>,
+    pub(super) sign_in_issuers: SignInIssuers,
 }
 
 impl LogIns {
     pub fn new(storage: CredentialStorage) -> Arc<Self> {
-        Arc::new(LogIns { table: LogInTable::new(storage), subject_tokens: Arc::default() })
+        let table = LogInTable::new(storage);
+        Arc::new(LogIns { table, subject_tokens: Arc::default(), sign_in_issuers: SignInIssuers::default() })
     }
 
     /// What the transport of a server shows. `None` for servers with `command`, and with a header `Authorization`.
@@ -132,7 +135,8 @@ impl LogIns {
         first_challenge(&self.table.fetcher, &url).await
     }
 
-    /// Revokes what can be revoked and deletes the log-in. The registration of the client is kept unless `forget_client`.
+    /// Revokes what can be revoked and deletes the log-in. The registration of the client is kept unless `forget_client`. At
+    /// an entry with an account for each person, that is the client with which everybody logs in.
     pub async fn log_out(
         &self,
         server: &str,
@@ -141,7 +145,11 @@ impl LogIns {
         forget_client: bool,
     ) -> Result<LogOutReport, LogInError> {
         let subject = Subject::of(server, config, who)?;
-        log_out(&self.table.of(&subject), forget_client).await
+        let mut report = log_out(&self.table.of(&subject), forget_client).await?;
+        if forget_client && subject.who.is_some() {
+            report.forgot_client = drop_client(&self.table.storage, &subject.entry_key(), None).await?;
+        }
+        Ok(report)
     }
 
     /// Ends all log-ins of a person, also at servers that are no longer in the config, and of people of that name whose issuer

@@ -15,6 +15,7 @@ mod registration;
 mod report;
 mod scopes;
 mod sign_in;
+mod sign_in_issuers;
 mod signed;
 mod storage;
 mod subject;
@@ -23,6 +24,7 @@ mod token_exchange;
 #[cfg(test)]
 mod tests;
 mod unix_time;
+mod unused;
 
 pub use discovery::{Challenge, Probe};
 pub use error::LogInError;
@@ -34,3 +36,4 @@ pub use signed::IdentityKey;
 pub use storage::CredentialStorage;
 pub(crate) use terms::bearer;
 pub use token_exchange::SubjectTokens;
+pub use unused::{UnusedLogIn, WhyUnused};

@@ -20,6 +20,9 @@ use proxy_config::{IssuerConfig, SignIn};
 use proxy_model::Secret;
 use proxy_wire::http::{Fetcher, Reach};
 
+/// Without this scope, many identity providers take a request for another kind than a sign-in, and refuse it.
+const OPENID: &str = "openid";
+
 /// What a sign-in asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct SignInRequest<'a> {
@@ -40,7 +43,6 @@ pub struct ParkedSignIn {
     #[serde(with = "secret")]
     verifier: Secret,
     issuer: String,
-    server: AuthorizationServer,
     redirect_uri: String,
     resource: Option<String>,
 }
@@ -68,10 +70,7 @@ impl LogIns {
     pub async fn begin_sign_in(&self, request: SignInRequest<'_>) -> Result<(String, ParkedSignIn), LogInError> {
         let SignInRequest { issuer, resource, required_scopes, redirect_uri } = request;
         let client = client_of(issuer)?;
-        let fetcher = self.fetcher();
-        let url = parsed(&issuer.issuer)?;
-        let discovery = Discovery { fetcher, reach: Reach::of(&url).await, server: &url, issuer: Some(&issuer.issuer) };
-        let server = discovery.authorization_server(&issuer.issuer).await?;
+        let server = self.issuer_metadata(issuer).await?;
         let endpoint = server.authorization_endpoint.as_deref().ok_or_else(|| {
             LogInError::Metadata(format!(
                 "{} has no authorization endpoint: nobody can sign in there",
@@ -87,6 +86,9 @@ impl LogIns {
             if !scopes.contains(&scope.as_str()) {
                 scopes.push(scope);
             }
+        }
+        if scopes.is_empty() && server.scopes_supported.iter().any(|scope| scope == OPENID) {
+            scopes.push(OPENID);
         }
         let mut address = parsed(endpoint)?;
         {
@@ -105,7 +107,6 @@ impl LogIns {
             state: Secret::new(state.into_secret()),
             verifier: Secret::new(verifier.into_secret()),
             issuer: issuer.issuer.clone(),
-            server,
             redirect_uri: redirect_uri.to_owned(),
             resource,
         };
@@ -120,16 +121,17 @@ impl LogIns {
         callback: &str,
     ) -> Result<Secret, LogInError> {
         let client = client_of(issuer)?;
+        let server = self.issuer_metadata(issuer).await?;
         let expected = ExpectedRedirect {
             redirect_uri: &parked.redirect_uri,
             state: parked.state.reveal(),
-            issuer: &parked.server.issuer,
-            names_itself: parked.server.names_itself,
+            issuer: &server.issuer,
+            names_itself: server.names_itself,
         };
         let code = expected.code(callback)?;
         let url = parsed(&issuer.issuer)?;
-        let exchange = OAuthExchange { fetcher: self.fetcher(), reach: Reach::of(&url).await, server: &parked.server };
-        let method = client.client_secret.as_ref().map_or(AuthMethod::None, |_| parked.server.secret_method());
+        let exchange = OAuthExchange { fetcher: self.fetcher(), reach: Reach::of(&url).await, server: &server };
+        let method = client.client_secret.as_ref().map_or(AuthMethod::None, |_| server.secret_method());
         let mut fields = vec![
             ("grant_type", "authorization_code"),
             ("code", code.reveal()),
@@ -140,8 +142,21 @@ impl LogIns {
             fields.push(("client_id", &client.client_id));
         }
         let auth = method.auth(&client.client_id, client.client_secret.as_ref());
+        let _turn = self.sign_in_issuers.turn().await;
         let grant = exchange.token(auth, parked.resource.as_deref(), fields).await?;
         Ok(grant.access_token)
+    }
+
+    async fn issuer_metadata(&self, issuer: &IssuerConfig) -> Result<AuthorizationServer, LogInError> {
+        let issuer = issuer.issuer.as_str();
+        let read = async {
+            let url = parsed(issuer)?;
+            let reach = Reach::of(&url).await;
+            let fetcher = self.fetcher();
+            let discovery = Discovery { fetcher, reach, server: &url, issuer: Some(issuer), endpoints: None };
+            discovery.authorization_server(issuer).await
+        };
+        self.sign_in_issuers.metadata(issuer, read).await
     }
 
     fn fetcher(&self) -> &Arc<Fetcher> {

@@ -4,7 +4,7 @@ use url::Url;
 
 use super::LogInError;
 use super::storage::RecordKey;
-use proxy_config::{AuthConfig, OAuthConfig, ResourceChoice, ServerConfig, TransportConfig};
+use proxy_config::{AuthConfig, OAuthConfig, OAuthEndpoints, ResourceChoice, ServerConfig, TransportConfig};
 use proxy_model::Who;
 use proxy_wire::http::Reach;
 
@@ -50,7 +50,7 @@ impl Subject {
                 "server `{name}` has one account for all: set `per: person` in its `auth` for an account of each person"
             )));
         }
-        let key = RecordKey::new(name, url, config.issuer.as_deref(), who);
+        let key = RecordKey::new(name, url, authorization_server(&config).as_deref(), who);
         let name = name.to_owned();
         let url = url.to_owned();
         Ok(Subject { name, url, parsed, config, declared, who: who.cloned(), key })
@@ -58,7 +58,7 @@ impl Subject {
 
     /// The same entry without a person: the client with which everybody logs in belongs to it.
     pub(super) fn entry_key(&self) -> RecordKey {
-        RecordKey::new(&self.name, &self.url, self.config.issuer.as_deref(), None)
+        RecordKey::new(&self.name, &self.url, authorization_server(&self.config).as_deref(), None)
     }
 
     /// What helps: such as ``run `proxy login crm` ``.
@@ -68,6 +68,13 @@ impl Subject {
             _ => format!("run {}", command(&self.name)),
         }
     }
+}
+
+/// What the config says of the authorization server: a token of one is never shown to another.
+fn authorization_server(config: &OAuthConfig) -> Option<String> {
+    let Some(OAuthEndpoints { authorization, token }) = &config.endpoints else { return config.issuer.clone() };
+    let named = [config.issuer.as_deref(), authorization.as_deref(), Some(token)];
+    Some(named.into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
 /// The command to log in to a server.
@@ -134,6 +141,20 @@ mod tests {
         let key = |name: &str| Subject::of(name, &http(&[]), None).unwrap().key;
         assert_ne!(key("work"), key("home"));
         assert_eq!(key("work"), key("work"));
+    }
+
+    #[test]
+    fn other_endpoints_are_another_record() {
+        let key = |token: &str| {
+            let endpoints = OAuthEndpoints { authorization: Some("https://as/a".into()), token: token.into() };
+            let config =
+                OAuthConfig { issuer: Some("https://as".into()), endpoints: Some(endpoints), ..OAuthConfig::default() };
+            let mut server = http(&[]);
+            server.auth = Some(AuthConfig::OAuth(config));
+            Subject::of("a", &server, None).unwrap().key
+        };
+        assert_eq!(key("https://as/t"), key("https://as/t"));
+        assert_ne!(key("https://as/t"), key("https://evil/t"), "a refresh token must not follow");
     }
 
     #[test]

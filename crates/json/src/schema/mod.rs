@@ -14,6 +14,7 @@ use serde_json::Value;
 use expansion::MAX_EXPANDED;
 use meter::{CheckMeter, Excess};
 use node::{Metered, MeteredNode};
+pub use pattern::is_pattern;
 use pattern::{BACKTRACK_LIMIT, Pattern, PatternKeyword};
 use references::SchemaGraph;
 
@@ -383,6 +384,29 @@ mod tests {
             assert_eq!(text, format!(r#""{differs}" does not match "{pattern}""#));
             assert!(schema.check(&json!(12)).is_ok(), "{pattern}");
         }
+    }
+
+    #[test]
+    fn what_is_a_pattern_can_be_in_a_schema() {
+        for pattern in [
+            "^a+$",
+            r"^(?!-)[a-z]+(?<!-)$",
+            r"^(a|b)\1$",
+            r"^[\p{L}\p{N}]{1,64}$",
+            "(",
+            "[z-a]",
+            "a{2,1}",
+            r"\p{Nope}",
+            r"\2(a)",
+            "(?=",
+            "*",
+        ] {
+            let is_valid = Schema::compile(&json!({"pattern": pattern})).is_ok();
+            assert_eq!(is_pattern(pattern, MAX_PATTERN_MEMORY), is_valid, "{pattern}");
+            let names = Schema::compile(&json!({"patternProperties": {pattern: {}}}));
+            assert!(!is_valid || names.is_ok(), "{pattern}");
+        }
+        assert!(!is_pattern(r"\p{L}{300}", 128 << 10));
     }
 
     #[test]

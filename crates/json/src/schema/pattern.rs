@@ -30,9 +30,7 @@ impl Pattern {
         if let Ok(regex) = BoundedRegex::with_memory(&translated, memory) {
             return Some(Pattern::Bounded(Box::new(regex)));
         }
-        let mut builder = fancy_regex::RegexBuilder::new(&translated);
-        builder.backtrack_limit(BACKTRACK_LIMIT).delegate_size_limit(memory).delegate_dfa_size_limit(memory);
-        let regex = Box::new(builder.build().ok()?);
+        let regex = Box::new(backtracking(&translated, memory)?);
         // What cannot be counted has as many states as fit into its memory.
         let plain = BoundedRegex::with_memory(&without_backtracking(&translated), memory);
         let states = plain.map_or(memory / 32, |regex| regex.states()).max(1);
@@ -59,6 +57,19 @@ impl Pattern {
             Pattern::Backtracking { max_length, .. } => *max_length,
         }
     }
+}
+
+/// Whether a schema can have this pattern, compiled into at most `memory` bytes. Costs less than [`Pattern::compile`], which
+/// also finds out how long a text may be.
+pub fn is_pattern(pattern: &str, memory: usize) -> bool {
+    let Ok(translated) = jsonschema_regex::to_rust_regex(pattern) else { return false };
+    BoundedRegex::with_memory(&translated, memory).is_ok() || backtracking(&translated, memory).is_some()
+}
+
+fn backtracking(translated: &str, memory: usize) -> Option<fancy_regex::Regex> {
+    let mut builder = fancy_regex::RegexBuilder::new(translated);
+    builder.backtrack_limit(BACKTRACK_LIMIT).delegate_size_limit(memory).delegate_dfa_size_limit(memory);
+    builder.build().ok()
 }
 
 /// The pattern without what makes it backtrack, to count its states.

@@ -17,7 +17,7 @@ pub struct BackendCall {
     /// Borrowed for methods that MCP defines, owned for methods that only the client knows.
     pub method: Cow<'static, str>,
     pub params: Raw,
-    /// The caller's own timeout. The backend's limits apply as well.
+    /// The caller's own timeout, whatever progress is reported. The backend's limits apply as well.
     pub timeout: Option<Duration>,
     pub cancel: Cancellation,
     /// The client the call is made for. Without one, progress and log messages are dropped and questions fail.

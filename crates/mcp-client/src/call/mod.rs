@@ -9,6 +9,7 @@ mod cancellation;
 mod error;
 mod follower;
 mod peer;
+mod peer_layer;
 mod per_person;
 mod session_end;
 
@@ -21,5 +22,6 @@ pub(super) use error::SHUTTING_DOWN;
 pub use error::{CallError, TimeLimit};
 pub use follower::{Subscriber, Subscription, UpdateListener};
 pub use peer::{Peer, Question};
+pub use peer_layer::PeerLayer;
 pub use per_person::{PerPersonBackend, PersonBackend};
 pub use session_end::SessionEnd;

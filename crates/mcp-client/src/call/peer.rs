@@ -11,8 +11,7 @@ use proxy_json::{Object, Raw, RawRef};
 use proxy_model::{Abilities, ClientProfile, Era, Owner, PersonKey};
 use proxy_wire::{LoggingLevel, RpcError};
 
-/// Receives a call's progress, log messages and server requests. No method has a default implementation: some peers forward
-/// to others, and a forwarder must not forget one.
+/// Receives a call's progress, log messages and server requests. Peers that forward to others are [`super::PeerLayer`]s.
 pub trait Peer: Send + Sync + Debug {
     fn owner(&self) -> &Owner;
 
@@ -21,6 +20,9 @@ pub trait Peer: Send + Sync + Debug {
 
     /// Whose connection is used for servers with a separate connection for each person. `None` if the caller is unknown.
     fn person_key(&self) -> Option<PersonKey>;
+
+    /// The profile of the config under which the client came; `None` at the top level.
+    fn proxy_profile(&self) -> Option<&Arc<str>>;
 
     /// The client's protocol era. A server that supports both eras is used in the same one.
     fn era(&self) -> Era;

@@ -52,7 +52,7 @@ fn info(name: &str, description: &Description) -> ServerInfo {
         version: api.version().to_owned(),
         title: String::new(),
         instructions: String::new(),
-        protocol_version: Revision::LATEST.as_str().to_owned(),
+        protocol_version: format!("OpenAPI {}", api.openapi_version()),
         capabilities: json!({"tools": {"listChanged": true}}),
         implementation: json!({"name": title, "version": api.version()}),
     }

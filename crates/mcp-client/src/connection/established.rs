@@ -37,7 +37,7 @@ pub(crate) struct CallLimits {
     pub(crate) total: Duration,
     /// When the time began to run.
     pub(crate) started: Instant,
-    /// Whether the limits are the caller's own.
+    /// Whether the timeout in all is the caller's own.
     pub(crate) is_callers: bool,
 }
 
@@ -46,6 +46,18 @@ impl CallLimits {
     pub(crate) fn remaining(&self) -> Duration {
         self.idle.saturating_sub(self.started.elapsed())
     }
+
+    /// Whose limit it is that ended a call.
+    fn owner_of(&self, expired: TimeLimit) -> TimeLimit {
+        if self.is_callers && expired == TimeLimit::Total { TimeLimit::Caller } else { expired }
+    }
+}
+
+/// The response to a call.
+pub(crate) struct Received {
+    pub(crate) answer: Answer,
+    /// Why it counts as a failure of the server although clients get it.
+    pub(crate) fault: Option<String>,
 }
 
 /// Why a call on this connection has no result.
@@ -323,7 +335,7 @@ impl Connection {
         }
     }
 
-    pub(crate) async fn call(&self, call: &BackendCall, limits: CallLimits) -> Result<Answer, ConnectionFailure> {
+    pub(crate) async fn call(&self, call: &BackendCall, limits: CallLimits) -> Result<Received, ConnectionFailure> {
         if self.restarted.is_cancelled() {
             return Err(ConnectionFailure::Stale);
         }
@@ -340,12 +352,18 @@ impl Connection {
             // The requests of an HTTP transport outlive it.
             () = self.restarted.cancelled() => return Err(ConnectionFailure::Final(self.restarted_error())),
             (after, expired) = activity.timed_out(limits.idle, limits.total) => {
-                let limit = if limits.is_callers { TimeLimit::Caller } else { expired };
+                let limit = limits.owner_of(expired);
                 let backend = Arc::clone(&self.server);
                 return Err(ConnectionFailure::Final(CallError::Timeout { backend, after, limit }));
             }
         };
-        outcome.map(|result| Answer { result }).map_err(|error| self.failure(error))
+        match outcome {
+            Ok(result) => Ok(Received { answer: Answer { result }, fault: None }),
+            Err(TransportError::ApiFault { status, result }) => {
+                Ok(Received { answer: Answer { result }, fault: Some(format!("HTTP {status}")) })
+            }
+            Err(error) => Err(self.failure(error)),
+        }
     }
 
     /// What happens rarely is boxed: otherwise it would be a part of the future of every call, which is moved several times.
@@ -442,6 +460,8 @@ impl Connection {
             TransportError::LoginNeeded(needed) => CallError::LoginNeeded { backend, reason: needed.to_string() },
             TransportError::Forbidden(reason) => CallError::Forbidden { backend, reason },
             TransportError::NotRenewed(reason) => CallError::Refused { backend, reason },
+            // Only calls have it, and they take its result.
+            TransportError::ApiFault { .. } => CallError::Protocol { backend, reason: error.to_string() },
         })
     }
 }

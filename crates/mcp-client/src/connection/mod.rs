@@ -32,7 +32,7 @@ pub(super) use connector::{ConnectError, ConnectionPurpose, Connector};
 pub use credentials_source::CredentialsSource;
 pub use current_lock::CurrentLock;
 pub use environment::{Environment, StartPolicy};
-pub(super) use established::{CallLimits, Connection, ConnectionFailure};
+pub(super) use established::{CallLimits, Connection, ConnectionFailure, Received};
 pub(super) use handshake::{Leg, ServerMemory};
 pub use holder::{
     ConnectionHolders, HeldConnection, NotHeld, OwnConnection, ServerSession, SessionIdText, SharedHolders,

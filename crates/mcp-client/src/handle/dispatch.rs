@@ -8,22 +8,29 @@ use tokio::sync::SemaphorePermit;
 
 use super::connection_choice::{ConnectionRequest, Requester, choose};
 use super::task_answers;
-use crate::call::{Answer, BackendCall, CallError, SHUTTING_DOWN};
-use crate::connection::{CallLimits, Connection, ConnectionFailure};
+use crate::call::{Answer, BackendCall, CallError, SHUTTING_DOWN, TimeLimit};
+use crate::connection::{CallLimits, Connection, ConnectionFailure, Received};
 use crate::supervision::SupervisedServer;
 
 /// Sends a request and waits for its response, whatever that is.
 pub(super) async fn dispatch(server: &SupervisedServer, call: &BackendCall) -> Result<Answer, CallError> {
     server.check_log_in()?;
     let mut limits = server.call_limits(call.timeout);
+    if waits_for_task(call) {
+        limits.idle = limits.total;
+    }
     server.breaker.check().inspect_err(|_| reconnect(server))?;
     let _slot = if needs_slot(call) { Some(acquire_slot(server, call, &mut limits).await?) } else { None };
     let admitted = server.breaker.admit(limits.started).inspect_err(|_| reconnect(server))?;
-    let outcome = send(server, call, limits).await;
-    // A timeout says nothing about the server if the caller set a shorter one.
-    let is_short = matches!(outcome, Err(CallError::Timeout { .. })) && limits.idle < server.limits.idle;
-    if !is_short {
-        admitted.report(&outcome);
+    let received = send(server, call, limits).await;
+    let fault = received.as_ref().ok().and_then(|received| received.fault.clone());
+    let outcome = received.map(|received| received.answer);
+    // The caller's own timeout says nothing about the server.
+    let is_callers = matches!(outcome, Err(CallError::Timeout { limit: TimeLimit::Caller, .. }));
+    match fault {
+        Some(reason) => admitted.report_fault(reason),
+        None if is_callers => {}
+        None => admitted.report(&outcome),
     }
     if server.holds.settings().is_some() {
         task_answers::note(server, call, &outcome);
@@ -42,6 +49,11 @@ fn reconnect(server: &SupervisedServer) {
 /// block those that end them.
 fn needs_slot(call: &BackendCall) -> bool {
     !call.method.starts_with("tasks/")
+}
+
+/// Whether the server responds only when a task has ended, which `timeout` does not limit.
+fn waits_for_task(call: &BackendCall) -> bool {
+    call.method == "tasks/result"
 }
 
 /// Waits until fewer than `maxConcurrent` calls are running, for at most `maxTimeout`. The time of the call begins
@@ -88,7 +100,7 @@ impl Drop for QueuedCall<'_> {
 
 /// Sends a request on the connection of its client. Sends it once more if that connection turns out to be stale, because
 /// the server then has not acted on it.
-async fn send(server: &SupervisedServer, call: &BackendCall, limits: CallLimits) -> Result<Answer, CallError> {
+async fn send(server: &SupervisedServer, call: &BackendCall, limits: CallLimits) -> Result<Received, CallError> {
     let mut stale: Option<Arc<Connection>> = None;
     let requester = call.peer.as_ref().map_or(Requester::Proxy, Requester::Caller);
     loop {
@@ -96,11 +108,11 @@ async fn send(server: &SupervisedServer, call: &BackendCall, limits: CallLimits)
         let request = ConnectionRequest { requester, method, cancel, limits, stale: stale.as_ref() };
         let chosen = choose(server, request).await?;
         match chosen.connection().call(call, limits).await {
-            Ok(answer) => {
+            Ok(received) => {
                 if let Some((key, _)) = chosen.side.as_ref().filter(|_| call.accepts_tasks) {
                     server.side_connections.note_task(key);
                 }
-                return Ok(answer);
+                return Ok(received);
             }
             Err(ConnectionFailure::Final(error)) => return Err(error),
             Err(ConnectionFailure::Stale) if stale.is_some() => {

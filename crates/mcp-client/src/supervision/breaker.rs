@@ -159,6 +159,11 @@ impl AdmittedCall<'_> {
         }
     }
 
+    /// Counts a response that says that the server does not work.
+    pub(crate) fn report_fault(self, reason: String) {
+        self.failed(reason, false, false);
+    }
+
     fn failed(&self, reason: String, was_loss: bool, is_shared: bool) {
         let (breaker, now) = (self.breaker, Instant::now());
         let mut circuit = breaker.lock();

@@ -184,10 +184,10 @@ impl SupervisedServer {
         timeout.unwrap_or(self.limits.total).min(self.limits.total)
     }
 
-    /// The limits of a call with this timeout of its own, whose time begins now.
+    /// The limits of a call with this timeout of its own, whose time begins now. It can only shorten those of the server.
     pub(crate) fn call_limits(&self, timeout: Option<Duration>) -> CallLimits {
-        let idle = timeout.map_or(self.limits.idle, |timeout| timeout.min(self.limits.total));
         let total = self.total_timeout(timeout);
+        let idle = self.limits.idle.min(total);
         CallLimits { idle, total, started: Instant::now(), is_callers: timeout.is_some_and(|own| own <= total) }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::{BoxFuture, Shared};
+use futures::future::{BoxFuture, Shared, join};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -108,8 +108,8 @@ enum ServeEnd {
     Rest,
 }
 
-/// Completes with the next change of a log-in. It is followed from before an attempt, so that a log-in during the attempt is
-/// not missed.
+/// Completes with the next change of a log-in, or of its account. It is followed from before an attempt, so that a change
+/// during the attempt is not missed.
 type LogInChange<'a> = Shared<BoxFuture<'a, ()>>;
 
 /// What a supervisor is doing.
@@ -119,7 +119,7 @@ enum Phase<'a> {
     /// Waiting for a start slot.
     Starting,
     Connecting,
-    Serving(Arc<Connection>, LogInChange<'a>),
+    Serving(Arc<Connection>, LogInChange<'a>, LogInChange<'a>),
     NeedsLogin(LoginNeeded, LogInChange<'a>),
     BackingOff,
 }
@@ -166,7 +166,7 @@ impl Supervisor {
                 Phase::Connecting
             }
             Phase::Connecting => self.attempt(log_in).await,
-            Phase::Serving(connection, changed) => self.serve_to_the_end(connection, changed).await,
+            Phase::Serving(connection, changed, replaced) => self.serve_to_the_end(connection, changed, replaced).await,
             Phase::NeedsLogin(needed, changed) => {
                 if self.has_started {
                     self.publisher.save_login(&needed).await;
@@ -209,11 +209,12 @@ impl Supervisor {
     /// Tries to connect.
     async fn attempt<'a>(&mut self, log_in: &'a LogIn) -> Phase<'a> {
         let changed = log_in.changed().boxed().shared();
+        let replaced = log_in.replaced().boxed().shared();
         log_in.forget_need();
         let withdrawal = self.publisher.withdraw_lists_after_grace(&self.connector);
         let unfinished = self.publisher.note_unfinished_start();
         let slow = self.publisher.note_slow_start();
-        let following = changed.clone().then(|()| std::future::pending());
+        let following = join(changed.clone(), replaced.clone()).then(|_| std::future::pending());
         let outcome = tokio::select! {
             biased;
             outcome = self.connect() => outcome,
@@ -223,7 +224,7 @@ impl Supervisor {
             never = slow => match never {},
         };
         match outcome {
-            Ok(connection) => Phase::Serving(connection, changed),
+            Ok(connection) => Phase::Serving(connection, changed, replaced),
             Err(ConnectError::LoginNeeded(needed)) => Phase::NeedsLogin(needed, changed),
             Err(error) => {
                 let reason = error.to_string();
@@ -239,10 +240,15 @@ impl Supervisor {
     }
 
     /// Uses a connection until it ends, somebody restarts the server, or the proxy stops.
-    async fn serve_to_the_end<'a>(&mut self, connection: Arc<Connection>, changed: LogInChange<'a>) -> Phase<'a> {
+    async fn serve_to_the_end<'a>(
+        &mut self,
+        connection: Arc<Connection>,
+        changed: LogInChange<'a>,
+        replaced: LogInChange<'a>,
+    ) -> Phase<'a> {
         self.announced_login = None;
         let stop = self.server.stop.clone();
-        let end = self.serve(connection, &stop).await;
+        let end = self.serve(connection, replaced, &stop).await;
         if stop.is_cancelled() {
             // Nothing comes next: `run` ends here.
             return Phase::BackingOff;
@@ -344,7 +350,12 @@ impl Supervisor {
     }
 
     /// Uses a connection until it ends, somebody restarts the server, or nothing needs it any more.
-    async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> ServeEnd {
+    async fn serve(
+        &mut self,
+        connection: Arc<Connection>,
+        replaced: LogInChange<'_>,
+        stop: &CancellationToken,
+    ) -> ServeEnd {
         let server = Arc::clone(&self.server);
         server.breaker.connected();
         // One client uses a process in one way for everything.
@@ -376,7 +387,7 @@ impl Supervisor {
             if !is_personal {
                 return std::future::pending().await;
             }
-            self.log_in_changes.take_up(log_in.replaced()).await;
+            self.log_in_changes.take_up(replaced).await;
         };
         let missed = tokio::spawn(Arc::clone(&server).prepare_missed());
         let end = tokio::select! {

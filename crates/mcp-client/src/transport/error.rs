@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use proxy_json::Raw;
 use proxy_model::LoginNeeded;
 use proxy_wire::RpcError;
 use proxy_wire::http::{HttpAnswer, HttpError};
@@ -37,6 +38,9 @@ pub(crate) enum TransportError {
     /// The log-in could not be renewed for now.
     #[error("{0}")]
     NotRenewed(String),
+    /// An API says that the fault is its own. Clients get this result all the same.
+    #[error("HTTP {status}")]
+    ApiFault { status: u16, result: Raw },
 }
 
 impl TransportError {

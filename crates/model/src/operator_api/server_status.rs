@@ -70,6 +70,16 @@ fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Res
     Option::deserialize(deserializer).map(Some)
 }
 
+impl ServerStatus {
+    /// The status for people: a server whose circuit breaker is open gets no calls, even if it is ready.
+    pub fn state(&self) -> &str {
+        match self.status.as_str() {
+            "ready" | "resting" if self.breaker_open == Some(true) => "breaker open",
+            status => status,
+        }
+    }
+}
+
 /// How a server compares with the lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -44,6 +44,9 @@ pub enum SessionEnd {
 #[serde(default)]
 pub struct EndedSessions {
     pub ended: usize,
+    /// Why other sessions may go on that the operator meant, for people; empty if all has been done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
 }
 
 /// The body of `GET /replicas`: the processes that share the store, the oldest first.

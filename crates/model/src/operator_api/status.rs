@@ -21,6 +21,10 @@ pub struct ProxyStatus {
     /// The name of the session script.
     pub script: Option<String>,
     pub published: ItemCounts,
+    /// The profile that the command line chose: then the members of this struct are about it.
+    pub profile: Option<String>,
+    /// The profiles that clients reach by their paths, sorted by name.
+    pub profiles: Vec<ProfileStatus>,
     pub servers: Vec<ServerStatus>,
     pub last_reload: Option<LastReload>,
     pub config_errors: Vec<String>,
@@ -56,6 +60,22 @@ pub struct ItemCounts {
     pub resources: usize,
     pub resource_templates: usize,
     pub prompts: usize,
+}
+
+/// A profile that clients reach by its path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProfileStatus {
+    pub name: String,
+    pub path: String,
+    /// The name of its session script.
+    pub script: String,
+    /// Null before anybody has used it, and while its script has never run successfully.
+    pub published: Option<ItemCounts>,
+    /// Clients with a session there.
+    pub sessions: usize,
+    pub script_errors: Vec<String>,
+    pub user_errors: Vec<UserError>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,6 +161,8 @@ pub struct ClientStatus {
     pub version: String,
     pub protocol_version: String,
     pub user: String,
+    /// The profile where it has its session; empty at the top level.
+    pub profile: String,
     /// Its row of limits; empty if it has none.
     pub row: String,
     pub connected_seconds: u64,

@@ -69,7 +69,7 @@ impl Documents {
                 if documents.by_path.contains_key(&path) || documents.unread.contains_key(&path) {
                     continue;
                 }
-                let read = if documents.list.len() < MAX_FILES {
+                let read = if documents.list.len() + documents.unread.len() < MAX_FILES {
                     others.read(&path).and_then(|value| super::read_value(&value))
                 } else {
                     Err(format!("the description refers to more than {MAX_FILES} files"))
@@ -91,11 +91,6 @@ impl Documents {
 
     pub(crate) fn root(&self) -> Place<'_> {
         Place { document: 0, node: &self.list[0].1 }
-    }
-
-    /// The files besides the description.
-    pub(crate) fn other_files(&self) -> impl Iterator<Item = &str> {
-        self.list.iter().skip(1).map(|(path, _)| path.as_str())
     }
 
     /// What a reference in this document names.

@@ -162,9 +162,13 @@ impl<'de> Visitor<'de> for NodeSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
         let mut entries: Vec<(Box<str>, Node)> = Vec::new();
         while let Some(key) = members.next_key::<Key>()? {
-            // How serde_json passes a number that it keeps as text.
+            // How serde_json passes a number that it keeps as text. A member of that name is somebody's joke.
             if &*key.0 == NUMBER_TOKEN {
-                return Ok(Node::Number(members.next_value::<String>()?.into()));
+                match members.next_value_seed(NodeSeed { members: Members::Data, ..self })? {
+                    Node::Text(text) if is_number(&text) => return Ok(Node::Number(text)),
+                    other => entries.push((key.0, other)),
+                }
+                continue;
             }
             if self.members == Members::Keywords && LEFT_OUT.contains(&&*key.0) {
                 members.next_value::<IgnoredAny>()?;
@@ -178,6 +182,12 @@ impl<'de> Visitor<'de> for NodeSeed<'_> {
 }
 
 const NUMBER_TOKEN: &str = "$serde_json::private::Number";
+
+/// Whether a text is a number of JSON and nothing else.
+fn is_number(text: &str) -> bool {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    is_plain && serde_json::from_str::<serde_json::Number>(text).is_ok()
+}
 
 struct Key(Box<str>);
 
@@ -199,6 +209,18 @@ mod tests {
         assert_eq!(read_json(text).unwrap().to_json(), expected);
         let value: Value = serde_json::from_str(text).unwrap();
         assert_eq!(read_value(&value).unwrap().to_json(), expected);
+    }
+
+    #[test]
+    fn a_member_that_poses_as_a_number_is_none() {
+        let posing = r#"{"default": {"$serde_json::private::Number": "oops"}, "n": 7}"#;
+        assert_eq!(read_json(posing).unwrap().to_json(), posing.replace(": ", ":").replace(", ", ","));
+        for text in ["1, \"x\": 2", " 1", "1 ", "", "0x1", "NaN", "1.", "01"] {
+            let member = serde_json::json!({"default": {NUMBER_TOKEN: text}});
+            let written = read_json(&member.to_string()).unwrap().to_json();
+            assert!(serde_json::from_str::<serde::de::IgnoredAny>(&written).is_ok(), "{written}");
+            assert!(written.contains("private"), "{written}");
+        }
     }
 
     #[test]

@@ -6,11 +6,15 @@ use super::body::{BodyPlan, FoundBody, Media, body};
 use super::collect::FoundOperation;
 use super::parameter::{Parameter, ParameterPlace, Style, is_reserved_header, parameters};
 use super::template::PathTemplate;
-use crate::document::{Documents, Place};
+use crate::document::{Documents, Node, Place};
 use crate::schema::{Converter, Shape};
+use crate::unique_names::UniqueNames;
 
 /// The name of the argument for a body that is not an object with known members.
 const WHOLE: &str = "body";
+/// What Anthropic's API takes as the name of an argument, besides letters and digits.
+const MAX_NAME: usize = 64;
+const MARKS: &str = "_.-";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Argument {
@@ -51,6 +55,8 @@ impl Target {
 pub(crate) struct ArgumentSchema<'d> {
     pub(crate) schema: Option<Place<'d>>,
     pub(crate) description: Option<&'d str>,
+    /// The media type of a body that only its author can write: whatever the schema says, the argument is its text.
+    pub(crate) text_of: Option<&'d str>,
 }
 
 /// The arguments of one operation. `schemas` belongs to `list`, item by item.
@@ -110,7 +116,7 @@ impl<'d> Arguments<'d> {
             allow_reserved: parameter.allow_reserved,
             is_json: parameter.is_json,
         };
-        let schema = ArgumentSchema { schema: parameter.schema, description: parameter.description };
+        let schema = ArgumentSchema { schema: parameter.schema, description: parameter.description, text_of: None };
         self.add(parameter.name, parameter.required, target, schema);
     }
 
@@ -124,7 +130,7 @@ impl<'d> Arguments<'d> {
             allow_reserved: false,
             is_json: false,
         };
-        self.add(name, true, target, ArgumentSchema { schema: None, description: None });
+        self.add(name, true, target, ArgumentSchema { schema: None, description: None, text_of: None });
     }
 
     fn add_body(&mut self, found: &FoundBody<'d>, documents: &'d Documents, converter: &Converter<'d>) {
@@ -132,7 +138,9 @@ impl<'d> Arguments<'d> {
         let shape = if is_divided { found.schema.and_then(|schema| converter.shape(schema)) } else { None };
         let Some(Shape { members, required, others }) = shape else {
             self.body = Some(found.plan(documents, &[], false));
-            let schema = ArgumentSchema { schema: found.schema, description: found.description };
+            let is_text = found.media == Media::Text && !is_scalar(found.schema, documents);
+            let text_of = if is_text { Some(found.content_type) } else { None };
+            let schema = ArgumentSchema { schema: found.schema, description: found.description, text_of };
             return self.add(WHOLE, found.required, Target::Body, schema);
         };
         self.body = Some(found.plan(documents, &members, others.is_some()));
@@ -141,25 +149,96 @@ impl<'d> Arguments<'d> {
         for (name, schema) in members {
             // If the body may be left out, so may its members.
             let is_required = found.required && required.contains(name);
-            let schema = ArgumentSchema { schema: Some(schema), description: None };
+            let schema = ArgumentSchema { schema: Some(schema), description: None, text_of: None };
             self.add(name, is_required, Target::Member(name.to_owned()), schema);
         }
     }
 
-    /// Gives arguments that share a name a prefix each.
+    /// Gives each argument a name of its own that clients accept: a prefix to those that share one, and plain characters. Names
+    /// that are right already stay.
     fn name_apart(&mut self) {
         let mut counts: HashMap<String, usize> = HashMap::new();
         for argument in &self.list {
             *counts.entry(argument.name.clone()).or_default() += 1;
         }
-        let is_shared = |name: &str| counts.get(name).is_some_and(|count| *count > 1);
-        let mut taken: HashSet<String> = counts.keys().filter(|name| !is_shared(name)).cloned().collect();
-        for argument in self.list.iter_mut().filter(|argument| is_shared(&argument.name)) {
-            let mut name = format!("{}_{}", argument.target.prefix(), argument.name);
-            while !taken.insert(name.clone()) {
-                name.push('_');
+        let is_right = |name: &str| counts.get(name).is_some_and(|count| *count == 1) && is_speakable(name);
+        let mut names = UniqueNames::default();
+        counts.keys().filter(|name| is_right(name)).for_each(|name| names.reserve(name));
+        for argument in self.list.iter_mut().filter(|argument| !is_right(&argument.name)) {
+            let is_shared = counts.get(&argument.name).is_some_and(|count| *count > 1);
+            let prefix = argument.target.prefix();
+            let mut name = speakable(&argument.name);
+            if name.is_empty() {
+                prefix.clone_into(&mut name);
+            } else if is_shared {
+                name = format!("{prefix}_{name}");
             }
-            argument.name = name;
+            argument.name = names.unique(&name, MAX_NAME);
         }
+    }
+}
+
+fn is_plain(character: char) -> bool {
+    character.is_ascii_alphanumeric() || MARKS.contains(character)
+}
+
+fn is_speakable(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_plain)
+}
+
+/// The plain characters of a name, with one `_` for all others between them: `page[size]` is `page_size`. What compares is
+/// written out, because `StartTime<` and `StartTime>` are two arguments.
+fn speakable(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    for part in name.split_inclusive(|character| !is_plain(character)) {
+        let word = part.trim_end_matches(|character| !is_plain(character));
+        plain.push_str(word);
+        let mark = match part.chars().next_back() {
+            Some('<') => "_before_",
+            Some('>') => "_after_",
+            Some(other) if !is_plain(other) => "_",
+            _ => "",
+        };
+        plain.push_str(if plain.ends_with('_') { mark.trim_start_matches('_') } else { mark });
+    }
+    let is_changed_at_end = !name.ends_with(is_plain);
+    let is_changed_at_start = !name.starts_with(is_plain);
+    let plain = if is_changed_at_end { plain.trim_end_matches('_') } else { &plain };
+    if is_changed_at_start { plain.trim_start_matches('_').to_owned() } else { plain.to_owned() }
+}
+
+/// Whether a value is written as text in one way only: it is no object and no list.
+fn is_scalar(schema: Option<Place<'_>>, documents: &Documents) -> bool {
+    let schema = schema.and_then(|schema| documents.object(schema).ok());
+    let kind = schema.and_then(|schema| schema.node.get("type"));
+    let is_simple = |name: &Node| matches!(name.text(), Some("string" | "integer" | "number" | "boolean"));
+    match kind {
+        Some(Node::List(kinds)) => kinds.iter().all(is_simple),
+        Some(kind) => is_simple(kind),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_clients_accept() {
+        for (name, plain) in [
+            ("$filter", "filter"),
+            ("page[size]", "page_size"),
+            ("ids[]", "ids"),
+            ("StartTime<", "StartTime_before"),
+            ("StartTime>", "StartTime_after"),
+            ("filter[a][b]", "filter_a_b"),
+            ("_id ", "_id"),
+            ("@x-y.z_", "x-y.z_"),
+            ("имя", ""),
+            ("[]", ""),
+        ] {
+            assert_eq!(speakable(name), plain, "{name}");
+        }
+        assert!(is_speakable("x.y-z_1") && !is_speakable("") && !is_speakable(&"x".repeat(65)));
     }
 }

@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use super::parameter::Style;
 use crate::document::{Documents, Node, Place};
 
+/// How many schemas are looked at to find out whether an argument is a file.
+const MAX_BRANCHES: usize = 100;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Media {
     Json,
@@ -151,21 +154,63 @@ fn is_type(name: &str) -> bool {
     !name.is_empty() && !name.contains('*') && http::HeaderValue::from_str(name).is_ok()
 }
 
-/// Whether a schema describes bytes, or a list of files.
-fn is_file(documents: &Documents, schema: Place<'_>) -> bool {
-    let Ok(schema) = documents.object(schema) else { return false };
-    let node = schema.node;
-    if node.text_of("type") == Some("array") {
-        return schema.get("items").is_some_and(|items| is_bytes(documents, items));
-    }
-    is_bytes(documents, schema)
+/// What an argument of a form is, as far as files are concerned.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Null,
+    /// Bytes, or a list of files.
+    File,
+    Other,
 }
 
-fn is_bytes(documents: &Documents, schema: Place<'_>) -> bool {
-    let Ok(schema) = documents.object(schema) else { return false };
+/// Whether a schema describes bytes, or a list of files, and nothing else but `null`.
+fn is_file(documents: &Documents, schema: Place<'_>) -> bool {
+    let mut left = MAX_BRANCHES;
+    kind(documents, schema, &mut left) == Kind::File
+}
+
+fn kind(documents: &Documents, schema: Place<'_>, left: &mut usize) -> Kind {
+    let Ok(schema) = documents.object(schema) else { return Kind::Other };
+    if *left == 0 {
+        return Kind::Other;
+    }
+    *left -= 1;
     let node = schema.node;
-    let is_string = matches!(node.text_of("type"), Some("string" | "file") | None);
+    let mut names = kinds(node);
+    if names == ["null"] {
+        return Kind::Null;
+    }
+    names.retain(|name| *name != "null");
+    for keyword in ["anyOf", "oneOf"] {
+        let branches = node.items_of(keyword);
+        if !branches.is_empty() {
+            let found: Vec<Kind> = branches.iter().map(|branch| kind(documents, schema.at(branch), left)).collect();
+            let is_file = found.contains(&Kind::File) && !found.contains(&Kind::Other);
+            return if is_file { Kind::File } else { Kind::Other };
+        }
+    }
+    let is_file = match names.as_slice() {
+        ["array"] => schema.get("items").is_some_and(|items| kind(documents, items, left) == Kind::File),
+        [] | ["string" | "file"] => {
+            let mut branches = node.items_of("allOf").iter();
+            is_bytes(node) || branches.any(|branch| kind(documents, schema.at(branch), left) == Kind::File)
+        }
+        _ => false,
+    };
+    if is_file { Kind::File } else { Kind::Other }
+}
+
+/// The types that a schema names.
+fn kinds(schema: &Node) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Node::Text(name)) => vec![name],
+        Some(Node::List(names)) => names.iter().filter_map(Node::text).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a schema of a text says that it is bytes.
+fn is_bytes(node: &Node) -> bool {
     let is_binary = node.text_of("format") == Some("binary") || node.text_of("type") == Some("file");
-    let is_media = node.get("contentMediaType").is_some() || node.text_of("contentEncoding") == Some("base64");
-    is_string && (is_binary || is_media)
+    is_binary || node.get("contentMediaType").is_some() || node.text_of("contentEncoding") == Some("base64")
 }

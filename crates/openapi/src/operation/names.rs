@@ -1,13 +1,13 @@
 //! Names of tools: valid for all clients, and unique in the order of the description.
 
-use std::collections::HashSet;
+use crate::unique_names::UniqueNames;
 
 /// What the most restrictive clients take.
 const MAX_LENGTH: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct ToolNames {
-    taken: HashSet<String>,
+    taken: UniqueNames,
 }
 
 impl ToolNames {
@@ -15,16 +15,7 @@ impl ToolNames {
     pub(crate) fn name(&mut self, operation_id: Option<&str>, method: &str, path: &str) -> String {
         let of_id = operation_id.map(speakable).unwrap_or_default();
         let base = if of_id.is_empty() { speakable(&format!("{}_{path}", method.to_ascii_lowercase())) } else { of_id };
-        let base = &base[..base.len().min(MAX_LENGTH)];
-        let mut name = base.to_owned();
-        let mut number = 2;
-        while self.taken.contains(&name) {
-            let suffix = format!("_{number}");
-            name = format!("{}{suffix}", &base[..base.len().min(MAX_LENGTH - suffix.len())]);
-            number += 1;
-        }
-        self.taken.insert(name.clone());
-        name
+        self.taken.unique(&base, MAX_LENGTH)
     }
 }
 

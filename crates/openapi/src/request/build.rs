@@ -263,7 +263,12 @@ fn whole(plan: &BodyPlan, argument: &str, raw: &RawRef) -> Result<(String, Vec<u
     };
     match plan.media {
         Media::Json => Ok((content_type, raw.get().as_bytes().to_vec())),
-        Media::Text => Ok((content_type, text(&parsed(raw)?).into_bytes())),
+        Media::Text => match parsed(raw)? {
+            Value::Object(_) | Value::Array(_) => {
+                Err(format!("the argument `{argument}` must be a string: the text of the body, as {content_type}"))
+            }
+            value => Ok((content_type, text(&value).into_bytes())),
+        },
         Media::Bytes => {
             let file = file(argument, &parsed(raw)?)?;
             Ok((file.content_type.unwrap_or(content_type), file.bytes))

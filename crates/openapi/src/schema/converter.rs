@@ -4,11 +4,11 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use serde_json::json;
-
 use super::keywords::{Copied, copied, key, separate, shortened, types};
+use super::patterns::Patterns;
 use crate::document::{Documents, Key, Node, Place};
 use crate::notes::Notes;
+use crate::unique_names::UniqueNames;
 
 /// Members in which schemas stand: one, a list, or by names.
 const ONE: [&str; 11] = [
@@ -95,9 +95,8 @@ pub(crate) struct Converter<'d> {
     notes: &'d Notes,
     ids: HashMap<Key, usize>,
     parts: Vec<Part<'d>>,
-    names: HashSet<String>,
-    /// Whether a pattern is one that we can check.
-    patterns: HashMap<Box<str>, bool>,
+    names: UniqueNames,
+    patterns: &'d Patterns,
     /// How much has been written.
     bytes: usize,
     /// Large schemas that are not parts, such as those of shared parameters.
@@ -108,7 +107,13 @@ pub(crate) struct Converter<'d> {
 type KeptKey = (*const Node, Option<usize>, Option<*const str>);
 
 impl<'d> Converter<'d> {
-    pub(crate) fn new(documents: &'d Documents, is_older: bool, direction: Direction, notes: &'d Notes) -> Self {
+    pub(crate) fn new(
+        documents: &'d Documents,
+        is_older: bool,
+        direction: Direction,
+        patterns: &'d Patterns,
+        notes: &'d Notes,
+    ) -> Self {
         Converter {
             documents,
             is_older,
@@ -116,8 +121,8 @@ impl<'d> Converter<'d> {
             notes,
             ids: HashMap::new(),
             parts: Vec::new(),
-            names: HashSet::new(),
-            patterns: HashMap::new(),
+            names: UniqueNames::default(),
+            patterns,
             bytes: 0,
             kept: HashMap::new(),
         }
@@ -206,12 +211,7 @@ impl<'d> Converter<'d> {
         if name.is_empty() {
             "schema".clone_into(&mut name);
         }
-        if self.names.contains(&name) {
-            let free = (2..).map(|number| format!("{name}_{number}")).find(|name| !self.names.contains(name));
-            name = free.unwrap_or(name);
-        }
-        self.names.insert(name.clone());
-        name
+        self.names.unique(&name, MAX_NAME)
     }
 
     fn schema(&mut self, out: &mut Written, place: Place<'d>, context: Context<'_>) {
@@ -379,14 +379,8 @@ impl<'d> Converter<'d> {
         place.node.is_true(flag) || place.node.text_of("$ref").is_some_and(is_flagged)
     }
 
-    /// Whether this is a regular expression that we can check. Descriptions have patterns of other languages.
-    fn is_pattern(&mut self, pattern: &str) -> bool {
-        if let Some(known) = self.patterns.get(pattern) {
-            return *known;
-        }
-        let is_valid = proxy_json::Schema::compile(&json!({"pattern": pattern})).is_ok();
-        self.patterns.insert(pattern.into(), is_valid);
-        is_valid
+    fn is_pattern(&self, pattern: &str) -> bool {
+        self.patterns.is_valid(pattern, self.notes)
     }
 }
 

@@ -63,7 +63,6 @@ fn other_files_are_read_below_the_folder_only() {
     let schema = input(&api.tools[0]);
     assert!(accepts(&schema, &json!({"limit": 1, "n": 2})));
     assert!(!accepts(&schema, &json!({"limit": "1"})) && !accepts(&schema, &json!({"n": "2"})));
-    assert_eq!(api.other_files, ["paths/pets.yaml", "paths/body.yaml", "parts.yaml"]);
     for tool in &api.tools[1..] {
         assert_eq!(input(tool)["properties"]["body"]["items"], json!({}));
     }
@@ -141,6 +140,45 @@ fn versions_are_told_apart() {
     );
     assert_eq!(version(json!({"openapi": 3.1})).unwrap(), [""; 0], "YAML without quotes");
     assert!(matches!(Api::from_json("{", SOURCE), Err(DescriptionError::Unreadable(_))));
+}
+
+#[test]
+fn a_definition_that_cannot_be_read_elsewhere_has_no_part_in_others() {
+    // How serde_json passes numbers.
+    let posing = r#"{"openapi": "3.1.0", "paths": {"/a": {"get": {"responses": {"200": {"content": {"application/json":
+        {"schema": {"type": "object", "default": {"$serde_json::private::Number": "oops"}}}}}}}}}}"#;
+    let api = Api::from_json(posing, SOURCE).unwrap();
+    assert!(api.tools[0].definition.get().contains(r#""name":"get_a""#), "{}", api.tools[0].definition.get());
+}
+
+#[test]
+fn hostile_patterns_and_names_take_little_time() {
+    let start = Instant::now();
+    let member =
+        |number: usize| (format!("m{number}"), json!({"type": "string", "pattern": format!("\\p{{L}}{{{number}}}")}));
+    let large: serde_json::Map<String, Value> = (300..1300).map(member).collect();
+    let honest = json!({"type": "string", "pattern": "^[a-z]{1,63}$"});
+    let parameter = json!({"name": "p", "in": "query", "schema": honest});
+    let body = json_body(json!({"type": "object", "properties": large}));
+    let first = json!({"operationId": "same", "parameters": [parameter], "requestBody": body["requestBody"]});
+    let mut paths = serde_json::Map::from_iter([("/first".to_owned(), json!({"post": first}))]);
+    let mut schemas = serde_json::Map::new();
+    for number in 0..5000 {
+        let schema =
+            json!({"type": "object", "properties": {"x": {"$ref": format!("#/components/schemas/n{number}/items")}}});
+        paths.insert(
+            format!("/p{number}"),
+            json!({"post": {"operationId": "same", "requestBody": json_body(schema)["requestBody"]}}),
+        );
+        schemas.insert(format!("n{number}"), json!({"items": {"type": "string"}}));
+    }
+    let api = api(paths.into(), schemas.into());
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert_eq!((api.tools[0].name.as_str(), api.tools[5000].name.as_str()), ("same", "same_5001"));
+    let schema = input(&api.tools[0]);
+    assert_eq!(schema["properties"]["p"], honest, "an honest pattern stays");
+    assert_eq!(schema["properties"]["m1299"].get("pattern"), None);
+    assert!(api.notes.iter().any(|note| note.contains("too large patterns")), "{:?}", api.notes);
 }
 
 #[test]

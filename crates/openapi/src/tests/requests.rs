@@ -22,13 +22,51 @@ fn names_that_collide_tell_where_they_belong() {
     });
     let tool = tool("post", "/a/{id}", operation);
     let names: Vec<String> = input(&tool)["properties"].as_object().unwrap().keys().cloned().collect();
-    assert_eq!(names, ["path_id_", "query_id", "header_id", "cookie_id", "path_id", "body_id", "name"]);
+    assert_eq!(names, ["path_id_2", "query_id", "header_id", "cookie_id", "path_id", "body_id", "name"]);
     let arguments =
-        json!({"path_id_": "p", "query_id": "q", "header_id": "h", "cookie_id": "c", "path_id": "x", "body_id": "b"});
+        json!({"path_id_2": "p", "query_id": "q", "header_id": "h", "cookie_id": "c", "path_id": "x", "body_id": "b"});
     let request = request(&tool, arguments).unwrap();
     assert_eq!((request.path.as_str(), request.query.as_str()), ("/a/p", "id=q&path_id=x"));
     assert_eq!((header(&request, "id"), header(&request, "cookie")), (Some("h"), Some("id=c")));
     assert_eq!(body(&request), r#"{"id":"b"}"#);
+}
+
+#[test]
+fn arguments_have_names_that_every_client_takes_and_requests_those_of_the_api() {
+    let query = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string"}});
+    let long = "x".repeat(70);
+    let parameters: Vec<Value> =
+        ["$filter", "page[size]", "page_size", "StartTime", "StartTime<", "StartTime>", "имя", "[]", &long]
+            .map(query)
+            .into();
+    let members = json!({"type": "object", "properties": {"$filter": {}, "a b": {}, "a/b": {}}, "required": ["a b"],
+        "additionalProperties": true});
+    let operation = json!({"parameters": parameters, "requestBody": json_body(members)["requestBody"]});
+    let tool = tool("post", "/a", operation);
+    let schema = input(&tool);
+    let names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+    let expected = [
+        "query_filter",
+        "page_size_2",
+        "page_size",
+        "StartTime",
+        "StartTime_before",
+        "StartTime_after",
+        "query",
+        "query_2",
+        &long[..64],
+        "body_filter",
+        "a_b",
+        "a_b_2",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(schema["required"], json!(["a_b"]));
+    let arguments = json!({"query_filter": "f", "page_size_2": "s", "StartTime_before": "b", "query": "n", "body_filter": 1,
+        "a_b": 2, "a_b_2": 3, "free name": 4});
+    let sent = request(&tool, arguments).unwrap();
+    assert_eq!(sent.query, "%24filter=f&page%5Bsize%5D=s&StartTime%3C=b&%D0%B8%D0%BC%D1%8F=n");
+    assert_eq!(body(&sent), r#"{"$filter":1,"a b":2,"a/b":3,"free name":4}"#);
+    assert!(request(&tool, json!({"a_b": 2, "a/b": 3})).is_err(), "it would be there twice");
 }
 
 #[test]
@@ -105,6 +143,52 @@ fn files_are_base64_in_arguments_and_bytes_in_requests() {
         (sent.body.as_deref(), header(&sent, "content-type")),
         (Some(&b"\x89PNG"[..]), Some("application/octet-stream"))
     );
+}
+
+#[test]
+fn files_that_may_be_missing_are_files() {
+    let binary = json!({"type": "string", "format": "binary"});
+    let none = json!({"type": "null"});
+    let list = json!({"type": "array", "items": {"anyOf": [binary, none]}});
+    let text = json!({"type": "string"});
+    for (schema, is_file) in [
+        (json!({"anyOf": [binary, none]}), true),
+        (json!({"oneOf": [none, list]}), true),
+        (json!({"allOf": [binary], "description": "x"}), true),
+        (json!({"type": ["string", "null"], "format": "binary"}), true),
+        (json!({"anyOf": [{"allOf": [binary]}, list]}), true),
+        (json!({"anyOf": [binary, text]}), false),
+        (json!({"anyOf": [none]}), false),
+        (json!({"allOf": [text]}), false),
+    ] {
+        let members = json!({"type": "object", "properties": {"file": schema}});
+        let content = json!({"multipart/form-data": {"schema": members}});
+        let form = tool("post", "/a", json!({"requestBody": {"content": content}}));
+        let sent = body(&request(&form, json!({"file": "aGk="})).unwrap());
+        assert_eq!(sent.contains("\r\n\r\nhi\r\n"), is_file, "{schema}: {sent}");
+    }
+}
+
+#[test]
+fn a_text_that_only_the_model_can_write_is_a_string() {
+    let object = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let xml = |schema: Value| {
+        let body = json!({"description": "A pet.", "content": {"application/xml": {"schema": schema}}});
+        tool("post", "/a", json!({ "requestBody": body }))
+    };
+    let tool = xml(object);
+    let schema = input(&tool)["properties"]["body"].clone();
+    assert_eq!(schema, json!({"type": "string", "description": "The text of the body (application/xml). A pet."}));
+    assert_eq!(body(&request(&tool, json!({"body": "<a/>"})).unwrap()), "<a/>");
+    let error = request(&tool, json!({"body": {"a": "1"}})).unwrap_err();
+    assert_eq!(error, "the argument `body` must be a string: the text of the body, as application/xml");
+    for (schema, value, text) in
+        [(json!({"type": "integer"}), json!(5), "5"), (json!({"type": "string"}), json!("x"), "x")]
+    {
+        let tool = xml(schema.clone());
+        assert_eq!(input(&tool)["properties"]["body"]["type"], schema["type"]);
+        assert_eq!(body(&request(&tool, json!({"body": value})).unwrap()), text);
+    }
 }
 
 #[test]
@@ -279,7 +363,7 @@ fn the_keys_of_an_argument_cannot_name_credentials_or_other_parameters() {
     let api = Api::from_value(&description, Source { query: &query, ..SOURCE }).unwrap();
     let tool = &api.tools[0];
     let names: Vec<String> = input(tool)["properties"].as_object().unwrap().keys().cloned().collect();
-    assert_eq!(names, ["filter", "deep", "page", "deep[x]", "prefs", "theme"], "what the config sets is no argument");
+    assert_eq!(names, ["filter", "deep", "page", "deep_x", "prefs", "theme"], "what the config sets is no argument");
     for (argument, key) in [
         ("filter", "key"),
         ("filter", "tenant"),

@@ -56,7 +56,8 @@ fn examples_and_data_have_no_keywords() {
         schema["properties"]["b"],
         json!({"default": {"$ref": "#/nowhere"}, "enum": [{"$id": "y", "example": 1}]})
     );
-    assert_eq!(schema["properties"]["$ref"], json!({"type": "string"}));
+    assert_eq!(schema["properties"]["ref"], json!({"type": "string"}));
+    assert_eq!(schema["properties"]["id"], json!({"type": "string"}));
     assert_eq!(schema["properties"]["example"], json!({"type": "string"}));
     assert_eq!(schema.get("$id"), None);
     assert_eq!(api.notes, [""; 0]);

@@ -1,6 +1,7 @@
 //! Errors of the engine as diagnostics, with position, call stack and hint.
 
 use starlark::codemap::FileSpan;
+use starlark::eval::Evaluator;
 use starlark::{Error, ErrorKind};
 
 use super::hints::{self, FROZEN};
@@ -36,6 +37,11 @@ pub fn message(error: &Error) -> String {
 pub fn place(span: &FileSpan) -> Location {
     let range = span.span.begin().get() as usize..span.span.end().get() as usize;
     Location::new(span.file.filename(), span.file.source(), range)
+}
+
+/// The line that a script is at.
+pub fn current_place(evaluator: &Evaluator<'_, '_, '_>) -> Option<Location> {
+    evaluator.call_stack_top_location().as_ref().map(place)
 }
 
 /// The error of type `T` that a built-in raised, if this is one.

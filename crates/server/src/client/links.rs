@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use proxy_json::{Object, RawRef};
-use proxy_model::{Principal, Who};
+use proxy_model::{Owner, Principal};
 
 /// The maximum number of links per client. The oldest links are removed first.
 const MAX_LINKS: usize = 1000;
@@ -80,9 +80,10 @@ fn uri(block: &RawRef) -> Option<String> {
     }
 }
 
-/// The links of principals whose requests are stateless.
+/// The links of principals whose requests are stateless, by the owners of their handles: a link that was sent under one
+/// profile is none under another.
 #[derive(Debug, Default)]
-pub(crate) struct LinkTable(Mutex<HashMap<Who, Arc<Links>>>);
+pub(crate) struct LinkTable(Mutex<HashMap<String, Arc<Links>>>);
 
 impl LinkTable {
     /// The links of a principal. `None` for anonymous requests, which may come from different people.
@@ -90,15 +91,16 @@ impl LinkTable {
         if principal.is_anonymous() {
             return None;
         }
+        let owner = Owner::handle_text(principal);
         let mut table = self.0.lock();
-        if let Some(links) = table.get(&principal.who) {
+        if let Some(links) = table.get(&owner) {
             return Some(Arc::clone(links));
         }
         if table.len() >= MAX_PRINCIPALS {
             // A client whose link is forgotten only has to call the tool again.
             table.clear();
         }
-        Some(Arc::clone(table.entry(principal.who.clone()).or_default()))
+        Some(Arc::clone(table.entry(owner).or_default()))
     }
 }
 

@@ -122,6 +122,11 @@ impl SeenLists {
         self.0.lock().get_or_insert_with(lists);
     }
 
+    /// Takes over a list that the client is about to get: it need not be told of this one.
+    pub(crate) fn saw(&self, kind: ItemKind, lists: &ListDigests) {
+        self.0.lock().get_or_insert(*lists).take(kind, lists);
+    }
+
     /// Replaces the lists and returns the notifications for those that differ. The first lists are not a change.
     pub(crate) fn replace(&self, now: ListDigests) -> Vec<&'static str> {
         let before = self.0.lock().replace(now);

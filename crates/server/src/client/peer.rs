@@ -158,6 +158,10 @@ impl Peer for ClientPeer {
         PersonKey::of(&self.client.principal)
     }
 
+    fn proxy_profile(&self) -> Option<&Arc<str>> {
+        self.client.principal.profile()
+    }
+
     fn era(&self) -> Era {
         self.client.revision.era()
     }

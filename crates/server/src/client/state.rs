@@ -164,6 +164,11 @@ impl Client {
         }
     }
 
+    /// Whose links these are in the store: of this client, under its profile.
+    pub(crate) fn link_owner(&self) -> Owner {
+        self.owner.clone().under(self.principal.profile())
+    }
+
     /// The resources that the client of a session subscribed to.
     pub(crate) fn subscriptions(&self) -> Option<&SessionSubscriptions> {
         self.session()?.subscriptions.as_ref()

@@ -48,6 +48,7 @@ impl Server {
             version: client.info.version(),
             protocol_version: client.revision.as_str().to_owned(),
             user: client.principal.sub().to_owned(),
+            profile: client.principal.profile().map(ToString::to_string).unwrap_or_default(),
             row: row_of(self, &client),
             connected_seconds: since.elapsed().as_secs(),
         });

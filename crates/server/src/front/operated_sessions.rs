@@ -46,9 +46,9 @@ impl Server {
         tracing::info!("the operator has ended session {digest}");
         let ended = usize::from(session.is_some());
         self.end_sessions(session);
-        self.replicas.end(SessionsEnd::Session(digest)).await;
+        let told = self.replicas.end(SessionsEnd::Session(digest)).await;
         self.end_left_connections(digest);
-        Some(EndedSessions { ended })
+        Some(EndedSessions { ended, problems: not_told(told) })
     }
 
     /// Ends all sessions of a user.
@@ -58,9 +58,19 @@ impl Server {
         let count = ended.len();
         tracing::info!("the operator has ended the sessions of {}: {count} in use", principal.sub());
         self.end_sessions(ended);
-        self.replicas.end(SessionsEnd::AllOf(Owner::of_handles(principal))).await;
-        EndedSessions { ended: count }
+        let told = self.replicas.end(SessionsEnd::AllOf(Owner::of_handles(principal))).await;
+        EndedSessions { ended: count, problems: not_told(told) }
     }
+}
+
+/// What the operator has to know if the other processes could not be told.
+fn not_told(told: Result<(), StoreError>) -> Vec<String> {
+    let problem = |error| {
+        format!(
+            "sessions at other replicas go on until this one can write into the store, which it will try again: {error}"
+        )
+    };
+    told.err().map(problem).into_iter().collect()
 }
 
 fn status(session: &Session, now: u64) -> SessionStatus {

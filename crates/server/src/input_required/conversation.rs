@@ -47,6 +47,8 @@ pub(crate) struct Conversation {
     /// The number of questions so far, from which their keys are made.
     question_count: usize,
     pub(crate) peer: Arc<ClientPeer>,
+    /// Until when the person of an unsent call is asked, once that was asked. Seconds since 1970.
+    pub(super) log_in_until: Option<u64>,
     cancel: Cancellation,
     /// Cancels the call when the conversation is dropped.
     _cancel_on_drop: DropGuard,
@@ -60,7 +62,21 @@ impl Conversation {
         cancel: Cancellation,
     ) -> Self {
         let _cancel_on_drop = cancel.token().clone().drop_guard();
-        Conversation { call, incoming, open: Vec::new(), question_count: 0, peer, cancel, _cancel_on_drop }
+        let open = Vec::new();
+        Conversation { call, incoming, open, question_count: 0, peer, log_in_until: None, cancel, _cancel_on_drop }
+    }
+
+    /// Whether only the proxy itself asks. If the call is one of a server, that is before the call is sent.
+    pub(super) fn is_asked_by_proxy(&self) -> bool {
+        self.open.iter().all(|(_, open)| open.question.is_of_proxy)
+    }
+
+    /// Passes this answer to every open question.
+    pub(super) fn answer_all(&mut self, answer: &Raw) {
+        for (_, question) in std::mem::take(&mut self.open) {
+            // Sending fails if the call no longer waits for this answer.
+            drop(question.answer.send(Ok(Raw::clone(answer))));
+        }
     }
 
     /// Runs the call until it finishes, asks questions, or `cancel` is cancelled.
@@ -160,6 +176,8 @@ struct WaitingCall {
     owner: Owner,
     person: Owner,
     conversation: Conversation,
+    /// Whether another process makes the call if this one ends.
+    is_movable: bool,
     /// Cancels the call when its ticket expires.
     timer: AbortHandle,
 }
@@ -180,13 +198,15 @@ impl Conversations {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Suspends a call until the client retries or `lifetime` has passed. Fails if too many calls are suspended.
+    /// Suspends a call until the client retries or `lifetime` has passed. `is_movable` says that the end of this process does
+    /// not end the call. Fails if too many calls are suspended.
     pub(crate) fn suspend(
         self: &Arc<Self>,
         number: u64,
         client: &Client,
         conversation: Conversation,
         lifetime: Duration,
+        is_movable: bool,
     ) -> Result<(), RpcError> {
         conversation.peer.suspend();
         let person = Owner::of_handles(&client.principal);
@@ -208,7 +228,8 @@ impl Conversations {
             }
         });
         let timer = timer.abort_handle();
-        waiting.insert(number, WaitingCall { owner: client.owner.clone(), person, conversation, timer });
+        let owner = client.owner.clone();
+        waiting.insert(number, WaitingCall { owner, person, conversation, is_movable, timer });
         Ok(())
     }
 
@@ -219,17 +240,17 @@ impl Conversations {
         Some(waiting.conversation)
     }
 
-    /// Whether no call is suspended.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+    /// Whether no call is suspended that ends with this process.
+    pub(crate) fn may_end(&self) -> bool {
+        self.lock().values().all(|waiting| waiting.is_movable)
     }
 
-    /// Completes when no call is suspended.
+    /// Completes when no call is suspended that ends with this process.
     pub(crate) async fn all_continued(&self) {
         loop {
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
-            if self.is_empty() {
+            if self.may_end() {
                 return;
             }
             changed.await;

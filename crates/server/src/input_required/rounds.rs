@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::conversation::{Conversation, RoundOutcome};
 use super::journals::{self, ResumeOutcome};
-use super::ticket::{CallFingerprint, TicketTarget};
+use super::ticket::{CallFingerprint, TicketTarget, UnsentCall, now};
 use crate::Server;
 use crate::client::peer::{AskBy, ClientPeer, action};
 use crate::client::question_channel::QuestionSender;
@@ -44,7 +46,18 @@ pub(crate) async fn call(
     }
     count_answers(server, &call);
     match redeemed.target {
-        TicketTarget::Call(number) => Box::pin(resume_conversation(server, peer, request, &call, number)).await,
+        TicketTarget::Call(number) => {
+            let ended = || RpcError::invalid_params("`requestState` refers to a call that has ended");
+            let conversation = server.conversations.take(number).ok_or_else(ended)?;
+            Box::pin(resume_conversation(server, peer, request, &call, conversation)).await
+        }
+        TicketTarget::LogIn(unsent) => {
+            let is_here = unsent.process == server.tickets.process();
+            match is_here.then(|| server.conversations.take(unsent.number)).flatten() {
+                Some(conversation) => Box::pin(resume_conversation(server, peer, request, &call, conversation)).await,
+                None => Box::pin(take_over(server, peer, request, call, unsent.until)).await,
+            }
+        }
         TicketTarget::Server { backend, name, state, told } => {
             let call = with_server_state(call, &request.surface, &backend, &name, &state)?;
             let call = ItemCall { continues: Some(told), ..call };
@@ -94,15 +107,44 @@ async fn begin(
         let result = server.gateway.calls().item(request, call.clone()).await?;
         return seal_server_state(server, request, &call, peer.client(), result);
     }
+    let conversation = asking_call(server, peer, request, &call);
+    Box::pin(run_until_asked(server, peer.client(), request, &call, conversation)).await
+}
+
+/// Makes a call whose process has ended while the person logged in: it was not sent. The answer to the question there is the
+/// answer to the question here, so that the client is not asked twice in a row.
+async fn take_over(
+    server: &Server,
+    peer: &Arc<ClientPeer>,
+    request: &RequestContext,
+    call: ItemCall,
+    until: u64,
+) -> Result<Raw, CallError> {
+    let answer =
+        if until <= now() { Some(raw(&json!({"action": "cancel"}))) } else { answers(&call).into_iter().next() };
+    let call = ItemCall { params: without_answers(&call.params), ..call };
+    let Some(answer) = answer else { return begin(server, peer, request, call).await };
+    let mut conversation = asking_call(server, peer, request, &call);
+    conversation.log_in_until = Some(until);
+    match conversation.run_round(&request.cancel).await {
+        RoundOutcome::Asks(mut asking) if asking.is_asked_by_proxy() => {
+            asking.answer_all(&answer);
+            run_until_asked(server, peer.client(), request, &call, asking).await
+        }
+        outcome => after_round(server, peer.client(), request, &call, outcome).await,
+    }
+}
+
+/// A call that can ask its client.
+fn asking_call(server: &Server, peer: &Arc<ClientPeer>, request: &RequestContext, call: &ItemCall) -> Conversation {
     let (asking, questions) = QuestionSender::channel();
-    let (client, peer) = (Arc::clone(peer.client()), peer.asked_by(AskBy::Conversation(asking)));
+    let peer = peer.asked_by(AskBy::Conversation(asking));
     let cancel = Cancellation::default();
     let context =
         RequestContext { peer: Some(Arc::clone(&peer) as Arc<dyn Peer>), cancel: cancel.clone(), ..request.clone() };
     let (calls, item_call) = (server.gateway.calls().clone(), call.clone());
     let running = Box::pin(async move { calls.item(&context, item_call).await });
-    let conversation = Conversation::new(running, questions, peer, cancel);
-    Box::pin(run_until_asked(server, &client, request, &call, conversation)).await
+    Conversation::new(running, questions, peer, cancel)
 }
 
 /// Continues a call that is suspended in this process.
@@ -111,10 +153,8 @@ async fn resume_conversation(
     peer: &Arc<ClientPeer>,
     request: &RequestContext,
     call: &ItemCall,
-    number: u64,
+    mut conversation: Conversation,
 ) -> Result<Raw, CallError> {
-    let ended = || RpcError::invalid_params("`requestState` refers to a call that has ended");
-    let mut conversation = server.conversations.take(number).ok_or_else(ended)?;
     // The call is cancelled when it is dropped here.
     if let Err(refused) = server.gateway.calls().continue_permit(request, call) {
         return refused;
@@ -138,7 +178,18 @@ async fn run_until_asked(
     call: &ItemCall,
     conversation: Conversation,
 ) -> Result<Raw, CallError> {
-    let conversation = match conversation.run_round(&request.cancel).await {
+    let outcome = conversation.run_round(&request.cancel).await;
+    after_round(server, client, request, call, outcome).await
+}
+
+async fn after_round(
+    server: &Server,
+    client: &Client,
+    request: &RequestContext,
+    call: &ItemCall,
+    outcome: RoundOutcome,
+) -> Result<Raw, CallError> {
+    let mut conversation = match outcome {
         RoundOutcome::Done(Err(CallError::Asks(journal))) => {
             return journals::ask_in_result(server, &journal, request, call).await;
         }
@@ -148,10 +199,19 @@ async fn run_until_asked(
     };
     let (number, lifetime) = (server.conversations.next_number(), conversation.timeout());
     let fingerprint = CallFingerprint::of(call)?;
-    let (waiting, store) = (TicketTarget::Call(number), &server.gateway.calls().store);
+    let store = &server.gateway.calls().store;
+    let is_unsent = conversation.is_asked_by_proxy() && target(call, &request.surface).is_some();
+    let waiting = if is_unsent {
+        let until = *conversation.log_in_until.get_or_insert_with(|| now() + lifetime.as_secs());
+        let process = server.tickets.process().to_owned();
+        TicketTarget::LogIn(UnsentCall { process, number, until })
+    } else {
+        TicketTarget::Call(number)
+    };
     let ticket = server.tickets.issue(store, &request.principal, fingerprint, waiting, request.call_id(), lifetime)?;
     let result = conversation.input_required(&ticket);
-    server.conversations.suspend(number, client, conversation, lifetime)?;
+    let is_movable = is_unsent && server.replicas.store().is_some();
+    server.conversations.suspend(number, client, conversation, lifetime, is_movable)?;
     proxy_json::valid(result).map_err(|error| RpcError::internal(&error.to_string()).into())
 }
 

@@ -44,6 +44,9 @@ impl CallFingerprint {
 pub(super) enum TicketTarget {
     /// A call that is suspended in this process.
     Call(u64),
+    /// A call that waits for the log-in of its person before it is sent anywhere. It is suspended in a process that may have
+    /// ended: then another one makes it.
+    LogIn(UnsentCall),
     /// A stateless server, with the `requestState` that it returned, byte for byte.
     Server {
         backend: String,
@@ -55,6 +58,16 @@ pub(super) enum TicketTarget {
     },
     /// A script handler, which runs again with its journal.
     Script(OpenQuestion),
+}
+
+/// A call that nobody has carried out yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct UnsentCall {
+    /// The process in which it is suspended, and its number there.
+    pub(super) process: String,
+    pub(super) number: u64,
+    /// Until when the person is asked. Seconds since 1970.
+    pub(super) until: u64,
 }
 
 /// The end of the error message for a ticket whose journal is no longer in the store.
@@ -105,6 +118,11 @@ impl Tickets {
     fn process_for(&self, target: &TicketTarget, store: &Store) -> Option<&str> {
         let is_local = !store.is_shared() || matches!(target, TicketTarget::Call(_));
         is_local.then_some(&self.process)
+    }
+
+    /// The name of this process.
+    pub(super) fn process(&self) -> &str {
+        &self.process
     }
 
     /// The process in which the call of a ticket is suspended. The ticket is not used up.
@@ -160,7 +178,10 @@ impl Tickets {
             return Err(refuse("belongs to another request: retry the original request with the same arguments"));
         }
         if ticket.process.as_deref() != self.process_for(&ticket.waiting, store) {
-            return Err(refuse("was issued by another proxy process; the call may have been carried out"));
+            return Err(refuse(match ticket.waiting {
+                TicketTarget::LogIn(_) => "was issued by another proxy process: send the request again without it",
+                _ => "was issued by another proxy process; the call may have been carried out",
+            }));
         }
         let redeemed = RedeemedTicket { target: ticket.waiting, call: ticket.call };
         let remaining = Duration::from_secs(ticket.expires.saturating_sub(now()));
@@ -182,7 +203,7 @@ impl Tickets {
     }
 }
 
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 

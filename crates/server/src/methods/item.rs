@@ -140,7 +140,7 @@ fn post_process(
     {
         let uris = links.remember(&origin.backend, &result);
         if client.is_known_elsewhere() {
-            server.replicas.share_links(&client.owner, uris, &origin.backend);
+            server.replicas.share_links(client.link_owner(), uris, &origin.backend);
         }
     }
     blocks::encode_for(client.revision, kind, result)

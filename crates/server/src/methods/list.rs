@@ -60,6 +60,9 @@ pub(super) fn list(
     };
     let result = format!("{{\"{}\":{}{next}}}", kind.list_member(), page.items);
     let result = proxy_json::valid(result).map_err(|error| RpcError::internal(&error.to_string()))?;
+    if let (Some(session), None) = (client.session(), &after) {
+        session.seen_lists.saw(kind, &surface.list_digests());
+    }
     if client.revision.is_stateless() {
         let mut hint = server.gateway.cache_hint(surface, kind, client.profile());
         if matches!(kind, ItemKind::Tool | ItemKind::ResourceTemplate) {

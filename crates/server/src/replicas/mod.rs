@@ -182,19 +182,24 @@ impl Replicas {
     }
 
     /// Remembers the end of sessions in the store, and tells the others. An end that cannot be written now is written later.
-    pub(crate) async fn end(&self, end: SessionsEnd) {
+    ///
+    /// # Errors
+    /// If the store is away. The others are told when it is back.
+    pub(crate) async fn end(&self, end: SessionsEnd) -> Outcome<()> {
         // Without a lifetime no session comes back anywhere.
-        let Some(store) = self.store() else { return };
+        let Some(store) = self.store() else { return Ok(()) };
         if self.lifetime.is_zero() {
-            return;
+            return Ok(());
         }
-        if let Err(error) = self.write_end(&store, &end).await {
+        let written = self.write_end(&store, &end).await;
+        if let Err(error) = &written {
             tracing::warn!("cannot write the end of a session into the store, and will try again: {error}");
             let mut unwritten = self.unwritten.lock();
             if unwritten.len() < MAX_UNWRITTEN {
                 unwritten.push(end);
             }
         }
+        written
     }
 
     async fn write_end(&self, store: &ReplicaStore, end: &SessionsEnd) -> Outcome<()> {
@@ -231,7 +236,8 @@ impl Replicas {
         }
         let unwritten = std::mem::take(&mut *self.unwritten.lock());
         for end in unwritten {
-            self.end(end).await;
+            // It is logged, and written later, if the store is away again.
+            let _ = self.end(end).await;
         }
         self.holders.give_up_waiting().await;
     }
@@ -318,12 +324,11 @@ impl Replicas {
     }
 
     /// Lets the others know links, in the background: a result does not wait for the store.
-    pub(crate) fn share_links(&self, owner: &Owner, uris: Vec<String>, server: &Arc<str>) {
+    pub(crate) fn share_links(&self, owner: Owner, uris: Vec<String>, server: &Arc<str>) {
         if uris.is_empty() {
             return;
         }
         let Some(store) = self.store() else { return };
-        let owner = owner.clone();
         let server = Arc::clone(server);
         let lifetime = self.lifetime.max(LINKS_FOR);
         tokio::spawn(async move {

@@ -13,7 +13,7 @@ use super::audited_call::{AuditSubject, AuditedCall, ShownValue};
 use super::key::AuditKey;
 use proxy_config::{Audit, AuditDetail};
 use proxy_json::Raw;
-use proxy_model::{CallRecord, Principal, REPL, RecordedEvent, RecordedEventKind};
+use proxy_model::{CallPeer, CallRecord, Principal, REPL, RecordedEvent, RecordedEventKind};
 
 /// What an entry takes in memory beside its values.
 const ENTRY_BYTES: usize = 1 << 10;
@@ -63,6 +63,17 @@ pub enum AuditEntry {
         server: String,
         /// Why it was refused.
         reason: Option<String>,
+        /// The operator, if it was not the person.
+        by: Option<CallPeer>,
+    },
+    /// The operator has ended sessions: all of a user, or one.
+    SessionsEnded {
+        at: SystemTime,
+        principal: Option<Box<Principal>>,
+        session: Option<String>,
+        /// How many of them this process served.
+        ended: usize,
+        by: Option<CallPeer>,
     },
     /// Requests without a valid token, since the last such entry.
     Unauthenticated {
@@ -90,7 +101,10 @@ impl AuditEntry {
                     message.len() + Value::Object(fields.clone()).to_string().len()
                 }
                 AuditEntry::Account { reason, .. } => reason.as_ref().map_or(0, String::len),
-                AuditEntry::Event(..) | AuditEntry::Surface(_) | AuditEntry::Unauthenticated { .. } => 0,
+                AuditEntry::Event(..)
+                | AuditEntry::Surface(_)
+                | AuditEntry::SessionsEnded { .. }
+                | AuditEntry::Unauthenticated { .. } => 0,
             }
     }
 }
@@ -205,10 +219,21 @@ pub(super) fn of<'a>(entry: &'a AuditEntry, options: &LineOptions) -> LineConten
             Some(event) => event_line(record, event, options),
             None => Value::Object(Map::new()),
         },
-        AuditEntry::Account { at, event, principal, server, reason } => json!({
-            "id": Uuid::now_v7().to_string(), "at": timestamp(*at), "type": event.line_type(),
-            "subject": AuditSubject::of(principal, None, None), "target": {"server": server}, "reason": reason,
-        }),
+        AuditEntry::Account { at, event, principal, server, reason, by } => by_operator(
+            json!({
+                "id": Uuid::now_v7().to_string(), "at": timestamp(*at), "type": event.line_type(),
+                "subject": AuditSubject::of(principal, None, None), "target": {"server": server}, "reason": reason,
+            }),
+            by.as_ref(),
+        ),
+        AuditEntry::SessionsEnded { at, principal, session, ended, by } => {
+            let subject = principal.as_ref().map(|principal| AuditSubject::of(principal, None, None));
+            let line = json!({
+                "id": Uuid::now_v7().to_string(), "at": timestamp(*at), "type": "operator_sessions_end",
+                "subject": subject, "target": {"session": session}, "ended": ended,
+            });
+            by_operator(line, by.as_ref())
+        }
         AuditEntry::Surface(surface) => surface.line(),
         AuditEntry::Unauthenticated { at, requests, last_peer } => json!({
             "id": Uuid::now_v7().to_string(), "at": timestamp(*at), "type": "authentication", "outcome": "denied",
@@ -216,6 +241,14 @@ pub(super) fn of<'a>(entry: &'a AuditEntry, options: &LineOptions) -> LineConten
             "source": {"type": "network", "value": last_peer.map(|peer| peer.to_string())},
         }),
     })
+}
+
+/// A line with the operator as its source, if it is about what an operator did.
+fn by_operator(mut line: Value, by: Option<&CallPeer>) -> Value {
+    if let Some(by) = by {
+        line["source"] = json!({"type": "control", "value": by.to_string()});
+    }
+    line
 }
 
 pub(super) fn timestamp_now() -> String {

@@ -13,6 +13,8 @@ use super::key::AuditKey;
 
 /// How old a line without a seal may be. A running proxy seals after half of that.
 const MAX_UNSEALED: Duration = Duration::from_secs(120);
+/// When a log has its first seal at the latest, while the proxy runs.
+const FIRST_SEAL: Duration = Duration::from_secs(65);
 
 /// A log without a fault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,6 +118,15 @@ struct TornLine {
 }
 
 impl VerifiedLog {
+    /// How old a log is that nothing is wrong with but that its first seal has not come yet.
+    pub fn awaits_first_seal(&self, now: SystemTime) -> Option<Duration> {
+        if self.sealed_seq.is_some() || self.first_seq != 1 || !self.unchecked_seals.is_empty() {
+            return None;
+        }
+        let began = self.unsealed_since.as_ref()?.parse::<jiff::Timestamp>().ok()?;
+        now.duration_since(began.into()).ok().filter(|age| *age < FIRST_SEAL)
+    }
+
     /// What the key does not prove: a log without any seal by it, or lines that should have been sealed before `now`.
     pub fn unsealed(&self, now: SystemTime) -> Option<String> {
         let since = self.unsealed_since.as_ref()?;
@@ -343,6 +354,10 @@ mod tests {
         assert!(since("").is_some());
         assert!(log(None, Some("2026-08-22T10:02:00.000Z")).unsealed(now).unwrap().contains("no seal"));
         assert_eq!(log(None, None).unsealed(now), None, "an empty log");
+        let waits = |log: VerifiedLog| VerifiedLog { first_seq: 1, ..log }.awaits_first_seal(now);
+        assert!(waits(log(None, Some("2026-08-22T10:02:00.000Z"))).is_some());
+        assert_eq!(waits(log(None, Some("2026-08-22T09:00:00.000Z"))), None, "it should have come");
+        assert_eq!(waits(log(Some(4), Some("2026-08-22T10:02:00.000Z"))), None, "it has come");
     }
 
     #[test]

@@ -76,6 +76,18 @@ impl Guard {
         Ok(())
     }
 
+    /// The hosts that are accepted, for people; empty if all are.
+    pub(super) fn accepted_hosts(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        // Each without its port, and then with it.
+        for name in self.hosts.iter().flatten().step_by(2) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names.join(", ")
+    }
+
     pub(super) fn check_origin(&self, headers: &HeaderMap) -> Result<(), GuardError> {
         if headers.contains_key(ORIGIN) && self.allowed_origin(headers).is_none() {
             return Err(GuardError::Origin);
@@ -124,6 +136,13 @@ mod tests {
         assert_eq!(verdict(&guard, &[("host", "localhost:80"), ("host", "localhost:80")]), Err(GuardError::Host));
         assert_eq!(verdict(&guard, &[("host", "localhost:80"), ("origin", "null")]), Err(GuardError::Origin));
         assert_eq!(verdict(&guard, &[("host", "localhost:80"), ("origin", "http://evil")]), Err(GuardError::Origin));
+    }
+
+    #[test]
+    fn the_accepted_hosts_are_named_once() {
+        let of = |bound: &str| Guard::new(bound.parse().unwrap(), &[]).accepted_hosts();
+        assert_eq!(of("127.0.0.1:80"), "localhost, 127.0.0.1, [::1]");
+        assert_eq!(of("0.0.0.0:80"), "");
     }
 
     #[test]

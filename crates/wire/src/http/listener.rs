@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::{self, HeaderName, HeaderValue};
 use http::request::Parts;
+use http::uri::Authority;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tokio::net::TcpListener;
@@ -22,8 +23,10 @@ use super::accept;
 use super::body::{self, BodyError};
 use super::guard::{Guard, GuardError};
 use super::reply_body::ReplyBody;
+use super::unknown_hosts::UnknownHosts;
 use crate::outbound::{NoRoom, OutboundBudget, OutboundConnection, OutboundMessage, Outlet};
 use crate::{RpcError, encode, oversized};
+use proxy_base::foreign_text::quoted;
 use proxy_fiber::ServingThreads;
 
 /// How long the body of a request may take to arrive.
@@ -170,6 +173,7 @@ struct Endpoint<S> {
     service: Arc<S>,
     path: String,
     guard: Guard,
+    unknown_hosts: UnknownHosts,
     max_body: usize,
 }
 
@@ -186,11 +190,13 @@ impl Listener {
 
     /// Serves on these threads until `stop`, then lets running replies finish.
     pub async fn serve<S: HttpService>(self, service: Arc<S>, threads: ServingThreads, stop: CancellationToken) {
-        let endpoint = Arc::new(Endpoint { service, path: self.path, guard: self.guard, max_body: self.max_body });
+        let unknown_hosts = UnknownHosts::default();
+        let Listener { socket, path, guard, max_body } = self;
+        let endpoint = Arc::new(Endpoint { service, path, guard, unknown_hosts, max_body });
         // There is one path, which `reply` compares: a router would only add to every request.
         let respond = move |request, connection| Arc::clone(&endpoint).respond(request, connection);
         let limits = accept::ConnectionLimits::default();
-        accept::serve(self.socket, limits, OutboundBudget::default(), threads, stop, respond).await;
+        accept::serve(socket, limits, OutboundBudget::default(), threads, stop, respond).await;
     }
 }
 
@@ -209,11 +215,22 @@ impl<S: HttpService> Endpoint<S> {
         into_response(reply, origin, connection)
     }
 
+    /// Says which host was refused, and which are accepted: whoever set up the web server in front has to know.
+    fn refuse_host(&self, parts: &Parts) -> HttpReply {
+        let header = parts.headers.get(header::HOST).map(|host| String::from_utf8_lossy(host.as_bytes()));
+        let host = header.unwrap_or_else(|| parts.uri.authority().map_or("", Authority::as_str).into());
+        let accepted = self.guard.accepted_hosts();
+        self.unknown_hosts.tell(&host, &accepted);
+        let text =
+            format!("{}: {}; accepted are {accepted}, with or without the port", GuardError::Host, quoted(&host));
+        HttpReply::refusal(GuardError::Host.status(), &RpcError::invalid_request(&text))
+    }
+
     async fn reply(&self, mut parts: Parts, body: Incoming, connection: &Arc<OutboundConnection>) -> HttpReply {
         let refuse =
             |error: &GuardError| HttpReply::refusal(error.status(), &RpcError::invalid_request(&error.to_string()));
         if let Err(error) = self.guard.check_host(&parts.uri, &parts.headers) {
-            return refuse(&error);
+            return if error == GuardError::Host { self.refuse_host(&parts) } else { refuse(&error) };
         }
         if let (None, Some(authority)) = (parts.headers.get(header::HOST), parts.uri.authority())
             && let Ok(host) = HeaderValue::from_str(authority.as_str())

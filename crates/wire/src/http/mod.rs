@@ -10,6 +10,7 @@ mod listener;
 mod reply_body;
 mod socket;
 mod text_port;
+mod unknown_hosts;
 mod watched_stream;
 mod web_port;
 mod woken_only;

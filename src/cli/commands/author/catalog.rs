@@ -23,6 +23,7 @@ const MAX_LIST: usize = 160 << 10;
 pub(super) struct Selection {
     /// The config file.
     pub(super) config: Option<String>,
+    pub(super) profile: Option<String>,
     pub(super) server: Option<String>,
     /// A name or a pattern. Items that are named are listed with their whole definition.
     pub(super) name: Option<String>,
@@ -41,7 +42,7 @@ pub(in crate::cli) fn run(argument: &str) -> Result<(), CommandFailure> {
     let pattern = selection.name.as_deref().map(glob::Pattern::new).transpose();
     let pattern = pattern.map_err(|error| wrong(error.to_string()))?;
     let config = selection.config.map(Into::into).into_iter().collect();
-    let loaded = SourceArgs::of_servers(config, Vec::new()).load()?;
+    let loaded = SourceArgs::of_servers(config, Vec::new()).under(selection.profile.as_deref()).load()?;
     let offline = Offline::look(&loaded.config, &setup::options(loaded.bundled)?).map_err(CommandFailure::config)?;
     let backends = &offline.snapshot.backends;
     let known: Vec<&str> = backends.iter().map(|backend| &*backend.name).collect();

@@ -6,13 +6,16 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use super::arguments::Drafts;
+use super::folder_copy::read_below;
+use proxy_script::MAX_SOURCE;
 
 /// The difference of the texts of each draft to what is saved, in the unified form.
 pub(super) fn of_texts(root: &Path, drafts: &Drafts) -> Vec<Value> {
     let of_draft = |(path, text): (&super::script_path::ScriptPath, &String)| {
-        // A link, a folder or a text that is not UTF-8 is none of the scripts that drafts replace.
-        let is_plain = root.join(path.as_str()).symlink_metadata().is_ok_and(|there| there.is_file());
-        let saved = if is_plain { std::fs::read_to_string(root.join(path.as_str())).ok() } else { None };
+        // A link, a folder, what lies elsewhere or a text that is not UTF-8 is none of the scripts that drafts replace.
+        let bytes = read_below(root, Path::new(path.as_str()), MAX_SOURCE as u64).ok();
+        let bytes = bytes.filter(|bytes| bytes.len() <= MAX_SOURCE);
+        let saved = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
         let is_new = saved.is_none();
         let saved = saved.unwrap_or_default();
         let lines = TextDiff::from_lines(saved.as_str(), text.as_str());

@@ -13,12 +13,26 @@ pub(super) struct PolicyFolder {
     pub(super) root: PathBuf,
     /// The config file, if there is one.
     pub(super) config: Option<PathBuf>,
+    /// The profile of the config that scripts are written for.
+    pub(super) profile: Option<String>,
     /// The folder with the last known lists of servers.
     pub(super) cache: Option<PathBuf>,
 }
 
 impl PolicyFolder {
-    pub(super) fn open(folder: &Path, named: Option<&Path>) -> Result<PolicyFolder, Diagnostic> {
+    pub(super) fn open(
+        folder: &Path,
+        named: Option<&Path>,
+        profile: Option<&str>,
+    ) -> Result<PolicyFolder, Vec<Diagnostic>> {
+        let found = Self::found(folder, named).map_err(|problem| vec![problem])?;
+        if let Some(profile) = profile {
+            found.load()?.select_profile(profile).map_err(|problem| vec![problem])?;
+        }
+        Ok(PolicyFolder { profile: profile.map(str::to_owned), ..found })
+    }
+
+    fn found(folder: &Path, named: Option<&Path>) -> Result<PolicyFolder, Diagnostic> {
         let unreadable = |error| Diagnostic::error(format!("cannot open the folder `{}`: {error}", folder.display()));
         let root = folder.canonicalize().map_err(unreadable)?;
         if !root.is_dir() {
@@ -31,7 +45,7 @@ impl PolicyFolder {
             let problem = format!("the config `{}` is not in the folder `{}`", outside.display(), root.display());
             return Err(Diagnostic::error(problem).hint("name the folder of the config: `proxy author FOLDER`"));
         }
-        Ok(PolicyFolder { root, config: found, cache: setup::cache_folder() })
+        Ok(PolicyFolder { root, config: found, profile: None, cache: setup::cache_folder() })
     }
 
     /// The config file as commands in the folder name it.

@@ -154,12 +154,7 @@ impl FolderCopy {
     /// Copies one file, if it is one and no link.
     fn add_file(&mut self, root: &Path, below: &Path) -> Result<(), Diagnostic> {
         let unreadable = |error: io::Error| Diagnostic::error(format!("cannot read `{}`: {error}", below.display()));
-        let path = root.join(below);
-        let folder = path.parent().unwrap_or(root).canonicalize().map_err(unreadable)?;
-        if !folder.starts_with(root) {
-            return Err(unreadable(io::Error::other("a link leads out of the folder")));
-        }
-        let bytes = read_plain_file(&path, self.bytes_left).map_err(unreadable)?;
+        let bytes = read_below(root, below, self.bytes_left).map_err(unreadable)?;
         let size = bytes.len() as u64;
         if self.files_left == 0 || size > self.bytes_left {
             let most = MAX_BYTES >> 20;
@@ -218,6 +213,16 @@ pub(super) fn delete_abandoned() {
 
 fn is_copied(path: &Path) -> bool {
     path.extension().is_some_and(|extension| COPIED.iter().any(|copied| extension == *copied))
+}
+
+/// The bytes of a file in the folder, at most one more than `most`. Links that lead out of it are not followed.
+pub(super) fn read_below(root: &Path, below: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let path = root.join(below);
+    let folder = path.parent().unwrap_or(root).canonicalize()?;
+    if !folder.starts_with(root) {
+        return Err(io::Error::other("a link leads out of the folder"));
+    }
+    read_plain_file(&path, most)
 }
 
 /// The bytes of a file that is neither a link nor a device, at most one more than `most`.

@@ -5,7 +5,10 @@ use super::folder::PolicyFolder;
 /// The instructions for the client's model.
 pub(super) fn instructions(folder: &PolicyFolder) -> String {
     let config = match folder.config_name() {
-        Some(config) => format!("The config is `{config}`."),
+        Some(config) => match &folder.profile {
+            None => format!("The config is `{config}`."),
+            Some(profile) => format!("The config is `{config}`, and the scripts are for its profile `{profile}`."),
+        },
         None => "There is no config yet: a person can write one with `proxy init`.".to_owned(),
     };
     format!(

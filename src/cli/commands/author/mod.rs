@@ -10,6 +10,7 @@ mod diff;
 mod folder;
 mod folder_copy;
 mod instructions;
+mod loaded_by_extensions;
 mod reference;
 mod save;
 mod script_path;
@@ -35,11 +36,15 @@ pub(crate) struct AuthorArgs {
     /// Config file in the folder [default: proxy.yaml, proxy.json]
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Write scripts for this profile of the config
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
 }
 
 pub(super) fn run(args: &AuthorArgs) -> Result<(), CommandFailure> {
     let folder = args.folder.clone().unwrap_or_else(|| ".".into());
-    let folder = PolicyFolder::open(&folder, args.config.as_deref())?;
+    let folder = PolicyFolder::open(&folder, args.config.as_deref(), args.profile.as_deref());
+    let folder = folder.map_err(CommandFailure::config)?;
     folder_copy::delete_abandoned();
     let runtime = setup::runtime()?;
     let served = runtime.block_on(server::serve(folder));

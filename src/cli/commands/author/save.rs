@@ -10,6 +10,7 @@ use serde_json::json;
 use super::answer::{Answer, Answered};
 use super::arguments::{SaveArguments, check_size};
 use super::folder::PolicyFolder;
+use super::loaded_by_extensions::is_loaded_by_extension;
 use super::script_path::ScriptPath;
 use proxy_author::lint::Role;
 use proxy_base::diagnostic::Diagnostic;
@@ -34,16 +35,7 @@ fn refuse_extensions(folder: &PolicyFolder, path: &ScriptPath, text: &str) -> Re
     let file = folder.root.join(path.as_str());
     let source = Source::at(path.as_str(), text, &file);
     let config = folder.load()?;
-    let is_loaded = config.extensions.iter().any(|extension| {
-        let written = extension.path.to_string_lossy();
-        // The folders before the first wildcard.
-        let plain = written.split(['*', '?', '[']).next().unwrap_or_default();
-        let above =
-            if plain.len() == written.len() { plain } else { plain.rsplit_once('/').map_or("", |(above, _)| above) };
-        let above = std::path::Path::new(above);
-        let real = above.canonicalize();
-        file.starts_with(above) || real.is_ok_and(|real| file.starts_with(real))
-    });
+    let is_loaded = is_loaded_by_extension(&config.extensions, &file).map_err(|problem| vec![problem])?;
     if !is_loaded && Role::of_text(&source) != Role::Extension {
         return Ok(());
     }

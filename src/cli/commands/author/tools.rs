@@ -73,7 +73,9 @@ impl Tools {
 
     async fn catalog(&self, given: Option<JsonObject>) -> Answered {
         let given: CatalogArguments = read(given)?;
-        let selection = Selection { config: self.folder.config_name(), server: given.server, name: given.name };
+        let config = self.folder.config_name();
+        let profile = self.folder.profile.clone();
+        let selection = Selection { config, profile, server: given.server, name: given.name };
         let work = Work { drafts: Drafts::new(), recording: None, command: selection.command(), requires_jail: false };
         Ok(Answer::Data(self.json(work).await?))
     }
@@ -88,7 +90,7 @@ impl Tools {
 
     /// The report of `proxy check`: of the drafts, each by its role, or of the whole config.
     async fn report(&self, drafts: Drafts, script: Option<&ScriptPath>) -> Result<Value, Problems> {
-        let mut command = self.command("check", script);
+        let mut command = self.check_command(script);
         command.push("--".to_owned());
         command.extend(drafts.keys().map(ToString::to_string));
         self.json(Work { drafts, recording: None, command, requires_jail: false }).await
@@ -101,7 +103,8 @@ impl Tools {
         if paths.is_empty() {
             paths = drafts.keys().filter(|path| path.is_test()).cloned().collect();
         }
-        let mut command = self.command("test", None);
+        // A test names its profile itself.
+        let mut command = self.command_without_profile("test", None);
         command.extend(given.filter.iter().map(|filter| format!("--filter={filter}")));
         command.push("--".to_owned());
         command.extend(paths.iter().map(ToString::to_string));
@@ -157,12 +160,25 @@ impl Tools {
 
     /// The report of `proxy check` for the whole config.
     async fn published(&self, drafts: Drafts, script: Option<&ScriptPath>) -> Result<Value, Problems> {
-        let command = self.command("check", script);
+        let command = self.check_command(script);
         self.json(Work { drafts, recording: None, command, requires_jail: false }).await
+    }
+
+    /// A check of what a draft can change. In the copy there are no descriptions of APIs, and not all variables.
+    fn check_command(&self, script: Option<&ScriptPath>) -> Vec<String> {
+        let mut command = self.command("check", script);
+        command.push("--scripts-only".to_owned());
+        command
     }
 
     /// A command with the config and JSON as its output.
     fn command(&self, name: &str, script: Option<&ScriptPath>) -> Vec<String> {
+        let mut command = self.command_without_profile(name, script);
+        command.extend(self.folder.profile.iter().map(|profile| format!("--profile={profile}")));
+        command
+    }
+
+    fn command_without_profile(&self, name: &str, script: Option<&ScriptPath>) -> Vec<String> {
         let mut command = vec![name.to_owned(), "--json".to_owned()];
         command.extend(self.folder.config_name().map(|config| format!("--config={config}")));
         command.extend(script.map(|script| format!("--script={script}")));

@@ -40,7 +40,7 @@ pub(super) fn check(config: &Config, findings: &mut Findings) -> Result<(), Comm
     for ((name, host, port), answer) in addresses.iter().zip(answers) {
         if let Err(problem) = answer {
             let fix = "start the server there, correct `url`, or check the network";
-            findings.broken(AREA, format!("`{name}`: {host}:{port} does not answer: {problem}"), fix);
+            findings.broken_server(AREA, name, &format!(": {host}:{port} does not answer: {problem}"), fix);
         }
     }
     findings.ok_unless_found(AREA, format!("{} answer", table::count(addresses.len(), "host")));

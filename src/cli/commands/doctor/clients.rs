@@ -54,10 +54,18 @@ fn check_file(client: &ImportClient, own_entry: OwnEntry, file: &ClientFile, fin
         let line = read.line(own_entry.section, &name).unwrap_or(1);
         let scope = if file.is_project { " --scope project" } else { "" };
         let named = if name == "proxy" { String::new() } else { format!(" --name {name}") };
+        let profile = profile(&words).map(|profile| format!(" --profile {profile}")).unwrap_or_default();
         let what = format!("{}: {}:{line}: {problem}", client.title, file.path.display());
-        findings.broken(AREA, what, format!("`proxy install {}{scope}{named}` writes the entry anew", client.name));
+        let command = format!("`proxy install {}{scope}{named}{profile}`", client.name);
+        findings.broken(AREA, what, format!("{command} writes the entry anew"));
     }
     is_installed
+}
+
+/// The profile that the entry serves.
+fn profile(words: &[String]) -> Option<&String> {
+    let at = words.iter().position(|word| word == "--profile")?;
+    words.get(at + 1)
 }
 
 fn problem(words: &[String]) -> Option<String> {

@@ -33,6 +33,8 @@ impl State {
 struct Finding {
     area: &'static str,
     state: State,
+    /// The server that it is about.
+    server: Option<String>,
     what: String,
     fix: String,
 }
@@ -42,15 +44,35 @@ pub(super) struct Findings(Vec<Finding>);
 
 impl Findings {
     pub(super) fn ok(&mut self, area: &'static str, what: impl Into<String>) {
-        self.0.push(Finding { area, state: State::Ok, what: what.into(), fix: String::new() });
+        self.push(area, State::Ok, what.into(), String::new());
     }
 
     pub(super) fn warning(&mut self, area: &'static str, what: impl Into<String>, fix: impl Into<String>) {
-        self.0.push(Finding { area, state: State::Warning, what: what.into(), fix: fix.into() });
+        self.push(area, State::Warning, what.into(), fix.into());
     }
 
     pub(super) fn broken(&mut self, area: &'static str, what: impl Into<String>, fix: impl Into<String>) {
-        self.0.push(Finding { area, state: State::Broken, what: what.into(), fix: fix.into() });
+        self.push(area, State::Broken, what.into(), fix.into());
+    }
+
+    /// A cause why a server does not work.
+    pub(super) fn broken_server(&mut self, area: &'static str, name: &str, what: &str, fix: impl Into<String>) {
+        let server = Some(name.to_owned());
+        let what = format!("`{name}`{what}");
+        self.0.push(Finding { area, state: State::Broken, server, what, fix: fix.into() });
+    }
+
+    /// Whether it is known why a server does not work.
+    pub(super) fn has_broken_server(&self, name: &str) -> bool {
+        self.0.iter().any(|finding| finding.server.as_deref() == Some(name))
+    }
+
+    fn push(&mut self, area: &'static str, state: State, what: String, fix: String) {
+        self.0.push(Finding { area, state, server: None, what, fix });
+    }
+
+    pub(super) fn append(&mut self, others: Findings) {
+        self.0.extend(others.0);
     }
 
     /// Says that an area is in order, unless something was found there.
@@ -74,7 +96,7 @@ impl Findings {
             output::json(&json!({"healthy": self.are_healthy(), "findings": all}));
             return;
         }
-        for Finding { area, state, what, fix } in &self.0 {
+        for Finding { area, state, what, fix, .. } in &self.0 {
             let word = format!("{:8}", state.as_str());
             let word = if output::stdout_colour() { format!("\x1b[{}m{word}\x1b[0m", state.colour()) } else { word };
             output::out(&format!("{word} {area:8} {}", output::one_line(what)));

@@ -15,7 +15,7 @@ pub(super) fn check(loaded: &LoadedConfig, findings: &mut Findings) -> Result<()
             Some(person) => format!("`proxy login {} --as-user {person}`", waiting.server),
             None => format!("`proxy login {}`", waiting.server),
         };
-        findings.broken(AREA, format!("`{}`: {why}", waiting.server), fix);
+        findings.broken_server(AREA, &waiting.server, &format!(": {why}"), fix);
     }
     if log_ins.known > 0 {
         findings.ok_unless_found(AREA, "no server waits for a log-in");

@@ -48,8 +48,13 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CommandFailure> {
         // What a command of the config would say is not known: it does not run here.
         let is_unread = |key: &str| config.unread.iter().any(|unread| unread.starts_with(key));
         if !is_unread("store.") && !is_unread("serve.stateKeys") {
-            log_ins::check(loaded, &mut findings)?;
-            store::check(config, &mut findings)?;
+            let mut of_store = Findings::default();
+            store::check(config, &mut of_store)?;
+            // It keeps the log-ins: without it nothing is known of them, and that is no fault of their own.
+            if of_store.are_healthy() {
+                log_ins::check(loaded, &mut findings)?;
+            }
+            findings.append(of_store);
         }
         ports::check(config, &running, &mut findings);
     }

@@ -18,12 +18,12 @@ pub(super) fn check(config: &Config, findings: &mut Findings) {
         for unset in &server.unset_variables {
             let fix =
                 unset.hint.clone().unwrap_or_else(|| "set it where the client or service starts the proxy".to_owned());
-            findings.broken(AREA, format!("`{name}`: {}", unset.message), fix);
+            findings.broken_server(AREA, name, &format!(": {}", unset.message), fix);
         }
         if matches!(server.transport, TransportConfig::Stdio { .. }) {
             count += 1;
             if let Some((problem, fix)) = problem(server) {
-                findings.broken(AREA, format!("`{name}`: {problem}"), fix);
+                findings.broken_server(AREA, name, &format!(": {problem}"), fix);
             }
         }
     }

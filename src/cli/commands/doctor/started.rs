@@ -16,14 +16,24 @@ pub(super) fn check(source: SourceArgs, findings: &mut Findings) -> Result<(), C
         let name = &server.name;
         match server.status.as_str() {
             "ready" | "per person" | "disabled" => findings.ok(AREA, format!("`{name}` is {}", server.status)),
-            "login" => findings.broken(AREA, format!("`{name}` asks for a log-in"), format!("`proxy login {name}`")),
+            // Nothing was started, and the finding before has the fix.
+            _ if findings.has_broken_server(name) => {}
+            "login" => {
+                findings.broken_server(AREA, name, " asks for a log-in", format!("`proxy login {name}`"));
+            }
             status => {
-                let error = error_line(&server.error);
-                let fix =
-                    format!("`proxy list-servers --live` starts it again; `proxy logs {name}` shows what it wrote");
-                findings.broken(AREA, format!("`{name}` is {status}: {error}"), fix);
+                let what = format!(" is {status}: {}", error_line(&server.error));
+                findings.broken_server(AREA, name, &what, fix(name, &server.kind));
             }
         }
     }
     Ok(())
+}
+
+/// A fix for a server that was started or connected to, and still does not work.
+fn fix(name: &str, kind: &str) -> String {
+    match kind {
+        "stdio" => "run its command in a terminal: what it prints there says why".to_owned(),
+        _ => format!("correct `url` and `headers` of `{name}`, or ask whoever runs the server"),
+    }
 }

@@ -15,7 +15,8 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::cli::terminal::asked;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_config::{self as config, import};
+use proxy_config as config;
+use proxy_config::import::{self, Imported, NeededVariable};
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
@@ -46,16 +47,16 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
         return Err(CommandFailure::config(vec![problem.hint("choose a name that ends in `.yaml`")]));
     }
     let is_import = !args.from.is_empty();
-    let text = match is_import {
-        false => config::template().to_owned(),
-        true => match imported(&args.from, args.yes)? {
-            Some(text) => text,
-            None => {
-                output::err("nothing was written");
-                return Ok(());
-            }
-        },
-    };
+    let mut to_set: Vec<String> = Vec::new();
+    let mut text = config::template().to_owned();
+    if is_import {
+        let Some(imported) = imported(&args.from, args.yes)? else {
+            output::err("nothing was written");
+            return Ok(());
+        };
+        text = import::render_yaml(&imported);
+        to_set = names(&unset(&imported));
+    }
     let schema = schema_file::write(target);
     let text = schema.as_ref().map_or_else(String::new, |name| schema_file::comment(name)) + &text;
     write(target, &text, is_import).map_err(|error| {
@@ -64,7 +65,8 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
     let option =
         if target.as_os_str() == "proxy.yaml" { String::new() } else { format!(" --config {}", target.display()) };
     let also = schema.map_or_else(String::new, |name| format!(" and {name} for editors"));
-    let next = format!("Next: `proxy check{option}`, then `proxy serve{option}`");
+    let set = if to_set.is_empty() { String::new() } else { format!("set {}, then ", to_set.join(" and ")) };
+    let next = format!("Next: {set}`proxy check{option}`, then `proxy serve{option}`");
     output::err(&format!("wrote {}{also}. {next}", target.display()));
     if !is_import {
         sources::report_found(target)?;
@@ -94,13 +96,14 @@ fn write(target: &Path, text: &str, private: bool) -> std::io::Result<()> {
 }
 
 /// Imports a config after the user has confirmed what it starts, because a config can run arbitrary programs.
-fn imported(from: &[PathBuf], yes: bool) -> Result<Option<String>, CommandFailure> {
+fn imported(from: &[PathBuf], yes: bool) -> Result<Option<Imported>, CommandFailure> {
     let surroundings = sources::surroundings()?;
     let mut imports = Vec::new();
     for (client, files) in sources::all_named(from, &surroundings)? {
         imports.push((client, import::import(&files, &surroundings).map_err(CommandFailure::config)?));
     }
-    let imported = import::combined(imports);
+    let mut imported = import::combined(imports);
+    imported.warnings.extend(import::fixed_values(&imported));
     output::diagnostics(&imported.warnings);
     if imported.entries.is_empty() {
         return Err(CommandFailure::failed(Diagnostic::error("there is no server to import")));
@@ -109,10 +112,32 @@ fn imported(from: &[PathBuf], yes: bool) -> Result<Option<String>, CommandFailur
     for line in import::commands(&imported) {
         output::err(&format!("  {}", output::one_line(&line)));
     }
+    for (server, NeededVariable { name, why }) in unset(&imported) {
+        let message = format!("`{}` needs the environment variable {name}: {why}", output::one_line(server));
+        output::diagnostics(&[Diagnostic::warning(message).hint("set it where you start the proxy")]);
+    }
     if !yes && !confirmed()? {
         return Ok(None);
     }
-    Ok(Some(import::render_yaml(&imported)))
+    Ok(Some(imported))
+}
+
+/// The variables that are not set here, with the servers that need them.
+fn unset(imported: &Imported) -> Vec<(&str, &NeededVariable)> {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let mut unset = Vec::new();
+    for server in &imported.entries {
+        let needed = server.needed_variables().into_iter().filter(|needed| !is_set(&needed.name));
+        unset.extend(needed.map(|needed| (server.name.as_str(), needed)));
+    }
+    unset
+}
+
+fn names(unset: &[(&str, &NeededVariable)]) -> Vec<String> {
+    let mut names: Vec<String> = unset.iter().map(|(_, needed)| needed.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 fn confirmed() -> Result<bool, CommandFailure> {

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, table};
 use proxy_base::diagnostic::Diagnostic;
-use proxy_config::import::{self, CLIENTS, ClientFile, ImportClient, Surroundings};
+use proxy_config::import::{self, CLIENTS, ClientFile, FOLDER_VARIABLES, ImportClient, Surroundings};
 
 pub(in crate::cli::commands) fn surroundings() -> Result<Surroundings, CommandFailure> {
+    let folder = |variable: &str| std::env::var_os(variable).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let moved = FOLDER_VARIABLES.iter().filter_map(|variable| Some((*variable, folder(variable)?)));
     Ok(Surroundings {
-        home: std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from),
+        home: folder("HOME"),
+        moved: moved.collect(),
         config_folder: setup::user_config_folder(),
         current_folder: std::env::current_dir()?,
     })

@@ -47,7 +47,7 @@ fn row(server: &ServerStatus) -> Vec<String> {
     let text = |text: &str| table::first_line(text).to_owned();
     let status = match server.last_seen.as_deref().and_then(ago).filter(|_| server.status == "cached") {
         Some(ago) => format!("cached ({ago})"),
-        None => text(&server.status),
+        None => text(server.state()),
     };
     let failure = server.last_error.as_ref();
     let error = match failure.and_then(|failure| Some((ago(&failure.at)?, &failure.error))) {

@@ -23,6 +23,9 @@ pub(crate) struct InstallArgs {
     /// Config file that the proxy serves for this client
     #[arg(short, long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
+    /// Serve this profile of the config
+    #[arg(long, value_name = "NAME", conflicts_with = "import")]
+    pub(super) profile: Option<String>,
     /// Move the client's servers into the proxy's config
     #[arg(long)]
     pub(super) import: bool,

@@ -8,13 +8,15 @@ use super::args::{InstallArgs, Place};
 use super::claude_program::ClaudeProgram;
 use super::client_file::{ClientTarget, remove_folders};
 use super::confirming::confirmed;
+use super::import_log::NotedImport;
 use super::moved_servers::{self, PlannedMove};
+use super::own::is_ours;
 use super::record::{Kept, Record};
 use super::{diff, launcher};
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_config::entries::{ClientText, EntryText, command_words, is_this_proxy};
+use proxy_config::entries::{ClientText, EntryText, command_words};
 
 /// Everything that will change.
 struct Plan {
@@ -71,7 +73,7 @@ fn plan(args: &InstallArgs) -> Result<Option<Plan>, CommandFailure> {
     let before = ClientText::parse(file, target.text()?)?;
     let known = Record::find(place.client.name, &args.name, file);
     refuse_other(args, &place, &before, known.as_ref())?;
-    let launcher = launcher::launcher(&place, args.config.as_deref())?;
+    let launcher = launcher::launcher(&place, args.config.as_deref(), args.profile.as_deref())?;
     let moving = if args.import { moved_servers::plan(&place, &before, launcher.config.as_deref())? } else { None };
     let entry = place.own_entry.value(&launcher.words);
     let mut text = target.text()?.to_owned();
@@ -122,8 +124,7 @@ fn refuse_other(
         return Err(CommandFailure::usage_with_hint("`--name`: expected a name", "leave it out for `proxy`"));
     }
     for (name, entry) in before.entries(place.section()) {
-        let words = command_words(&entry);
-        let is_ours = is_this_proxy(words.iter().map(String::as_str));
+        let is_ours = is_ours(&entry);
         let is_installed = known.is_some_and(|known| known.entry == entry);
         if name == args.name && !is_ours && !is_installed {
             let line = before.line(place.section(), &name).unwrap_or(1);
@@ -131,7 +132,9 @@ fn refuse_other(
             let hint = format!("choose another name: `proxy install {} --name my-proxy`", place.client.name);
             return Err(CommandFailure::failed(Diagnostic::error(problem).hint(hint)));
         }
-        if name != args.name && is_ours {
+        // Two profiles are two sets of tools.
+        let is_same = launcher::profile_of(&command_words(&entry)) == args.profile.as_deref();
+        if name != args.name && is_ours && is_same {
             let warning =
                 format!("{} has this proxy already, as `{name}`: its tools would appear twice", place.client.title);
             output::diagnostics(&[Diagnostic::warning(warning)]);
@@ -156,20 +159,18 @@ fn write_all(args: &InstallArgs, plan: &mut Plan, is_new: bool) -> Result<(), Co
         record.keep(Kept::Before, plan.target.bytes.as_deref()).map_err(CommandFailure::failed)?;
     }
     let mut config_folders = Vec::new();
+    let mut noted = None;
     if let Some(moving) = &plan.moving {
-        // After a second move, the first one's beginning is what an undo restores.
-        if !record.config_written || record.kept(Kept::ConfigAfter) != moving.target.bytes {
-            record.keep(Kept::ConfigBefore, moving.target.bytes.as_deref()).map_err(CommandFailure::failed)?;
-        }
-        record.config_written = true;
         record.moved.extend(moving.servers.iter().cloned());
-        record.keep(Kept::ConfigAfter, Some(moving.text.as_bytes())).map_err(CommandFailure::failed)?;
-        config_folders = moving.write().map_err(CommandFailure::failed)?;
+        let import = noted.insert(moving.note(&record.file).map_err(CommandFailure::failed)?);
+        let written = moving.write().inspect_err(|_| import.take_back());
+        config_folders = written.map_err(CommandFailure::failed)?;
     }
     let made = write_client(args, plan).inspect_err(|_| {
         if let Some(moving) = &plan.moving {
             take_back_config(moving, &config_folders);
         }
+        noted.iter().for_each(NotedImport::take_back);
     })?;
     let record = &mut plan.record;
     if is_new {

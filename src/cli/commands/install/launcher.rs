@@ -3,8 +3,9 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::args::Place;
+use super::own::same_file;
 use crate::cli::failure::CommandFailure;
-use crate::cli::setup;
+use crate::cli::setup::{self, SourceArgs};
 use proxy_base::NAME;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_base::process::program_in;
@@ -17,8 +18,9 @@ pub(super) struct Launcher {
     pub(super) config: Option<PathBuf>,
 }
 
-/// The command of an entry that serves this config: the one named, or else the one found from the current folder.
-pub(super) fn launcher(place: &Place, named: Option<&Path>) -> Result<Launcher, CommandFailure> {
+/// The command of an entry that serves this config: the one named, or else the one found from the current folder; of that,
+/// this profile.
+pub(super) fn launcher(place: &Place, named: Option<&Path>, profile: Option<&str>) -> Result<Launcher, CommandFailure> {
     let folder = &place.surroundings.current_folder;
     let user_folder = place.surroundings.config_folder.as_deref();
     let config = setup::find_config(named, folder, user_folder)?.map(|config| folder.join(config));
@@ -33,7 +35,19 @@ pub(super) fn launcher(place: &Place, named: Option<&Path>) -> Result<Launcher, 
     {
         words.extend(["--config".to_owned(), utf8(config)?]);
     }
+    if let Some(profile) = profile {
+        // A client would not show why the proxy does not start.
+        let source = config.as_deref().map(SourceArgs::of_file).unwrap_or_default();
+        source.under(Some(profile)).load_with_warnings()?;
+        words.extend(["--profile".to_owned(), profile.to_owned()]);
+    }
     Ok(Launcher { words, config })
+}
+
+/// The profile that an entry with these words serves.
+pub(super) fn profile_of(words: &[String]) -> Option<&str> {
+    let at = words.iter().position(|word| word == "--profile")?;
+    words.get(at + 1).map(String::as_str)
 }
 
 /// The words that start this program, without its arguments.
@@ -73,10 +87,6 @@ fn package_runner(executable: &Path) -> Option<Vec<String>> {
         version.is_some_and(|version| !version.is_empty() && version.chars().all(|digit| digit.is_ascii_digit()))
     };
     folders.iter().any(is_of_uv).then(|| words(&["uvx", &package]))
-}
-
-fn same_file(one: &Path, other: &Path) -> bool {
-    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 fn utf8(path: &Path) -> Result<String, CommandFailure> {

@@ -27,7 +27,7 @@ pub(super) fn print(link: LinkClient, args: &InstallArgs) -> Result<(), CommandF
         return Err(CommandFailure::usage("`HOME` is not set"));
     };
     let place = Place { client, own_entry, file, surroundings, is_project };
-    let words = launcher::launcher(&place, args.config.as_deref())?.words;
+    let words = launcher::launcher(&place, args.config.as_deref(), args.profile.as_deref())?.words;
     let (command, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
     let escaped = |text: &str| utf8_percent_encode(text, ESCAPED).to_string();
     let link = match link {

@@ -5,10 +5,12 @@ mod claude_program;
 mod client_file;
 mod confirming;
 mod diff;
+mod import_log;
 mod installing;
 mod launcher;
 mod links;
 mod moved_servers;
+mod own;
 mod record;
 mod uninstalling;
 

@@ -1,6 +1,7 @@
 //! What was installed, so that it can be taken back: the file before and after, and the servers that moved.
 
 use std::fs::Permissions;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -10,9 +11,13 @@ use serde_json::Value;
 use crate::cli::setup;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_base::process::atomic_file;
+use proxy_config::entries::ClientText;
+use proxy_config::import::ImportClient;
 
 /// Below the folder for state. The files may hold secrets of the client's config, so only the user may read them.
 const FOLDER: &str = "installed";
+/// The files of clients before an entry was taken out of them, which hold such secrets, too.
+const EDITED: &str = "uninstalled";
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -33,8 +38,6 @@ pub(in crate::cli::commands) struct Record {
     pub(super) moved: Vec<MovedServer>,
     /// The config of the proxy.
     pub(super) config: Option<PathBuf>,
-    /// Whether servers were moved into it.
-    pub(super) config_written: bool,
     /// Where this record is.
     #[serde(skip)]
     folder: PathBuf,
@@ -54,8 +57,6 @@ pub(super) struct MovedServer {
 pub(super) enum Kept {
     Before,
     After,
-    ConfigBefore,
-    ConfigAfter,
 }
 
 impl Kept {
@@ -63,8 +64,6 @@ impl Kept {
         match self {
             Kept::Before => "before",
             Kept::After => "after",
-            Kept::ConfigBefore => "config-before",
-            Kept::ConfigAfter => "config-after",
         }
     }
 }
@@ -89,11 +88,7 @@ impl Record {
     }
 
     pub(super) fn new(client: &str, name: &str, file: &Path) -> Result<Record, Diagnostic> {
-        let Some(state) = setup::state_folder() else {
-            let problem = Diagnostic::error("there is no folder to keep a backup in");
-            return Err(problem.hint("set `HOME` or `XDG_STATE_HOME`"));
-        };
-        let base = state.join(FOLDER);
+        let base = state_folder()?.join(FOLDER);
         let free =
             (1..).map(|number| base.join(if number == 1 { client.to_owned() } else { format!("{client}-{number}") }));
         let folder = free.into_iter().find(|folder| !folder.exists()).unwrap_or(base);
@@ -108,9 +103,19 @@ impl Record {
             has_before: true,
             moved: Vec::new(),
             config: None,
-            config_written: false,
             folder,
         })
+    }
+
+    /// Whether the client's file still has the entry. Somebody may have removed it by hand.
+    pub(super) fn is_installed(&self) -> bool {
+        let client = ImportClient::by_name(&self.client);
+        let Some(own_entry) = client.and_then(|client| client.own_entry) else { return true };
+        match std::fs::read_to_string(&self.file) {
+            Ok(text) => ClientText::parse(&self.file, &text)
+                .map_or(true, |text| text.entry(own_entry.section, &self.name).is_some()),
+            Err(error) => error.kind() != ErrorKind::NotFound,
+        }
     }
 
     pub(super) fn save(&self) -> Result<(), Diagnostic> {
@@ -142,15 +147,33 @@ impl Record {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Diagnostic> {
-        let private = || {
-            std::fs::create_dir_all(&self.folder)?;
-            std::fs::set_permissions(&self.folder, Permissions::from_mode(0o700))?;
-            atomic_file::replace(&self.folder.join(name), bytes)
-        };
-        private().map_err(|error| {
-            let path = self.folder.join(name);
-            let problem = format!("cannot write the backup `{}`: {error}", path.display());
-            Diagnostic::error(problem).hint("nothing was changed")
-        })
+        write_privately(&self.folder, name, bytes)
     }
+}
+
+/// Keeps the file of a client as it was before an entry was taken out of it, until the next time. Returns where.
+pub(super) fn keep_edited(client: &str, bytes: &[u8]) -> Result<PathBuf, Diagnostic> {
+    let folder = state_folder()?.join(EDITED);
+    write_privately(&folder, client, bytes)?;
+    Ok(folder.join(client))
+}
+
+pub(super) fn state_folder() -> Result<PathBuf, Diagnostic> {
+    setup::state_folder().ok_or_else(|| {
+        let problem = Diagnostic::error("there is no folder to keep a backup in");
+        problem.hint("set `HOME` or `XDG_STATE_HOME`")
+    })
+}
+
+pub(super) fn write_privately(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Diagnostic> {
+    let private = || {
+        std::fs::create_dir_all(folder)?;
+        std::fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+        atomic_file::replace(&folder.join(name), bytes)
+    };
+    private().map_err(|error| {
+        let path = folder.join(name);
+        let problem = format!("cannot write the backup `{}`: {error}", path.display());
+        Diagnostic::error(problem).hint("nothing was changed")
+    })
 }

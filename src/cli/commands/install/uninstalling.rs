@@ -1,17 +1,20 @@
 //! Takes the proxy out of a client again.
 
+use std::path::Path;
+
 use serde_json::json;
 
 use super::args::{Place, UninstallArgs};
 use super::claude_program::ClaudeProgram;
 use super::client_file::{ClientTarget, remove_folders};
 use super::confirming::confirmed;
-use super::diff;
-use super::record::{Kept, Record};
+use super::own::is_ours;
+use super::record::{self, Kept, Record};
+use super::{diff, import_log};
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_config::entries::{ClientText, EntryText, command_words, is_this_proxy};
+use proxy_config::entries::{ClientText, EntryText};
 
 /// What the client's file becomes.
 enum Outcome {
@@ -46,16 +49,17 @@ pub(super) fn run(args: &UninstallArgs) -> Result<(), CommandFailure> {
         Outcome::Removed => "removed",
         Outcome::Edited(_) => "edited",
     };
-    let report = |changed: bool| {
+    let report = |changed: bool, backup: Option<&Path>| {
         if args.json {
             let client = place.client.name;
             output::json(&json!({
                 "client": client, "file": file, "name": args.name, "changed": changed, "how": how, "diff": lines,
+                "backup": backup,
             }));
         }
     };
     if args.dry_run {
-        report(false);
+        report(false, None);
         return Ok(());
     }
     let question = match outcome {
@@ -66,14 +70,22 @@ pub(super) fn run(args: &UninstallArgs) -> Result<(), CommandFailure> {
         output::err("nothing was written");
         return Ok(());
     }
+    let mut backup = None;
+    if let (Outcome::Edited(_), Some(bytes)) = (&outcome, &target.bytes) {
+        backup = Some(record::keep_edited(place.client.name, bytes).map_err(CommandFailure::failed)?);
+    }
     write(args, &place, &target, &outcome, record.as_ref())?;
-    report(true);
+    report(true, backup.as_deref());
     if let Some(record) = &record {
-        give_back_config(record);
+        // First, so that it does not count as a client that uses the config.
         record.forget();
+        import_log::give_back(record);
     }
     if !args.json {
         output::err(&format!("{how} {shown}; restart {}", place.client.title));
+        if let Some(backup) = backup {
+            output::err(&format!("the file as it was: {}", output::one_line(&backup.display().to_string())));
+        }
     }
     Ok(())
 }
@@ -112,8 +124,7 @@ fn outcome(
         }
         None => {}
         Some(entry) => {
-            let is_ours = is_this_proxy(command_words(&entry).iter().map(String::as_str));
-            if !is_ours && record.is_none_or(|record| record.entry != entry) {
+            if !is_ours(&entry) && record.is_none_or(|record| record.entry != entry) {
                 let line = before.line(section, &args.name).unwrap_or(1);
                 let problem = format!("{}:{line}: `{}` is another server", file.display(), args.name);
                 return Err(CommandFailure::failed(Diagnostic::error(problem).hint(other_entries(place, before))));
@@ -137,7 +148,7 @@ fn outcome(
 /// Where this proxy is instead.
 fn other_entries(place: &Place, before: &ClientText) -> String {
     let entries = before.entries(place.section());
-    let ours = entries.iter().find(|(_, entry)| is_this_proxy(command_words(entry).iter().map(String::as_str)));
+    let ours = entries.iter().find(|(_, entry)| is_ours(entry));
     match ours {
         Some((name, _)) => format!("the proxy is there as `{name}`: add `--name {name}`"),
         None if place.is_project => "it may be installed for the user: leave out `--scope project`".to_owned(),
@@ -166,31 +177,4 @@ fn write(
         }
     };
     written.map_err(CommandFailure::failed)
-}
-
-/// The proxy's config as it was before servers moved into it, if nobody else has changed it or uses it.
-fn give_back_config(record: &Record) {
-    let Some(config) = record.config.as_deref() else { return };
-    if !record.config_written {
-        return;
-    }
-    let shown = output::one_line(&config.display().to_string()).into_owned();
-    let is_other =
-        |other: &Record| (&other.client, &other.name, &other.file) != (&record.client, &record.name, &record.file);
-    let is_used = Record::all().iter().any(|other| is_other(other) && other.config.as_deref() == Some(config));
-    let now = ClientTarget::read(config).ok();
-    let is_same = |now: &&ClientTarget| now.bytes.is_some() && now.bytes == record.kept(Kept::ConfigAfter);
-    match now.as_ref().filter(is_same) {
-        Some(now) if !is_used => {
-            let restored = match record.kept(Kept::ConfigBefore) {
-                Some(bytes) => now.replace(&bytes).map(|_| ()),
-                None => now.remove(),
-            };
-            match restored {
-                Ok(()) => output::err(&format!("{shown} is as it was before")),
-                Err(problem) => output::diagnostics(&[problem]),
-            }
-        }
-        _ => output::err(&format!("{shown} keeps the servers, because it was changed or other clients use it")),
-    }
 }

@@ -7,7 +7,7 @@ use super::callback::{CallbackPort, ResultPage, Verdict};
 use super::probe::{self, Demand};
 use super::redirect::Redirect;
 use super::wait::{self, LogInAnswer};
-use super::{LoginArgs, failure, say, source};
+use super::{LoginArgs, audit, failure, say, source};
 use crate::cli::age::age;
 use crate::cli::commands::browser::Browser;
 use crate::cli::failure::CommandFailure;
@@ -15,8 +15,10 @@ use crate::cli::{output, setup, spinner};
 use proxy_base::control::instances;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::{AuthConfig, ServerConfig, duration, is_scope};
+use proxy_identity::bearer::no_such_user;
 use proxy_identity::oauth::{Challenge, LogInError, LogInReport, LogInRequest, LogInState, LogIns, PendingLogIn};
 use proxy_model::Who;
+use proxy_model::operator_api::AccountChangeKind;
 
 /// The maximum duration of a login.
 const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
@@ -51,6 +53,11 @@ pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
     source::by_a_person(name, server)?;
     let runtime = setup::runtime()?;
     let _entered = runtime.enter();
+    if let (Some(_), Some(sub)) = (server.personal(), &args.as_user)
+        && let Some(unknown) = no_such_user(&loaded.config.auth, sub)
+    {
+        return Err(CommandFailure::usage_with_hint(unknown.problem, &unknown.hint));
+    }
     let attempt = Attempt {
         name,
         server,
@@ -61,7 +68,7 @@ pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
         opens_browser: !args.no_browser,
         timeout,
     };
-    runtime.block_on(async {
+    let is_logged_in = runtime.block_on(async {
         let outcome = tokio::select! {
             outcome = attempt.run() => outcome,
             _ = tokio::signal::ctrl_c() => {
@@ -70,11 +77,16 @@ pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
         };
         attempt.log_ins.drain().await;
         outcome
-    })
+    })?;
+    if let (true, Some(who)) = (is_logged_in, &attempt.who) {
+        audit::note(&loaded.config, &[audit::change(name, who, AccountChangeKind::Connected)]);
+    }
+    Ok(())
 }
 
 impl Attempt<'_> {
-    async fn run(&self) -> Result<(), CommandFailure> {
+    /// Whether there is a log-in now; false if the server needs none.
+    async fn run(&self) -> Result<bool, CommandFailure> {
         let port = self.bind().await?;
         let label = format!("connecting to {}", self.name);
         let asked = spinner::with(&label, probe::ask(&self.log_ins, self.name, self.server)).await?;
@@ -82,7 +94,7 @@ impl Attempt<'_> {
             Demand::LogIn(challenge) => Some(challenge),
             Demand::Nothing if !self.is_wanted().await? => {
                 self.not_needed();
-                return Ok(());
+                return Ok(false);
             }
             Demand::Nothing => None,
             Demand::Unknown(reason) => {
@@ -95,14 +107,14 @@ impl Attempt<'_> {
             // The server required no authorization, and has no authorization metadata either.
             Err(LogInError::Metadata(_)) if lets_everybody_in && self.scopes.is_empty() => {
                 self.not_needed();
-                return Ok(());
+                return Ok(false);
             }
             pending => pending.map_err(|error| failure(&error))?,
         };
         let report = self.wait_for(pending, port).await?;
         super::outdate_lists(self.name, self.server);
         self.show(&report);
-        Ok(())
+        Ok(true)
     }
 
     /// The requested port, or the registered one, or any.

@@ -6,15 +6,15 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::source::LogInSource;
-use super::{KnownLogIns, WaitingLogIn};
+use super::{KnownLogIns, WaitingLogIn, unused};
 use crate::cli::age::{age, ago};
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::LoadedConfig;
 use crate::cli::{output, setup, table};
 use proxy_config::{ServerConfig, TransportConfig};
-use proxy_identity::oauth::{LogInDescription, LogInError, LogInKind, LogInState, LogIns};
+use proxy_identity::oauth::{LogInDescription, LogInError, LogInKind, LogInState, LogIns, UnusedLogIn, WhyUnused};
 use proxy_mcp_client::{Cache, idle_view};
-use proxy_model::BackendView;
+use proxy_model::{BackendView, Who};
 
 const HEADER: [&str; 10] =
     ["SERVER", "PERSON", "STATUS", "TYPE", "ISSUER", "CLIENT ID", "SCOPES", "EXPIRES", "RENEWED", "TO DO"];
@@ -38,14 +38,16 @@ enum ListedLogIn {
 }
 
 pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure> {
-    let entries = listed(&source.load_to_list()?)?;
+    let loaded = source.load_to_list()?;
+    let Listed { entries, unused } = listed(&loaded)?;
     if json {
-        output::json(&entries.iter().map(ListedServer::json).collect::<Vec<_>>());
-    } else if entries.is_empty() {
+        let all = entries.iter().map(ListedServer::json).chain(unused.iter().map(unused::json));
+        output::json(&all.collect::<Vec<_>>());
+    } else if entries.is_empty() && unused.is_empty() {
         output::err("the config has no servers with `url`: only these need authorization");
     } else {
-        let rows: Vec<Vec<String>> = entries.iter().map(ListedServer::row).collect();
-        output::out(&table::render(&HEADER, &rows));
+        let rows = entries.iter().map(ListedServer::row).chain(unused.iter().map(unused::row));
+        output::out(&table::render(&HEADER, &rows.collect::<Vec<_>>()));
     }
     let waits = entries.iter().any(ListedServer::waits);
     if waits { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
@@ -53,7 +55,7 @@ pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure
 
 /// Where somebody has to log in, and how many authorizations were looked at.
 pub(super) fn waiting(loaded: &LoadedConfig) -> Result<KnownLogIns, CommandFailure> {
-    let entries = listed(loaded)?;
+    let entries = listed(loaded)?.entries;
     let waiting = entries.iter().filter(|entry| entry.waits()).map(|entry| WaitingLogIn {
         server: entry.name.clone(),
         person: if entry.person.is_empty() { None } else { Some(entry.person.clone()) },
@@ -66,7 +68,14 @@ pub(super) fn waiting(loaded: &LoadedConfig) -> Result<KnownLogIns, CommandFailu
     Ok(KnownLogIns { waiting: waiting.collect(), known: entries.len() })
 }
 
-fn listed(loaded: &LoadedConfig) -> Result<Vec<ListedServer>, CommandFailure> {
+/// What there is.
+struct Listed {
+    entries: Vec<ListedServer>,
+    /// What the config has no use for.
+    unused: Vec<UnusedLogIn>,
+}
+
+fn listed(loaded: &LoadedConfig) -> Result<Listed, CommandFailure> {
     let runtime = setup::runtime()?;
     let _entered = runtime.enter();
     let log_ins = super::log_ins(&loaded.config);
@@ -77,10 +86,11 @@ fn listed(loaded: &LoadedConfig) -> Result<Vec<ListedServer>, CommandFailure> {
         TransportConfig::OpenApi(_) => server.auth.is_some() && !server.disabled,
     };
     Ok(runtime.block_on(async {
+        let unused = unused::of(&log_ins, &loaded.config).await;
         let mut entries = Vec::new();
         for (name, server) in loaded.config.servers.iter().filter(|(_, server)| has_url(server)) {
             if server.personal().is_some() {
-                entries.extend(people(&log_ins, name, server).await);
+                entries.extend(people(&log_ins, name, server, &unused).await);
                 continue;
             }
             let known = match log_ins.describe(name, server).await {
@@ -93,17 +103,22 @@ fn listed(loaded: &LoadedConfig) -> Result<Vec<ListedServer>, CommandFailure> {
             };
             entries.push(ListedServer { name: name.clone(), person: String::new(), known });
         }
-        entries
+        Listed { entries, unused }
     }))
 }
 
 /// The accounts of people at a server; one line that says so if there are none.
-async fn people(log_ins: &LogIns, name: &str, server: &ServerConfig) -> Vec<ListedServer> {
+async fn people(log_ins: &LogIns, name: &str, server: &ServerConfig, unused: &[UnusedLogIn]) -> Vec<ListedServer> {
+    // With another URL, a person may have an account in use and one that is left.
+    let is_left = |unused: &UnusedLogIn, who: &Who| {
+        unused.entry == *name && unused.who.as_ref() == Some(who) && unused.why != WhyUnused::NoServer
+    };
+    let is_used = |who: &Who| !unused.iter().any(|unused| is_left(unused, who));
     let listed = |person: &str, known| ListedServer { name: name.to_owned(), person: person.to_owned(), known };
     match log_ins.describe_people(name, server).await {
-        Ok(people) if people.is_empty() => vec![listed("", ListedLogIn::Nobody)],
+        Ok(people) if !people.iter().any(|(who, _)| is_used(who)) => vec![listed("", ListedLogIn::Nobody)],
         Ok(people) => {
-            let people = people.into_iter();
+            let people = people.into_iter().filter(|(who, _)| is_used(who));
             people.map(|(who, known)| listed(&who.sub, ListedLogIn::Described(Box::new(known)))).collect()
         }
         Err(LogInError::NotApplicable(_)) => vec![listed("", ListedLogIn::Header)],

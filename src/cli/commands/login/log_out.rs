@@ -1,18 +1,27 @@
 //! `proxy logout`: revokes and deletes an authorization, or all of a user.
 
-use super::{LogoutArgs, failure, say, source};
+use super::{LogoutArgs, audit, failure, say, source, unused};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, spinner};
 use proxy_base::control::instances;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_identity::oauth::LogOutReport;
+use proxy_config::Config;
+use proxy_identity::bearer::no_such_user;
+use proxy_identity::oauth::{LogIns, LogOutReport};
+use proxy_model::Who;
+use proxy_model::operator_api::{AccountChange, AccountChangeKind};
 
 pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
     let loaded = args.source.load()?;
     let runtime = setup::runtime()?;
     let _entered = runtime.enter();
     let log_ins = super::log_ins(&loaded.config);
-    let ended: Vec<(String, LogOutReport)> = match (&args.server, &args.as_user) {
+    if args.unused {
+        let changes = runtime.block_on(end_unused(&log_ins, &loaded.config, args.server.as_deref()))?;
+        audit::note(&loaded.config, &changes);
+        return Ok(());
+    }
+    let (who, ended): (Option<Who>, Vec<(String, LogOutReport)>) = match (&args.server, &args.as_user) {
         (Some(name), as_user) => {
             let server = source::find(&loaded, name)?;
             let who = source::account(&loaded.config, name, server, as_user.as_deref())?;
@@ -26,7 +35,7 @@ pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
             if report.was_logged_in && who.is_none() {
                 super::outdate_lists(name, server);
             }
-            vec![(name.clone(), report)]
+            (who, vec![(name.clone(), report)])
         }
         (None, Some(sub)) => {
             let who = source::named(&loaded.config, sub)?;
@@ -36,7 +45,7 @@ pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
                 log_ins.drain().await;
                 ended
             });
-            ended.map_err(|error| failure(&error))?
+            (Some(who), ended.map_err(|error| failure(&error))?)
         }
         // clap demands one of them.
         (None, None) => return Err(CommandFailure::usage("name a server, or a user with `--as-user`")),
@@ -45,17 +54,57 @@ pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
         output::out(&output::one_line(&format!("{sub} was not logged in anywhere")));
     }
     for (name, report) in &ended {
-        // A token that could not be revoked expires by itself. It has been deleted here, so the command succeeds.
-        for problem in &report.problems {
-            output::diagnostics(&[Diagnostic::warning(problem.clone())]);
-        }
-        output::out(&output::one_line(&line(name, report)));
+        show(report, &line(name, report));
+    }
+    if let Some(who) = &who {
+        let changes: Vec<AccountChange> =
+            ended.iter().filter(|(_, report)| report.was_logged_in).map(|(name, _)| disconnected(name, who)).collect();
+        audit::note(&loaded.config, &changes);
     }
     let was_logged_in = ended.iter().any(|(_, report)| report.was_logged_in);
+    if let (false, Some(sub)) = (was_logged_in, &args.as_user)
+        && let Some(unknown) = no_such_user(&loaded.config.auth, sub)
+    {
+        return Err(CommandFailure::failed(Diagnostic::error(unknown.problem).hint(unknown.hint)));
+    }
     if was_logged_in && !instances(&setup::control_folder()).unwrap_or_default().is_empty() {
         say("a running `proxy serve` with this config notices this by itself");
     }
     Ok(())
+}
+
+/// Ends the log-ins that the config has no use for.
+async fn end_unused(
+    log_ins: &LogIns,
+    config: &Config,
+    entry: Option<&str>,
+) -> Result<Vec<AccountChange>, CommandFailure> {
+    let leaving = log_ins.log_out_of_unused(config, entry);
+    let ended = spinner::with("revoking unused authorizations", leaving).await;
+    log_ins.drain().await;
+    let ended = ended.map_err(|error| failure(&error))?;
+    if ended.is_empty() {
+        let of = entry.map(|entry| format!(" for `{entry}`")).unwrap_or_default();
+        output::out(&output::one_line(&format!("there is no unused authorization{of}")));
+    }
+    for (log_in, report) in &ended {
+        let person = log_in.who.as_ref().map(|who| format!(" for {}", who.sub)).unwrap_or_default();
+        show(report, &format!("{}{person} ({})", line(&log_in.entry, report), unused::why(log_in)));
+    }
+    let of_people = ended.iter().filter_map(|(log_in, _)| Some(disconnected(&log_in.entry, log_in.who.as_ref()?)));
+    Ok(of_people.collect())
+}
+
+fn disconnected(server: &str, who: &Who) -> AccountChange {
+    audit::change(server, who, AccountChangeKind::Disconnected)
+}
+
+/// Shows what was done. A token that could not be revoked expires by itself. It has been deleted here, so the command succeeds.
+fn show(report: &LogOutReport, line: &str) {
+    for problem in &report.problems {
+        output::diagnostics(&[Diagnostic::warning(problem.clone())]);
+    }
+    output::out(&output::one_line(line));
 }
 
 fn line(name: &str, report: &LogOutReport) -> String {

@@ -1,6 +1,7 @@
 //! `proxy login` and `proxy logout`: the proxy's authorizations for servers.
 
 mod attempt;
+mod audit;
 mod callback;
 mod list;
 mod log_out;
@@ -8,6 +9,7 @@ mod paste;
 mod probe;
 mod redirect;
 mod source;
+mod unused;
 mod wait;
 
 use std::sync::Arc;
@@ -55,8 +57,8 @@ pub(crate) struct LoginArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogoutArgs {
-    /// Name of the server; with --as-user, all servers if omitted
-    #[arg(value_name = "SERVER", required_unless_present = "as_user")]
+    /// Name of the server; with --as-user or --unused, all servers if omitted
+    #[arg(value_name = "SERVER", required_unless_present_any = ["as_user", "unused"])]
     server: Option<String>,
     /// End the log-ins of this user, at servers with an account for each person
     #[arg(long, value_name = "SUB", conflicts_with = "forget_client")]
@@ -64,6 +66,9 @@ pub(crate) struct LogoutArgs {
     /// Also forget the client registration
     #[arg(long)]
     forget_client: bool,
+    /// End log-ins that the config has no use for, as `proxy login --list` shows them
+    #[arg(long, conflicts_with_all = ["as_user", "forget_client"])]
+    unused: bool,
     #[command(flatten)]
     source: LogInSource,
 }

@@ -1,6 +1,7 @@
 //! `proxy new`: scaffolds a policy or an extension with its test, or a test alone.
 
 mod templates;
+mod test_of_policy;
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -133,11 +134,12 @@ fn write_both(folder: &Path, name: &str, template: &Template) -> Result<(String,
 
 /// Writes a test beside the script of this name. If there is none, the test is for the preset.
 fn new_test(name: &str, folder: Option<&Path>) -> Result<(), CommandFailure> {
+    let (root, searched) = test::searched(&[])?;
     let folders: Vec<PathBuf> = match folder {
         Some(folder) => vec![folder.to_owned()],
         None => {
             // Where `proxy test` will find it.
-            let (root, mut folders) = test::searched(&[])?;
+            let mut folders = searched;
             folders.retain(|folder| folder.is_dir() && *folder != Path::new("."));
             let current = std::env::current_dir()?;
             let below = |folder: &str| {
@@ -151,29 +153,39 @@ fn new_test(name: &str, folder: Option<&Path>) -> Result<(), CommandFailure> {
     };
     let mut scripts = folders.iter().map(|folder| folder.join(format!("{name}.star")));
     let script = scripts.find(|script| script.is_file());
-    let (folder, template, about) = match &script {
-        None => (
-            folders.first().map_or(Path::new(""), PathBuf::as_path),
-            templates::TEST_OF_PRESET,
-            "the preset `default`".to_owned(),
-        ),
-        Some(script) => {
-            let text = std::fs::read_to_string(script).map_err(|error| {
-                CommandFailure::failed(Diagnostic::error(format!("cannot read `{}`: {error}", script.display())))
-            })?;
-            let role = Role::of_text(&Source::at(name, text, script));
-            let template =
-                if role == Role::Extension { templates::TEST_OF_EXTENSION } else { templates::TEST_OF_POLICY };
-            (script.parent().unwrap_or(Path::new("")), template, script.display().to_string())
-        }
+    let Some(script) = &script else {
+        let folder = folders.first().map_or(Path::new(""), PathBuf::as_path);
+        let file = write_test(folder, name, &filled(templates::TEST_OF_PRESET, name))?;
+        output::err(&format!("wrote {0}, a test of the preset `default`. Next: `proxy test {0}`", file.display()));
+        return Ok(());
     };
+    let text = std::fs::read_to_string(script).map_err(|error| {
+        CommandFailure::failed(Diagnostic::error(format!("cannot read `{}`: {error}", script.display())))
+    })?;
+    let folder = script.parent().unwrap_or(Path::new(""));
+    if Role::of_text(&Source::at(name, text, script)) == Role::Extension {
+        let file = write_test(folder, name, &filled(templates::TEST_OF_EXTENSION, name))?;
+        output::err(&format!("wrote {0}, a test of {1}. Next: `proxy test {0}`", file.display(), script.display()));
+        return Ok(());
+    }
+    let text = test_of_policy::text(name, script);
+    let file = write_test(folder, name, &text)?;
+    let found = test_of_policy::add_published(&text, &file, &root);
+    output::err(&format!("wrote {0}, a test of {1}. Next: `proxy test {0}`", file.display(), script.display()));
+    if let Err(problem) = found {
+        let warning = Diagnostic::warning(format!("the test does not pass yet: {}", problem.message));
+        output::diagnostics(&[warning.hint("write the servers and tools that the script expects into `SERVERS`")]);
+    }
+    Ok(())
+}
+
+fn write_test(folder: &Path, name: &str, text: &str) -> Result<PathBuf, CommandFailure> {
     let file = folder.join(format!("{name}_test.star"));
     if !folder.as_os_str().is_empty() {
         std::fs::create_dir_all(folder)?;
     }
-    write(&file, &filled(template, name))?;
-    output::err(&format!("wrote {0}, a test of {about}. Next: `proxy test {0}`", file.display()));
-    Ok(())
+    write(&file, text)?;
+    Ok(file)
 }
 
 /// Writes a new file and never overwrites an existing one.

@@ -126,7 +126,11 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
         let loaded = source.load().map_err(|failure| failure.into_parts().1)?;
         Ok(loaded.config)
     });
-    let on_install = Box::new(logging::apply_server_levels);
+    logging::hide_secrets_in_force(&config);
+    let on_install = Box::new(|config: &Config| {
+        logging::apply_server_levels(config);
+        logging::hide_secrets_in_force(config);
+    });
     tokio::spawn(Arc::clone(&gateway).follow_files(config.clone(), reread, on_install));
     let record = PublishedFile::of(&config, options.cache_folder.as_deref());
     if let Some(record) = record.clone() {

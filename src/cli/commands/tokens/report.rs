@@ -19,7 +19,7 @@ pub(super) struct TokenReport {
     /// The tokens of all published tools.
     pub(super) published: usize,
     pub(super) servers: Vec<ServerTokens>,
-    /// By decreasing cost.
+    /// By decreasing cost for the client, then for a client without the proxy.
     pub(super) tools: Vec<ToolTokens>,
     pub(super) presets: Vec<PresetTokens>,
     /// Token counts are estimates.
@@ -84,7 +84,8 @@ impl TokenReport {
                 published_as: history.published_as.clone(),
             })
             .collect();
-        tools.sort_by_key(|tool| std::cmp::Reverse(tool.offered.max(tool.published)));
+        // What can still be saved first: what is not published costs nothing.
+        tools.sort_by_key(|tool| std::cmp::Reverse((tool.published, tool.offered)));
         TokenReport {
             offered: servers.iter().map(|server| server.offered).sum(),
             published: servers.iter().map(|server| server.published).sum(),

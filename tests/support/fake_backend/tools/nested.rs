@@ -10,7 +10,7 @@ use crate::message::{self, quoted};
 use crate::outbox::Outbox;
 
 /// With `after` it asks only when a message holds that text, whether or not its call was cancelled meanwhile. With `later` it
-/// asks when the call has its answer.
+/// asks when the call has its answer, which only standard output has room for.
 pub async fn ask(call: &Call) {
     if let Some(wanted) = call.argument::<String>("after") {
         inspection::message_with(call, &wanted).await;
@@ -21,8 +21,10 @@ pub async fn ask(call: &Call) {
     let params = format!(r#"{{"message":{},"requestedSchema":{schema}}}"#, quoted(&message));
     if call.argument::<bool>("later") == Some(true) {
         let id = format!(r#""later-{}""#, call.shared.next_number());
-        call.structured("{}");
-        return outbox(call).text(message::request(&id, "elicitation/create", &params));
+        // One write for both: the client cannot begin another call in between, to which the question would seem to belong.
+        let answer = message::result(&call.request.id, &call.with_text("{}", r#","structuredContent":{}"#));
+        let question = message::request(&id, "elicitation/create", &params);
+        return outbox(call).text(format!("{answer}\n{question}"));
     }
     need(call, "elicitation/create", &params, rounds).await;
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::literal;
 use crate::backtest::recording::{CallLine, OfferedServer, ServerCallLine};
-use proxy_json::Raw;
+use proxy_json::{Raw, Schema};
 use proxy_model::{ItemKind, UriTemplate};
 
 /// The members of a definition that the functions of a test have an argument for.
@@ -19,6 +19,27 @@ const ARGUMENTS: [(&str, &str); 9] = [
     ("mimeType", "mime_type"),
     ("_meta", "meta"),
 ];
+
+/// The tools of a server that took arguments which their schemas do not allow. The proxy forwards such calls, but a server of
+/// a test refuses them, so these tools are written without a schema.
+pub(super) fn lenient_tools(server: &OfferedServer, call: &CallLine) -> Vec<String> {
+    let definitions = server.offer.list(ItemKind::Tool).iter().filter_map(|item| serde_json::from_str(item.get()).ok());
+    let lenient = definitions.filter_map(|definition: Value| {
+        let name = definition["name"].as_str()?;
+        is_lenient(&definition, &answers(ItemKind::Tool, name, server, call)).then(|| name.to_owned())
+    });
+    lenient.collect()
+}
+
+fn is_lenient(definition: &Value, calls: &[&ServerCallLine]) -> bool {
+    let Some(schema) = definition.get("inputSchema") else { return false };
+    let Ok(schema) = Schema::compile(schema) else { return !calls.is_empty() };
+    calls.iter().any(|call| schema.check(&arguments(call)).is_err())
+}
+
+fn arguments(call: &ServerCallLine) -> Value {
+    parsed(&call.params).get("arguments").cloned().unwrap_or_else(|| json!({}))
+}
 
 /// An expression; `indent` is that of the line on which it starts.
 pub(super) fn expression(server: &OfferedServer, call: &CallLine, indent: usize) -> String {
@@ -60,12 +81,14 @@ fn item(kind: ItemKind, definition: &Raw, server: &OfferedServer, call: &CallLin
     };
     let margin = " ".repeat(indent + 4);
     let mut lines = vec![literal::string(key)];
-    for (member, argument) in ARGUMENTS.iter().filter(|(member, _)| takes.contains(member)) {
+    let calls = answers(kind, key, server, call);
+    let left_out = if kind == ItemKind::Tool && is_lenient(&definition, &calls) { "inputSchema" } else { "" };
+    for (member, argument) in ARGUMENTS.iter().filter(|(member, _)| takes.contains(member) && *member != left_out) {
         if let Some(value) = definition.get(*member).filter(|value| !value.is_null()) {
             lines.push(format!("{argument} = {}", literal::value(value, indent + 4)));
         }
     }
-    lines.extend(reply(kind, &answers(kind, key, server, call), indent + 4));
+    lines.extend(reply(kind, &calls, indent + 4));
     let lines: String = lines.iter().map(|line| format!("{margin}{line},\n")).collect();
     format!("testing.{function}(\n{lines}{})", " ".repeat(indent))
 }
@@ -96,10 +119,9 @@ fn reply(kind: ItemKind, calls: &[&ServerCallLine], indent: usize) -> Option<Str
         }),
         calls => {
             let pairs = calls.iter().map(|call| {
-                let params = parsed(&call.params);
                 let sent = match kind {
-                    ItemKind::Tool | ItemKind::Prompt => params.get("arguments").cloned().unwrap_or_else(|| json!({})),
-                    ItemKind::Resource | ItemKind::ResourceTemplate => json!({"uri": params["uri"]}),
+                    ItemKind::Tool | ItemKind::Prompt => arguments(call),
+                    ItemKind::Resource | ItemKind::ResourceTemplate => json!({"uri": parsed(&call.params)["uri"]}),
                 };
                 let answer = call.result.as_ref().map_or_else(|| failure(call), parsed);
                 let margin = " ".repeat(indent + 4);

@@ -16,6 +16,12 @@ pub(super) fn test(catalog: &CatalogLine, call: &CallLine, source: &TestSource, 
     for note in notes {
         text.push_str(&format!("# Note: {}\n", comment(note)));
     }
+    for tool in catalog.servers.iter().flat_map(|server| fake_server::lenient_tools(server, call)) {
+        let tool = comment(&tool);
+        text.push_str(&format!(
+            "# `{tool}` took arguments that its schema does not allow: it has no `parameters` here.\n"
+        ));
+    }
     text.push_str(&format!("def {}():\n    s = testing.session(\n", name(call)));
     text.push_str(&format!(
         "        {} = {},\n        backends = {{\n",

@@ -94,6 +94,12 @@ fn recorded(call: &ServerCallLine) -> Result<Raw, CallError> {
         (None, CallOutcome::Timeout { message } | CallOutcome::Failed { message }) => {
             Err(CallError::Failed { message: message.clone(), data: None })
         }
+        // There was no log-in, and there is none in a backtest.
+        (None, CallOutcome::Asked) => Err(CallError::LogInFirst {
+            backend: call.server.as_str().into(),
+            advice: "as in the recording".to_owned(),
+            url: None,
+        }),
         (None, _) => Err(CallError::Cancelled),
     }
 }

@@ -134,7 +134,9 @@ pub(super) fn compare(before: &CallLine, now: &CallNow) -> BacktestVerdict {
         };
         return BacktestVerdict::Refused { at, why };
     }
-    if was_asked || (!now.asked && now.has_answers) {
+    // A call without a log-in asks for it again.
+    let asks_again = now.handled.outcome == CallOutcome::Asked;
+    if (was_asked && !asks_again) || (!now.asked && now.has_answers) {
         return BacktestVerdict::AsksNoLonger { why: "nobody is asked".to_owned() };
     }
     if failed && !fails {

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 
+use proxy_base::diagnostic::Location;
 use proxy_engine::calls::TestOverrides;
 use proxy_json::{Raw, RawRef};
 use proxy_script::LogLevel;
@@ -49,7 +50,7 @@ impl TestOverrides for RecordedClock {
     }
 
     /// Nothing is waited for.
-    fn mock(&self, kind: &str, _: &RawRef) -> Option<Result<Raw, String>> {
+    fn mock(&self, kind: &str, _: &RawRef, _: Option<Location>) -> Option<Result<Raw, String>> {
         matches!(kind, "sleep" | "time.sleep").then(|| Ok(RawRef::NULL.to_owned()))
     }
 }

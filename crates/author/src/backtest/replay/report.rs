@@ -72,6 +72,11 @@ impl BacktestReport {
         places
     }
 
+    /// How many calls are refused at those places. Others are refused elsewhere: an item is not published any more.
+    pub fn refused_at_places(&self) -> usize {
+        self.differences.iter().filter(|difference| difference.verdict.place().is_some()).count()
+    }
+
     pub fn to_json(&self) -> Value {
         let differences = self.differences.iter().map(|difference| {
             json!({

@@ -70,7 +70,8 @@ pub(super) fn run(test: &TestCase, runtime: &Handle) -> TestResult {
     let host = Arc::new(TestHost::new(Arc::clone(&world))).host();
     let program = program(&test.source, &test.root, &context);
     let outcome = try_function(&program, &test.name, Arc::clone(&test.local) as _, host, &LIMITS);
-    let failure = outcome.err().map(|failure| failure.diagnostic).or_else(|| world.final_error().map(Box::new));
+    let final_error = || world.final_error().map(|error| Box::new(from_root(error, &test.root)));
+    let failure = outcome.err().map(|failure| failure.diagnostic).or_else(final_error);
     let mut output = printed(&context);
     output.extend(world.printed());
     TestResult {
@@ -80,6 +81,16 @@ pub(super) fn run(test: &TestCase, runtime: &Handle) -> TestResult {
         output,
         duration: started.elapsed(),
     }
+}
+
+/// The error with the path of its file from the root, as errors of the test itself have it.
+fn from_root(mut error: Diagnostic, root: &Path) -> Diagnostic {
+    if let Some(place) = &mut error.place
+        && let Ok(below) = Path::new(&place.file).strip_prefix(root).map(|below| below.display().to_string())
+    {
+        place.file = below;
+    }
+    error
 }
 
 fn printed(context: &Context) -> Vec<String> {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::recording::RecordedValues;
 use crate::testing::world::{TestWorld, format_log_line};
+use proxy_base::diagnostic::Location;
 use proxy_engine::calls::TestOverrides;
 use proxy_json::{Raw, RawRef};
 use proxy_script::LogLevel;
@@ -35,11 +36,11 @@ impl TestOverrides for SessionOverrides {
         false
     }
 
-    fn mock(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
+    fn mock(&self, kind: &str, request: &RawRef, place: Option<Location>) -> Option<Result<Raw, String>> {
         let call_on_test_thread = |id: &str, argument: &Json| {
             let call = self.world.exchange.call(id, argument.clone());
             proxy_fiber::wait(call, &self.world.runtime).ok_or_else(|| "the test has ended".to_owned())
         };
-        self.world.mocked(kind, request, call_on_test_thread)
+        self.world.mocked(kind, request, place, call_on_test_thread)
     }
 }

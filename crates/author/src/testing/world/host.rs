@@ -15,7 +15,7 @@ use proxy_json::{Raw, RawRef};
 use proxy_model::{ItemRef, RequestInfo, error_result};
 use proxy_script::{
     CallOptions, Clock, Context, Effects, Host, JournalCursor, LogLevel, Mocks, NotedFact, Output, RequestScope,
-    ScriptError, Stop, ToolFacts, ToolRefusal, script_error,
+    ScriptError, Stop, ToolFacts, ToolRefusal, current_place, script_error,
 };
 
 pub(crate) struct TestHost {
@@ -114,7 +114,8 @@ impl Mocks for TestHost {
         request: &RawRef,
         evaluator: Option<&mut Evaluator<'v, '_, '_>>,
     ) -> Option<Result<Raw, String>> {
-        self.world.mocked(kind, request, |id: &str, argument: &Value| match evaluator {
+        let place = evaluator.as_deref().and_then(current_place);
+        self.world.mocked(kind, request, place, |id: &str, argument: &Value| match evaluator {
             Some(evaluator) => {
                 call_registered(id, argument, evaluator).map_err(|error| error.without_diagnostic().to_string())
             }

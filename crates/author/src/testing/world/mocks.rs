@@ -6,7 +6,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 
 use super::mock_results::{bytes_of, exec_result, http_result};
-use proxy_base::diagnostic::{Diagnostic, nearest};
+use proxy_base::diagnostic::{Diagnostic, Location, nearest};
 use proxy_builtins::glob_matches;
 use proxy_json::{Raw, RawRef, raw};
 
@@ -139,7 +139,7 @@ struct MocksState {
     rules: Vec<MockRule>,
     requests: Vec<(MockedEffect, Value)>,
     /// Errors of requests without a matching rule or a valid reply.
-    errors: Vec<String>,
+    errors: Vec<Diagnostic>,
 }
 
 impl TestMocks {
@@ -163,14 +163,15 @@ impl TestMocks {
 
     /// The error of the first request that no rule replied to.
     pub(super) fn unmatched(&self) -> Option<Diagnostic> {
-        self.state().errors.first().map(Diagnostic::error)
+        self.state().errors.first().cloned()
     }
 
-    /// The result of a request; None if its effect is not mocked. `call` calls a function of the test by its ID.
+    /// The result of a request at this line; None if its effect is not mocked. `call` calls a function of the test by its ID.
     pub(super) fn reply(
         &self,
         kind: &str,
         request: &RawRef,
+        place: Option<Location>,
         call: impl FnOnce(&str, &Value) -> Result<Value, String>,
     ) -> Option<Result<Raw, String>> {
         let effect = MockedEffect::of(kind)?;
@@ -183,7 +184,7 @@ impl TestMocks {
             }
         });
         if let Err(error) = &reply {
-            self.state().errors.push(error.clone());
+            self.state().errors.push(Diagnostic::error(error).at_known(place.as_ref()));
         }
         Some(reply.and_then(|reply| match reply.get("error").and_then(Value::as_str) {
             Some(error) => Err(error.to_owned()),

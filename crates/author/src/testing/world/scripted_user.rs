@@ -111,6 +111,10 @@ impl Peer for ScriptedUser {
         None
     }
 
+    fn proxy_profile(&self) -> Option<&Arc<str>> {
+        None
+    }
+
     fn era(&self) -> Era {
         Era::Session
     }

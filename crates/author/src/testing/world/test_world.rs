@@ -12,7 +12,7 @@ use super::exchange::Exchange;
 use super::mocks::TestMocks;
 use super::scripted_user::ScriptedUser;
 use super::test_case::TestCase;
-use proxy_base::diagnostic::Diagnostic;
+use proxy_base::diagnostic::{Diagnostic, Location};
 use proxy_json::{Raw, RawRef};
 use proxy_store::Store;
 
@@ -77,6 +77,7 @@ impl TestWorld {
         &self,
         kind: &str,
         request: &RawRef,
+        place: Option<Location>,
         call: impl FnOnce(&str, &Value) -> Result<Value, String>,
     ) -> Option<Result<Raw, String>> {
         if matches!(kind, "sleep" | "time.sleep") {
@@ -84,7 +85,7 @@ impl TestWorld {
             self.clock.advance(Duration::try_from_secs_f64(seconds).unwrap_or_default());
             return Some(Ok(RawRef::NULL.to_owned()));
         }
-        self.mocks.reply(kind, request, call)
+        self.mocks.reply(kind, request, place, call)
     }
 
     /// What is wrong at the end of a test whose function did not fail: a request without a mock, or an unused answer.

@@ -74,6 +74,8 @@ pub(in crate::sandbox) fn end_with_parent(parent: Option<Pid>) -> io::Result<()>
             return Err(io::Error::other("the parent process has ended"));
         }
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = parent;
     Ok(())
 }
 

@@ -19,6 +19,9 @@ use proxy_script::{Context, Failure, Limits, Source, convert, parse, prepare};
 /// The limits of the engine beside the job's steps: the proxy limits the time, and the allocator the memory.
 const LIMITS: Limits = Limits { steps: u64::MAX, time: Duration::MAX, memory: usize::MAX, stack: 200 };
 
+/// What a script has instead of files.
+const BUILT_IN: &str = "`json`, `re`, `math` and `time` are built in";
+
 pub(super) fn run(job: &ScriptJob, globals: &Globals, parent: &Arc<ParentChannel>) -> ScriptResult {
     parent.limit_output(job.output_limit);
     let outcome = catch_unwind(AssertUnwindSafe(|| evaluate(job, globals, parent)))
@@ -86,5 +89,18 @@ fn evaluate(job: &ScriptJob, globals: &Globals, parent: &Arc<ParentChannel>) -> 
 /// The error as the script's author sees it: lines count from the start of the script.
 fn script_failure(failure: Failure) -> ScriptFailure {
     let line = failure.diagnostic.place.as_ref().map(|place| place.line().saturating_sub(LINES_ADDED).max(1));
-    ScriptFailure { message: failure.message, line, hint: failure.diagnostic.hint }
+    // The engine speaks to authors of files, which can load others.
+    if failure.message.contains("`load` must only occur at the top of a module") {
+        let message = "`load` is not available: a script of code mode cannot load files".to_owned();
+        return ScriptFailure {
+            message,
+            line,
+            hint: Some(format!("{BUILT_IN}; define your own functions in the script")),
+        };
+    }
+    let mut hint = failure.diagnostic.hint;
+    if hint.as_ref().is_some_and(|hint| hint.contains("loads from a file")) {
+        hint = Some(format!("Starlark has no imports; {BUILT_IN}"));
+    }
+    ScriptFailure { message: failure.message, line, hint }
 }

@@ -25,9 +25,9 @@ use proxy_base::diagnostic::{Diagnostic, Location};
 use proxy_model::{MethodPattern, Secret, ServerAddress};
 
 pub use auth::{
-    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, LogInAdvice, OAuthConfig,
-    PersonalAccounts, RegisteredClient, ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType,
-    TokenExchangeConfig,
+    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, LogInAdvice, Naming, OAuthConfig,
+    OAuthEndpoints, PersonalAccounts, RegisteredClient, ResourceChoice, SignedConfig, SigningAlgorithm,
+    SubjectTokenType, TokenExchangeConfig, namings, with_same_url,
 };
 pub(crate) use auth::{resolve_personal_accounts, resolve_signed, resolve_subject_issuers};
 pub(crate) use defaults::read_defaults;

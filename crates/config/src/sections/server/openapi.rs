@@ -92,11 +92,8 @@ fn is_this_machine(url: &Url) -> bool {
 
 /// Reports the settings of an entry that mean nothing to an API.
 pub(super) fn refuse_other_settings(fields: &mut Fields, transport: &TransportConfig) {
-    let TransportConfig::OpenApi(_) = transport else { return };
-    for key in KEYS_OF_MCP {
-        if let Some(reader) = fields.get(key) {
-            reader.report(reader.problem("has no effect with `openapi`: an API does not speak MCP").at(reader.place()));
-        }
+    if let TransportConfig::OpenApi(_) = transport {
+        fields.refuse(&KEYS_OF_MCP, "has no effect with `openapi`: an API does not speak MCP", "remove it");
     }
 }
 
@@ -140,12 +137,23 @@ mod tests {
             "{found:?}"
         );
         assert!(found[3].starts_with("5:24 `mcpServers.d.ttl`: requires an `openapi` that is a URL"), "{found:?}");
-        assert!(found[4].starts_with("6:24 `mcpServers.e.protocol`: has no effect with `openapi`"), "{found:?}");
+        assert!(found[4].starts_with("6:24 `mcpServers.e.protocol` has no effect with `openapi`"), "{found:?}");
         assert!(found[5].contains("`mcpServers.f.auth`: requires `url`"), "{found:?}");
         assert!(found[6].contains("`mcpServers.g.auth`: missing key `issuer`"), "{found:?}");
         assert!(found[7].contains("`mcpServers.h.ttl`: requires `openapi`"), "{found:?}");
         assert!(found[8].contains("`mcpServers.i.args`: requires `command`"), "{found:?}");
         assert!(found[9].contains("`mcpServers.j.type`: conflicts with `openapi`"), "{found:?}");
         assert_eq!(found.len(), 10, "{found:?}");
+    }
+
+    #[test]
+    fn only_what_an_api_may_have_is_a_known_key() {
+        let found = errors("mcpServers:\n  a: {openapi: a.yaml, zzz: 1, scope: session, methods: }\n");
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("known keys here: ") && found[0].contains("maxConcurrent"), "{found:?}");
+        for key in KEYS_OF_MCP {
+            assert!(!found[0].contains(key), "{key}: {found:?}");
+        }
+        assert!(found[1].contains("`mcpServers.a.scope` has no effect with `openapi`"), "{found:?}");
     }
 }

@@ -48,10 +48,13 @@ impl<'a> Fields<'a> {
         self.refused.extend(keys.iter().map(|key| (*key, reason, hint)));
     }
 
-    /// Reports every key that was not requested.
-    pub(crate) fn finish(self) {
-        for (key, _) in self.entries {
-            if !self.known.contains(&key.text.as_str()) {
+    /// Reports every key that was not requested, or that was refused.
+    pub(crate) fn finish(mut self) {
+        let is_refused = |key: &str| self.refused.iter().any(|(refused, ..)| *refused == key);
+        self.known.retain(|key| !is_refused(key));
+        for (key, value) in self.entries {
+            let is_absent = value.value == Value::Null && is_refused(&key.text);
+            if !is_absent && !self.known.contains(&key.text.as_str()) {
                 self.reader.report(self.unknown(key));
             }
         }

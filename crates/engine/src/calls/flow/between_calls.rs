@@ -11,36 +11,54 @@ use super::guard::{FlowGuard, Verdict};
 use super::peer::consented;
 use crate::surface::Surface;
 use proxy_json::{Raw, RawRef};
-use proxy_mcp_client::{CallError, Peer, Question, QuestionGuard, SessionEnd};
-use proxy_model::{Abilities, Era, Owner, PersonKey};
+use proxy_mcp_client::{CallError, Peer, PeerLayer, Question, QuestionGuard};
 use proxy_store::Store;
-use proxy_wire::{LoggingLevel, RpcError};
+use proxy_wire::RpcError;
 
 /// The request for the client's folders.
 const ROOTS: &str = "roots/list";
 
-/// Looks up the surface of which the rules are taken, which a reload replaces.
-type SurfaceNow = Arc<dyn Fn() -> Option<Arc<Surface>> + Send + Sync>;
+/// The rules at this moment for what servers ask the clients of one profile, or those of the top level.
+pub enum RulesNow {
+    /// There are none.
+    None,
+    /// Those of the surface that these clients see.
+    Of(Arc<Surface>),
+    /// There are rules, but the session script has not yet said what they are about.
+    Unknown,
+}
+
+/// Looks up the rules for the clients of a profile, which a reload replaces.
+type LookUpRules = Arc<dyn Fn(Option<&Arc<str>>) -> RulesNow + Send + Sync>;
 
 /// Puts the rules before what servers ask between calls.
 #[derive(Clone)]
 pub struct GuardedQuestions {
-    surface_now: SurfaceNow,
+    rules: LookUpRules,
     store: Store,
 }
 
 impl GuardedQuestions {
-    pub fn new(surface_now: impl Fn() -> Option<Arc<Surface>> + Send + Sync + 'static, store: Store) -> Self {
-        GuardedQuestions { surface_now: Arc::new(surface_now), store }
+    pub fn new(rules: impl Fn(Option<&Arc<str>>) -> RulesNow + Send + Sync + 'static, store: Store) -> Self {
+        GuardedQuestions { rules: Arc::new(rules), store }
     }
 
     /// Asks the rules whether the answer to a question may go to the server.
     async fn admit(&self, server: &Arc<str>, peer: &dyn Peer, question: &Question) -> Result<(), CallError> {
-        // The client's folders are nothing that the conversation has read. Before the script has run, it has read nothing.
+        // The client's folders are nothing that the conversation has read.
         if question.method == ROOTS {
             return Ok(());
         }
-        let Some(surface) = (self.surface_now)() else { return Ok(()) };
+        let surface = match (self.rules)(peer.proxy_profile()) {
+            RulesNow::None => return Ok(()),
+            RulesNow::Of(surface) => surface,
+            RulesNow::Unknown => {
+                return Err(CallError::Stopped(format!(
+                    "`{}` was not sent: the flow rules are not known before the session script has run",
+                    question.method
+                )));
+            }
+        };
         let Some(caller) = FlowCaller::between_calls(&surface, peer, &self.store) else { return Ok(()) };
         let guard = FlowGuard::between_calls(caller, server, &question.method);
         match guard.verdict().await? {
@@ -70,45 +88,9 @@ struct AskedBetweenCalls {
     peer: Arc<dyn Peer>,
 }
 
-impl Peer for AskedBetweenCalls {
-    fn owner(&self) -> &Owner {
-        self.peer.owner()
-    }
-
-    fn person(&self) -> Owner {
-        self.peer.person()
-    }
-
-    fn person_key(&self) -> Option<PersonKey> {
-        self.peer.person_key()
-    }
-
-    fn era(&self) -> Era {
-        self.peer.era()
-    }
-
-    fn abilities(&self) -> Abilities {
-        self.peer.abilities()
-    }
-
-    fn askable(&self) -> Abilities {
-        self.peer.askable()
-    }
-
-    fn declared(&self) -> Option<&RawRef> {
-        self.peer.declared()
-    }
-
-    fn wants_progress(&self) -> bool {
-        self.peer.wants_progress()
-    }
-
-    fn log_level(&self) -> Option<LoggingLevel> {
-        self.peer.log_level()
-    }
-
-    fn understands_url_error(&self) -> bool {
-        self.peer.understands_url_error()
+impl PeerLayer for AskedBetweenCalls {
+    fn inner(&self) -> &Arc<dyn Peer> {
+        &self.peer
     }
 
     fn progress(&self, params: &RawRef) {
@@ -123,18 +105,6 @@ impl Peer for AskedBetweenCalls {
         self.peer.notify(method, params);
     }
 
-    fn room(&self) -> Option<BoxFuture<'static, ()>> {
-        self.peer.room()
-    }
-
-    fn hops(&self) -> Option<&str> {
-        self.peer.hops()
-    }
-
-    fn relays(&self) -> bool {
-        self.peer.relays()
-    }
-
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let guard = self.guard.clone();
         let server = Arc::clone(&self.server);
@@ -147,17 +117,5 @@ impl Peer for AskedBetweenCalls {
             guard.admit(&server, peer.as_ref(), &question).await.map_err(refused)?;
             Ok(answer)
         })
-    }
-
-    fn supports(&self, question: &Question) -> bool {
-        self.peer.supports(question)
-    }
-
-    fn between_calls(&self) -> Option<Arc<dyn Peer>> {
-        self.peer.between_calls()
-    }
-
-    fn gone(&self) -> Option<SessionEnd> {
-        self.peer.gone()
     }
 }

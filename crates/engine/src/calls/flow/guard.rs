@@ -14,6 +14,7 @@ use proxy_json::{Object, RawRef, raw};
 use proxy_mcp_client::CallError;
 use proxy_model::flow::{EGRESS, FlowAction, FlowDecision, Labels, Reading};
 use proxy_model::{Question, QuestionKind, checked_form};
+use proxy_wire::completion;
 
 /// The number of characters of arguments that a question shows.
 const SHOWN: usize = 2000;
@@ -70,6 +71,12 @@ impl FlowGuard {
     pub(in crate::calls) fn at_use(caller: FlowCaller, entry: &PublishedItem, key: &str) -> Option<Self> {
         let labels = entry.labels_at_use(&caller.flow, key);
         Self::of_script(caller, key, entry.kind.use_method(), labels, false)
+    }
+
+    /// The same for a completion by a function of the script.
+    pub(in crate::calls) fn completing(caller: FlowCaller, entry: &PublishedItem, key: &str) -> Option<Self> {
+        let labels = entry.labels_at_use(&caller.flow, key);
+        Self::of_script(caller, key, completion::METHOD, labels, false)
     }
 
     /// The same for a tool that the script calls for the client.

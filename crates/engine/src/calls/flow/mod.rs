@@ -15,7 +15,7 @@ mod marker;
 mod passage;
 mod peer;
 
-pub use between_calls::GuardedQuestions;
+pub use between_calls::{GuardedQuestions, RulesNow};
 pub(super) use caller::FlowCaller;
 pub use caller::ToldLabels;
 pub(super) use guard::{FlowGuard, Verdict, is_accepted};

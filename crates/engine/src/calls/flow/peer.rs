@@ -9,9 +9,8 @@ use super::guard::{Consent, FlowGuard, Verdict, egress, is_accepted};
 use super::marker::{Marker, ServerMessage};
 use crate::calls::client_question::as_request;
 use proxy_json::{Raw, RawRef};
-use proxy_mcp_client::{CallError, Peer, Question, SessionEnd};
-use proxy_model::{Abilities, Era, Owner, PersonKey};
-use proxy_wire::{LoggingLevel, RpcError};
+use proxy_mcp_client::{CallError, Peer, PeerLayer, Question};
+use proxy_wire::RpcError;
 
 /// The request of a server to the client's model.
 pub(super) const SAMPLING: &str = "sampling/createMessage";
@@ -63,45 +62,9 @@ pub(super) async fn consented(
     if agreed { Ok(()) } else { Err(guard.declined()) }
 }
 
-impl Peer for MarkingPeer {
-    fn owner(&self) -> &Owner {
-        self.peer.owner()
-    }
-
-    fn person(&self) -> Owner {
-        self.peer.person()
-    }
-
-    fn person_key(&self) -> Option<PersonKey> {
-        self.peer.person_key()
-    }
-
-    fn era(&self) -> Era {
-        self.peer.era()
-    }
-
-    fn abilities(&self) -> Abilities {
-        self.peer.abilities()
-    }
-
-    fn askable(&self) -> Abilities {
-        self.peer.askable()
-    }
-
-    fn declared(&self) -> Option<&RawRef> {
-        self.peer.declared()
-    }
-
-    fn wants_progress(&self) -> bool {
-        self.peer.wants_progress()
-    }
-
-    fn log_level(&self) -> Option<LoggingLevel> {
-        self.peer.log_level()
-    }
-
-    fn understands_url_error(&self) -> bool {
-        self.peer.understands_url_error()
+impl PeerLayer for MarkingPeer {
+    fn inner(&self) -> &Arc<dyn Peer> {
+        &self.peer
     }
 
     fn progress(&self, params: &RawRef) {
@@ -115,18 +78,6 @@ impl Peer for MarkingPeer {
     fn notify(&self, method: &str, params: Option<&RawRef>) {
         let message = ServerMessage::Other(method.to_owned(), params.map(RawRef::to_owned));
         self.marker.pass_on(&self.peer, message);
-    }
-
-    fn room(&self) -> Option<BoxFuture<'static, ()>> {
-        self.peer.room()
-    }
-
-    fn hops(&self) -> Option<&str> {
-        self.peer.hops()
-    }
-
-    fn relays(&self) -> bool {
-        self.peer.relays()
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
@@ -144,17 +95,5 @@ impl Peer for MarkingPeer {
             admit(peer.as_ref(), &marker, &question, is_covered).await.map_err(refused)?;
             Ok(answer)
         })
-    }
-
-    fn supports(&self, question: &Question) -> bool {
-        self.peer.supports(question)
-    }
-
-    fn between_calls(&self) -> Option<Arc<dyn Peer>> {
-        self.peer.between_calls()
-    }
-
-    fn gone(&self) -> Option<SessionEnd> {
-        self.peer.gone()
     }
 }

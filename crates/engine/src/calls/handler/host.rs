@@ -28,7 +28,7 @@ use proxy_mcp_client::{Answer, BackendCall, CallError, Cancellation, Peer};
 use proxy_model::{ItemKind, ItemRef, Question, RecordedEventKind, RequestInfo, error_result, invalid_params_result};
 use proxy_script::{
     Authorization, CallOptions, Clock, Effects, Evaluator, FlowControl, Host, JournalCursor, LogLevel, Mocks,
-    NotedFact, Output, Questions, Relay, RequestScope, Stop, ToolFacts, ToolRefusal,
+    NotedFact, Output, Questions, Relay, RequestScope, Stop, ToolFacts, ToolRefusal, current_place,
 };
 use proxy_store::Store;
 use proxy_telemetry::CallRecording;
@@ -340,9 +340,10 @@ impl Mocks for RequestHost {
         &self,
         kind: &str,
         request: &RawRef,
-        _: Option<&mut Evaluator<'v, '_, '_>>,
+        evaluator: Option<&mut Evaluator<'v, '_, '_>>,
     ) -> Option<Result<Raw, String>> {
-        self.test_overrides.as_ref()?.mock(kind, request)
+        let test_overrides = self.test_overrides.as_ref()?;
+        test_overrides.mock(kind, request, evaluator.and_then(|evaluator| current_place(evaluator)))
     }
 }
 

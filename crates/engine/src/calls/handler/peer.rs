@@ -8,8 +8,8 @@ use futures::future::BoxFuture;
 
 use super::progress::CallProgress;
 use proxy_json::{Raw, RawRef};
-use proxy_mcp_client::{Peer, Question, SessionEnd};
-use proxy_model::{Abilities, Era, Owner, PersonKey, is_protocol_method};
+use proxy_mcp_client::{Peer, PeerLayer, Question};
+use proxy_model::is_protocol_method;
 use proxy_script::Relay;
 use proxy_wire::{LoggingLevel, RpcError};
 
@@ -23,29 +23,15 @@ pub(in crate::calls) struct HandlerPeer {
     pub(in crate::calls) progress: Arc<CallProgress>,
 }
 
-impl Peer for HandlerPeer {
-    fn owner(&self) -> &Owner {
-        self.peer.owner()
+impl HandlerPeer {
+    fn relays_all(&self) -> bool {
+        self.relay == Relay::ProgressAndLog
     }
+}
 
-    fn person(&self) -> Owner {
-        self.peer.person()
-    }
-
-    fn person_key(&self) -> Option<PersonKey> {
-        self.peer.person_key()
-    }
-
-    fn era(&self) -> Era {
-        self.peer.era()
-    }
-
-    fn abilities(&self) -> Abilities {
-        self.peer.abilities()
-    }
-
-    fn askable(&self) -> Abilities {
-        self.peer.askable()
+impl PeerLayer for HandlerPeer {
+    fn inner(&self) -> &Arc<dyn Peer> {
+        &self.peer
     }
 
     /// None: towards the server, the proxy declares only the capabilities that work through a handler.
@@ -59,7 +45,7 @@ impl Peer for HandlerPeer {
     }
 
     fn log_level(&self) -> Option<LoggingLevel> {
-        self.relays().then(|| self.peer.log_level()).flatten()
+        self.relays_all().then(|| self.peer.log_level()).flatten()
     }
 
     /// False: the client cannot retry a single call in the middle of a handler.
@@ -74,44 +60,24 @@ impl Peer for HandlerPeer {
     }
 
     fn log(&self, params: &RawRef) {
-        if self.relays() {
+        if self.relays_all() {
             self.peer.log(params);
         }
     }
 
     /// What MCP defines concerns questions, which are always passed on. Anything else may say as much as a log message.
     fn notify(&self, method: &str, params: Option<&RawRef>) {
-        if self.relays() || is_protocol_method(method) {
+        if self.relays_all() || is_protocol_method(method) {
             self.peer.notify(method, params);
         }
     }
 
-    fn room(&self) -> Option<BoxFuture<'static, ()>> {
-        self.peer.room()
-    }
-
-    fn hops(&self) -> Option<&str> {
-        self.peer.hops()
-    }
-
     fn relays(&self) -> bool {
-        self.relay == Relay::ProgressAndLog
+        self.relays_all()
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         self.question_count.fetch_add(1, Ordering::Relaxed);
         self.peer.ask(question)
-    }
-
-    fn supports(&self, question: &Question) -> bool {
-        self.peer.supports(question)
-    }
-
-    fn between_calls(&self) -> Option<Arc<dyn Peer>> {
-        self.peer.between_calls()
-    }
-
-    fn gone(&self) -> Option<SessionEnd> {
-        self.peer.gone()
     }
 }

@@ -84,7 +84,7 @@ impl FileWatch {
 async fn watch(files: Arc<FileWatch>) {
     let mut watcher = Watcher::default();
     while let Some(paths) = files.paths() {
-        if watcher.look_at(paths) {
+        if watcher.look_at(paths).await {
             // A change before this was missed.
             files.outdate_changed();
         }

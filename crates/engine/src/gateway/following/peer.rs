@@ -26,6 +26,10 @@ impl Peer for FollowerPeer {
         self.0.person_key.clone()
     }
 
+    fn proxy_profile(&self) -> Option<&Arc<str>> {
+        None
+    }
+
     fn era(&self) -> Era {
         self.0.profile.era
     }

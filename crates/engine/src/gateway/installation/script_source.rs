@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::surface::ScriptSource;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_builtins::{Settings, presets};
-use proxy_config::{Config, SessionScript};
+use proxy_config::{Config, SessionScript, namings};
 use proxy_model::Principal;
 use proxy_script::Source;
 use proxy_search::Embedder;
@@ -42,6 +42,7 @@ pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Re
             sets_embedding: config.optimizer.embedding.is_some(),
             code_mode: config.code_mode.clone(),
             dialects: Arc::clone(&config.dialects),
+            namings: namings(&config.servers),
             profile: selection.map(|selection| Arc::clone(&selection.profile)),
         }),
         first_users: first_users(config),
@@ -49,6 +50,7 @@ pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Re
         only_tools: config.only_tools.clone().into(),
         flow: config.flow.clone().map(Arc::new),
         selection: config.selection.clone(),
+        result_limits: config.results.seen_in_lists().into(),
         sections_set: config.set_sections.iter().map(|set| (set.name.to_string(), set.place.clone())).collect(),
     })
 }

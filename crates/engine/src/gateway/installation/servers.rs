@@ -13,6 +13,15 @@ use proxy_mcp_client::{
 struct RunningServer {
     entry: ServerConfig,
     backend: RunningBackend,
+    /// The reconnections of the servers that it has replaced under this name.
+    earlier_restarts: u64,
+}
+
+impl RunningServer {
+    /// `None` if everybody has their own connection.
+    fn restarts(&self) -> Option<u64> {
+        self.backend.handle().map(|handle| self.earlier_restarts + handle.restarts())
+    }
 }
 
 enum RunningBackend {
@@ -76,6 +85,7 @@ impl RunningServers {
             let running = match before {
                 Some(running) if running.entry.is_same_as(entry) => running,
                 other => {
+                    let earlier_restarts = other.as_ref().and_then(RunningServer::restarts).unwrap_or_default();
                     let list = if other.is_some() { &mut changes.restarted } else { &mut changes.added };
                     list.push(name.clone());
                     let backend = if entry.is_per_person() {
@@ -85,7 +95,7 @@ impl RunningServers {
                         backend_set.register(&handle);
                         RunningBackend::Shared(Arc::new(StopOnDrop::new(handle)))
                     };
-                    RunningServer { entry: entry.clone(), backend }
+                    RunningServer { entry: entry.clone(), backend, earlier_restarts }
                 }
             };
             self.0.insert(name.clone(), running);
@@ -101,9 +111,10 @@ impl RunningServers {
         })
     }
 
-    /// The number of reconnections of a server; `None` for an extension, and if everybody has their own.
+    /// The number of reconnections of a server, also before its entry was changed; `None` for an extension, and if everybody
+    /// has their own.
     pub(crate) fn restarts(&self, name: &str) -> Option<u64> {
-        self.0.get(name).and_then(|running| running.backend.handle()).map(Handle::restarts)
+        self.0.get(name).and_then(RunningServer::restarts)
     }
 
     /// A running server; `None` for an extension, and if everybody has their own.

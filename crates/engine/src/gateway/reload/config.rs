@@ -15,7 +15,8 @@ pub(super) fn texts(config: &Config) -> ConfigTexts {
 
 impl Reloader {
     pub(super) async fn reload_config(&mut self) {
-        let texts = texts(&self.config);
+        let config = self.config.clone();
+        let Some(texts) = run_blocking(move || texts(&config)).await else { return };
         if texts == self.last_texts {
             return;
         }

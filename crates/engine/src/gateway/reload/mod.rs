@@ -62,7 +62,7 @@ impl Reloader {
         let mut built = self.gateway.surface_versions();
         loop {
             // A path that was not watched until now may have changed before the watch began.
-            while watcher.look_at(self.watched_paths()) {
+            while watcher.look_at(self.watched_paths()).await {
                 self.reload().await;
             }
             tokio::select! {

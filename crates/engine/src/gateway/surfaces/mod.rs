@@ -352,13 +352,25 @@ impl Surfaces {
         }
     }
 
-    /// What distinguishes the lists of a client's surface, even if that was dropped; `None` before it was first built.
-    pub(super) fn lists(&self, handle: &SurfaceHandle) -> Option<ListDigests> {
+    /// What distinguishes the lists of a client's surface, even if that was dropped. `None` before it was first built, as
+    /// after a change by which the client sees other lists than others do: then it is built in the background, and
+    /// [`Self::changes`] says when.
+    pub(super) fn lists(self: &Arc<Self>, handle: &SurfaceHandle) -> Option<ListDigests> {
         let shared = self.current.borrow().surface.clone()?;
-        match self.slot(&shared, handle) {
-            None => Some(shared.list_digests()),
-            Some(slot) => slot.lists(),
+        let Some(slot) = self.slot(&shared, handle) else { return Some(shared.list_digests()) };
+        let lists = slot.lists();
+        if lists.is_none() && slot.begin_waiting() {
+            let surfaces = Arc::clone(self);
+            tokio::spawn(async move {
+                let _ = surfaces.build(&slot, &shared, surfaces.policies.get().as_ref()).await;
+                slot.end_waiting();
+                if slot.lists().is_some() {
+                    surfaces.make_room();
+                    surfaces.changes.send_modify(|count| *count += 1);
+                }
+            });
         }
+        lists
     }
 
     /// The surface of a client, derived from `shared`. The first request of a key waits for the script.

@@ -2,6 +2,7 @@
 //! its lists are kept.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -29,6 +30,8 @@ pub(super) struct SurfaceSlot {
     state: Mutex<SlotState>,
     /// Held during a run: a second request waits and takes the surface that the first one built.
     building: tokio::sync::Mutex<()>,
+    /// Whether the first surface is being built for clients that are to be told of its lists.
+    is_awaited: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -59,7 +62,7 @@ impl SurfaceSlot {
             last_used: Instant::now(),
         };
         let (state, building) = (Mutex::new(state), tokio::sync::Mutex::default());
-        SurfaceSlot { key, variant, own: None, person, state, building }
+        SurfaceSlot { key, variant, own: None, person, state, building, is_awaited: AtomicBool::new(false) }
     }
 
     /// Adds the person and profile for the lists of per-person servers.
@@ -125,7 +128,7 @@ impl SurfaceSlot {
                     let began = Instant::now();
                     let built = shared.origin().build_for(key.clone(), variant.as_ref(), &own);
                     stats.surface_built(began.elapsed());
-                    built.map(Arc::new)
+                    built.map(Arc::new).inspect(Surface::log_schema_faults)
                 }
             };
             // The old surface stays after a failure, with what is permitted now.
@@ -178,6 +181,15 @@ impl SurfaceSlot {
     pub(super) fn lists(&self) -> Option<ListDigests> {
         let state = self.state.lock();
         state.surface.as_ref().map(|surface| surface.list_digests()).or(state.lists)
+    }
+
+    /// Whether this is the first one to have the surface built for clients that are to be told of its lists.
+    pub(super) fn begin_waiting(&self) -> bool {
+        !self.is_awaited.swap(true, Ordering::Relaxed)
+    }
+
+    pub(super) fn end_waiting(&self) {
+        self.is_awaited.store(false, Ordering::Relaxed);
     }
 
     pub(super) fn error(&self) -> Option<Arc<BuildError>> {

@@ -34,6 +34,11 @@ impl View {
         View { current, surfaces, policy, profile, editions }
     }
 
+    /// The name of the profile; `None` for the top level.
+    pub(in crate::gateway) fn profile(&self) -> Option<&Arc<str>> {
+        self.profile.as_ref()
+    }
+
     /// Whether nothing is built for this view any more.
     pub(in crate::gateway) fn is_over(&self) -> bool {
         self.current.has_changed().is_err()

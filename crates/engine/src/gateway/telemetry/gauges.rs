@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::gateway::Gateway;
+use crate::gateway::surfaces::View;
 use crate::surface::{LoweredCount, Surface};
 use proxy_mcp_client::ServerLoad;
 use proxy_model::{BackendKind, BackendView, Definition, ItemKind, Snapshot, Status};
@@ -14,6 +15,8 @@ pub struct Gauges {
     pub servers: Vec<ServerGauges>,
     /// The number of published items by kind.
     pub published: [(ItemKind, usize); ItemKind::ALL.len()],
+    /// What clients of each profile get, as far as somebody has used it.
+    pub profiles: Vec<ProfileGauges>,
     /// The estimated size of the definitions of tools, as servers offer them and as they are published.
     pub definition_tokens: Vec<DefinitionTokens>,
     /// How many tools differ for each row, as far as a client of it has listed.
@@ -22,6 +25,14 @@ pub struct Gauges {
     pub store_errors: u64,
     /// Whether the files on disk could not be used, so that older ones are in force.
     pub reload_failed: bool,
+}
+
+/// The state of one profile.
+#[derive(Debug)]
+pub struct ProfileGauges {
+    pub name: Arc<str>,
+    /// The number of published items by kind.
+    pub published: [(ItemKind, usize); ItemKind::ALL.len()],
 }
 
 /// The state of one server.
@@ -47,13 +58,13 @@ pub struct DefinitionTokens {
 impl Gateway {
     pub fn gauges(&self) -> Gauges {
         let current = self.top().current.borrow().clone();
-        let listed = |kind| (kind, current.surface.as_ref().map_or(0, |surface| surface.listed(kind)));
+        let is_failing = self.views.in_use().iter().any(|view| view.current.borrow().error.is_some());
         let reload_failed = {
             let status = self.reload_status.lock();
             !status.config_errors.is_empty()
                 || !status.policy_errors.is_empty()
                 || status.unreadable_script.is_some()
-                || current.error.is_some()
+                || is_failing
         };
         let snapshot = self.snapshot();
         let servers = snapshot.backends.iter().filter(|backend| backend.kind != BackendKind::Extension);
@@ -69,19 +80,39 @@ impl Gateway {
                 .collect(),
             definition_tokens: definition_tokens(&snapshot, current.surface.as_deref()),
             store_errors: self.calls().store.errors(),
-            published: ItemKind::ALL.map(listed),
+            published: listed(current.surface.as_deref()),
+            profiles: self.profile_gauges(),
             lowered: with_all_rows(self.lowered(), current.surface.as_deref()),
             reload_failed,
         }
     }
 }
 
+/// How many items of each kind a surface lists.
+fn listed(surface: Option<&Surface>) -> [(ItemKind, usize); ItemKind::ALL.len()] {
+    ItemKind::ALL.map(|kind| (kind, surface.map_or(0, |surface| surface.listed(kind))))
+}
+
 impl Gateway {
+    fn profile_gauges(&self) -> Vec<ProfileGauges> {
+        let of_view = |view: &Arc<View>| {
+            let name = Arc::clone(view.profile()?);
+            let surface = view.current.borrow().surface.clone();
+            Some(ProfileGauges { name, published: listed(surface.as_deref()) })
+        };
+        let mut profiles: Vec<ProfileGauges> = self.views.in_use().iter().filter_map(of_view).collect();
+        profiles.sort_by(|one, other| one.name.cmp(&other.name));
+        profiles
+    }
+
     /// How many tools differ for each row of which a client has listed; the most where callers see different ones.
     pub(in crate::gateway) fn lowered(&self) -> Vec<LoweredCount> {
-        let shared = self.top().current.borrow().surface.clone();
+        let of_view = |view: &Arc<View>| {
+            let shared = view.current.borrow().surface.clone();
+            shared.into_iter().chain(view.surfaces.built()).collect::<Vec<_>>()
+        };
         let mut all: Vec<LoweredCount> = Vec::new();
-        for surface in shared.into_iter().chain(self.top().surfaces.built()) {
+        for surface in self.views.in_use().iter().flat_map(of_view) {
             for count in surface.lowered_counts() {
                 match all.iter_mut().find(|known| known.row == count.row) {
                     Some(known) => known.lowered = known.lowered.max(count.lowered),

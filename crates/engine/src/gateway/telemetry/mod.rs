@@ -5,4 +5,4 @@ mod gauges;
 mod traces;
 
 pub(super) use audit::audit_surface;
-pub use gauges::{DefinitionTokens, Gauges, ServerGauges};
+pub use gauges::{DefinitionTokens, Gauges, ProfileGauges, ServerGauges};

@@ -8,6 +8,7 @@ use super::resource_metadata::ResourceMetadata;
 use crate::oauth::LogInError;
 use crate::oauth::terms::AuthorizationServer;
 use proxy_base::foreign_text::quoted;
+use proxy_config::OAuthEndpoints;
 use proxy_wire::http::{Fetcher, Reach, is_same_issuer, issuer_metadata_urls};
 
 /// What is known of a server that wants a log-in.
@@ -26,10 +27,19 @@ pub(crate) struct Discovery<'a> {
     pub(crate) server: &'a Url,
     /// The only authorization server to use, if the config names one.
     pub(crate) issuer: Option<&'a str>,
+    /// Where that is, if the config says it: then nobody is asked.
+    pub(crate) endpoints: Option<&'a OAuthEndpoints>,
 }
 
 impl Discovery<'_> {
     pub(crate) async fn run(&self, challenge: Option<&Challenge>) -> Result<Discovered, LogInError> {
+        if let (Some(issuer), Some(endpoints)) = (self.issuer, self.endpoints) {
+            let authorization_server = AuthorizationServer::configured(issuer, endpoints);
+            self.check_endpoints(&authorization_server).map_err(|reason| {
+                LogInError::Metadata(format!("`authorizationUrl` or `tokenUrl` cannot be used: {reason}"))
+            })?;
+            return Ok(Discovered { resource: None, scopes: Vec::new(), authorization_server });
+        }
         let resource = self.resource_metadata(challenge).await?.unwrap_or_default();
         let issuers = self.issuers(&resource)?;
         let mut problem = None;
@@ -135,15 +145,22 @@ impl Discovery<'_> {
                 quoted(&found.issuer)
             )));
         }
-        for endpoint in found.endpoints() {
-            let checked = Url::parse(endpoint).map_err(|_| "an endpoint is not a valid URL".to_owned());
-            let checked = checked.and_then(|url| self.reach.check(&url).map_err(|error| error.to_string()));
-            if let Err(reason) = checked {
+        match self.check_endpoints(&found) {
+            Ok(()) => Ok(found),
+            Err(reason) => {
                 let text = format!("the metadata of {} cannot be used: {reason}", quoted(issuer));
-                return Err(LogInError::Metadata(text));
+                Err(LogInError::Metadata(text))
             }
         }
-        Ok(found)
+    }
+
+    /// Checks where an authorization server would send tokens.
+    fn check_endpoints(&self, server: &AuthorizationServer) -> Result<(), String> {
+        for endpoint in server.endpoints() {
+            let url = Url::parse(endpoint).map_err(|_| "an endpoint is not a valid URL".to_owned())?;
+            self.reach.check(&url).map_err(|error| error.to_string())?;
+        }
+        Ok(())
     }
 
     async fn document(&self, url: &Url) -> Result<Document, LogInError> {

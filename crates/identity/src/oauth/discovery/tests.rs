@@ -11,7 +11,7 @@ const OAUTH: &str = "/.well-known/oauth-authorization-server";
 
 async fn discover(fake: &Fake, challenge: Option<&Challenge>, issuer: Option<&str>) -> Result<Discovered, LogInError> {
     let (fetcher, server) = (Fetcher::default(), Url::parse(&fake.url()).unwrap());
-    let discovery = Discovery { fetcher: &fetcher, reach: Reach::Loopback, server: &server, issuer };
+    let discovery = Discovery { fetcher: &fetcher, reach: Reach::Loopback, server: &server, issuer, endpoints: None };
     discovery.run(challenge).await
 }
 

@@ -13,8 +13,8 @@ use url::Url;
 use super::expected_redirect::ExpectedRedirect;
 use super::scope_selection::ScopeSelection;
 use crate::oauth::discovery::{Challenge, Discovered, Discovery};
-use crate::oauth::exchange::OAuthExchange;
-use crate::oauth::person::PersonLogIn;
+use crate::oauth::exchange::{ExchangeError, OAuthExchange};
+use crate::oauth::person::{PersonLogIn, drop_client, is_forgotten};
 use crate::oauth::registration::ClientChoice;
 use crate::oauth::storage::{LogInRecord, RecordKey, Tokens};
 use crate::oauth::subject::{self, Subject};
@@ -105,6 +105,7 @@ impl PendingLogIn {
             reach,
             server: &subject.parsed,
             issuer: subject.config.issuer.as_deref(),
+            endpoints: subject.config.endpoints.as_ref(),
         };
         let discovered = discovery.run(request.challenge.as_ref()).await?;
         check_authorization(&subject, &discovered)?;
@@ -174,7 +175,7 @@ impl PendingLogIn {
         subject: Subject,
         parked: ParkedLogIn,
     ) -> Result<Self, LogInError> {
-        // The key has the entry, its URL and issuer, and the person.
+        // The key has the entry, its URL and authorization server, and the person.
         if parked.key != subject.key {
             return Err(LogInError::Refused(format!(
                 "the config of server `{}` changed meanwhile: start again",
@@ -235,7 +236,10 @@ impl PendingLogIn {
             ("redirect_uri", &registration.redirect_uri),
         ];
         let exchange = OAuthExchange { fetcher: &self.log_in.fetcher, reach: self.reach, server };
-        let grant = exchange.token_for(registration, record.resource.as_deref(), fields).await?;
+        let grant = match exchange.token_for(registration, record.resource.as_deref(), fields).await {
+            Ok(grant) => grant,
+            Err(error) => return Err(self.refused(error).await),
+        };
         let granted_scopes = grant.scopes.clone().unwrap_or_else(|| requested.clone());
         let tokens = Tokens {
             log_in: uuid::Uuid::new_v4().simple().to_string(),
@@ -261,6 +265,23 @@ impl PendingLogIn {
         };
         self.log_in.save(record).await?;
         Ok(report)
+    }
+
+    /// Why there are no tokens. A client that the authorization server has forgotten is registered again at the next attempt.
+    async fn refused(&self, error: ExchangeError) -> LogInError {
+        let ExchangeError::Refused { code, text } = &error else { return error.into() };
+        if !is_forgotten(code) {
+            return error.into();
+        }
+        let client = &self.parked.registration.client_id;
+        match drop_client(&self.log_in.storage, &self.subject.entry_key(), Some(client)).await {
+            Ok(true) => LogInError::Refused(format!("{text}: start again, so that the proxy registers itself anew")),
+            Ok(false) => error.into(),
+            Err(problem) => {
+                tracing::warn!("cannot save that a client is no longer registered: {problem}");
+                error.into()
+            }
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::oauth::failures::TokenFailures;
 use crate::oauth::scopes;
 use crate::oauth::subject::{self, reach};
 use proxy_base::watch::{WatchedPaths, Watcher};
-use proxy_config::{ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, ResourceChoice};
+use proxy_config::{ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthEndpoints, ResourceChoice};
 use proxy_model::{AuthorizationRefusal, Credentials, LoginNeeded, Remedy};
 use proxy_wire::http::Fetcher;
 
@@ -91,6 +91,13 @@ impl MachineCredentials {
         }
     }
 
+    fn endpoints(&self) -> Option<&OAuthEndpoints> {
+        match &self.means {
+            Means::ClientCredentials(config) => config.endpoints.as_ref(),
+            Means::Enterprise(_) => None,
+        }
+    }
+
     /// Fetches a token that is not `shown`, which was refused with this challenge.
     async fn fetch(&self, shown: Option<&HeaderValue>, challenge: Option<&Challenge>) -> Result<(), NoToken> {
         let mut demands = self.demands.lock().await;
@@ -127,7 +134,8 @@ impl MachineCredentials {
         let discovered = match &demands.discovered {
             Some(discovered) => discovered.clone(),
             None => {
-                let discovery = Discovery { fetcher: &self.fetcher, reach, server: &self.parsed, issuer };
+                let endpoints = self.endpoints();
+                let discovery = Discovery { fetcher: &self.fetcher, reach, server: &self.parsed, issuer, endpoints };
                 let discovered = discovery.run(challenge).await?;
                 demands.discovered.insert(discovered).clone()
             }
@@ -237,7 +245,13 @@ impl Credentials for MachineCredentials {
         match self.file() {
             // Another secret in the config makes another server of it.
             None => std::future::pending().boxed(),
-            Some(file) => content_changed(file.to_owned(), std::fs::read(file).ok()).boxed(),
+            Some(file) => {
+                let file = file.to_owned();
+                let path = file.clone();
+                // On a thread that may wait for the file system.
+                let before = tokio::task::spawn_blocking(move || std::fs::read(path).ok());
+                async move { content_changed(file, before.await.ok().flatten()).await }.boxed()
+            }
         }
     }
 }
@@ -247,7 +261,7 @@ async fn content_changed(file: PathBuf, before: Option<Vec<u8>>) {
     loop {
         let mut paths = WatchedPaths::default();
         paths.file(&file);
-        watcher.look_at(paths);
+        watcher.look_at(paths).await;
         let now = tokio::fs::read(&file).await.ok();
         if now.is_some() && now != before {
             return;

@@ -80,7 +80,7 @@ async fn watch(folder: PathBuf, log_ins: PersonLogIns) {
         let mut paths = WatchedPaths::default();
         paths.folder(&folder);
         // Also when the folder was made just now: what happened before it was watched is not reported.
-        if watcher.look_at(paths) {
+        if watcher.look_at(paths).await {
             take_up(&log_ins).await;
         }
         watcher.changed().await;

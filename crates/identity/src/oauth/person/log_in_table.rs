@@ -29,7 +29,11 @@ impl LogInTable {
 
     /// The log-in of a subject.
     pub(crate) fn of(&self, subject: &Subject) -> Arc<PersonLogIn> {
-        self.at(&subject.key, subject.config.issuer.as_deref())
+        let log_in = self.at(&subject.key, subject.config.issuer.as_deref());
+        if subject.who.is_some() {
+            log_in.entry.get_or_init(|| subject.entry_key());
+        }
+        log_in
     }
 
     /// The client with which the people of an entry log in; `None` if the log-in itself has its client.

@@ -1,6 +1,7 @@
 //! Ends a log-in: revokes its tokens (RFC 7009) and deletes them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use url::Url;
 
@@ -11,12 +12,28 @@ use crate::oauth::subject::reach;
 use crate::oauth::{ClientKind, LogInError, LogOutReport};
 use proxy_wire::http::Reach;
 
+/// How long the revocation may take. The lock of the record ends later: a renewal that begins elsewhere meanwhile would store
+/// a log-in again that is about to be deleted.
+const REVOCATION_TIMEOUT: Duration = Duration::from_secs(20);
+
 pub(crate) async fn log_out(log_in: &Arc<PersonLogIn>, forget_client: bool) -> Result<LogOutReport, LogInError> {
+    log_out_within(REVOCATION_TIMEOUT, log_in, forget_client).await
+}
+
+async fn log_out_within(
+    timeout: Duration,
+    log_in: &Arc<PersonLogIn>,
+    forget_client: bool,
+) -> Result<LogOutReport, LogInError> {
     // No renewal may begin between the revocation and the end of the record.
     let lock = log_in.storage.lock(&log_in.key).await?;
     let Some(record) = log_in.stored().await? else { return Ok(LogOutReport::default()) };
     let mut report = LogOutReport { was_logged_in: record.tokens.is_some(), ..LogOutReport::default() };
-    revoke_all(log_in, &record, &mut report).await;
+    if tokio::time::timeout(timeout, revoke_all(log_in, &record, &mut report)).await.is_err() {
+        report.problems.push(
+            "the authorization server took too long: tokens that were not revoked stay valid until they expire".into(),
+        );
+    }
     let registration = record.registration.clone().filter(|client| client.kind == ClientKind::Registered);
     report.forgot_client = forget_client && registration.is_some();
     // The client with which a person logged in is that of the entry.
@@ -82,4 +99,50 @@ async fn revoke(
         }
     }
     Err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::oauth::storage::{LOCK_TTL, RecordKey, record};
+    use crate::oauth::terms::AuthorizationServer;
+    use crate::oauth::tests::fake::StateFolder;
+
+    #[test]
+    fn a_log_out_has_ended_before_its_lock_does() {
+        assert!(REVOCATION_TIMEOUT + Duration::from_secs(5) < LOCK_TTL);
+    }
+
+    #[tokio::test]
+    async fn a_log_out_does_not_wait_for_a_server_that_is_slow_to_revoke() {
+        // Given an authorization server that takes connections and says nothing
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let origin = format!("http://{}", silent.local_addr().unwrap());
+        let metadata = json!({
+            "issuer": origin, "token_endpoint": format!("{origin}/token"), "revocation_endpoint": format!("{origin}/revoke"),
+        });
+        let registration = json!({
+            "kind": "registered", "client_id": "client-1", "client_secret": null, "method": "none",
+            "redirect_uri": "http://127.0.0.1/callback", "secret_expires_at": null,
+        });
+        let record = LogInRecord {
+            server_url: format!("{origin}/mcp"),
+            authorization_server: AuthorizationServer::parse(&metadata).unwrap(),
+            registration: Some(serde_json::from_value(registration).unwrap()),
+            ..record()
+        };
+        let folder = StateFolder::new();
+        let log_ins = folder.log_ins();
+        let key = RecordKey::new("h", &record.server_url, None, None);
+        let log_in = log_ins.table.at(&key, None);
+        log_in.save(record).await.unwrap();
+        // When somebody logs out
+        let report = log_out_within(Duration::from_millis(100), &log_in, true).await.unwrap();
+        // Then the record is gone, and what was not revoked is told
+        assert!(report.was_logged_in && report.revoked.is_empty(), "{report:?}");
+        assert!(matches!(report.problems.as_slice(), [told] if told.contains("took too long")), "{report:?}");
+        assert!(folder.records().is_empty());
+    }
 }

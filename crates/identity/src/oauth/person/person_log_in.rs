@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -28,6 +28,8 @@ pub(crate) type PersonLogIns = Arc<Mutex<HashMap<RecordKey, Arc<PersonLogIn>>>>;
 /// One for each record and process.
 pub(crate) struct PersonLogIn {
     pub(crate) key: RecordKey,
+    /// The record of the client with which the people of the entry log in, if it is the log-in of one of them.
+    pub(super) entry: OnceLock<RecordKey>,
     /// The authorization server that the config names.
     pub(crate) issuer: Option<String>,
     pub(crate) storage: CredentialStorage,
@@ -60,6 +62,7 @@ impl PersonLogIn {
     ) -> Self {
         PersonLogIn {
             key,
+            entry: OnceLock::new(),
             issuer,
             storage,
             fetcher,
@@ -190,11 +193,16 @@ impl PersonLogIn {
         }
     }
 
-    /// Completes when the log-in of this moment has ended, or when there is another one.
+    /// Completes when the log-in of this moment has ended, or when there is another one. What has not been read yet is what is
+    /// there now.
     pub(super) fn replaced(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut current = self.current.subscribe();
-        let before = current.borrow_and_update().clone();
+        let is_read = self.known.load().loaded;
+        let mut before = current.borrow_and_update().clone();
         async move {
+            if !is_read && let Ok(read) = current.wait_for(Option::is_some).await {
+                before.clone_from(&read);
+            }
             if current.wait_for(|now| *now != before).await.is_err() {
                 // Nobody can log in or out any more.
                 std::future::pending().await

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt, Shared};
 use url::Url;
 
+use super::forgotten_client::{drop_client, is_forgotten};
 use super::person_log_in::PersonLogIn;
 use crate::oauth::ClientKind;
 use crate::oauth::exchange::{ExchangeError, OAuthExchange};
@@ -110,13 +111,25 @@ impl PersonLogIn {
     async fn give_up(&self, lock: &RecordLock, record: &LogInRecord, code: &str, text: String) -> Renewal {
         let mut kept = LogInRecord { tokens: None, last_error: Some(text.clone()), ..record.clone() };
         // A client that the authorization server has forgotten is registered again at the next log-in.
-        if code != "invalid_grant" {
+        if is_forgotten(code) {
             kept.registration = kept.registration.filter(|client| client.kind != ClientKind::Registered);
         }
         if let Err(error) = self.replace(lock, kept).await {
             tracing::warn!("cannot save that an authorization has ended: {error}");
         }
+        if is_forgotten(code) {
+            self.drop_client_of_entry(record).await;
+        }
         Renewal::Refused(text)
+    }
+
+    /// A person logs in with the client of the entry, which the authorization server has forgotten for everybody.
+    async fn drop_client_of_entry(&self, record: &LogInRecord) {
+        let Some(entry) = self.entry.get() else { return };
+        let Some(client) = &record.registration else { return };
+        if let Err(error) = drop_client(&self.storage, entry, Some(&client.client_id)).await {
+            tracing::warn!("cannot save that a client is no longer registered: {error}");
+        }
     }
 
     async fn refresh(&self, record: &LogInRecord) -> Result<Grant, ExchangeError> {
@@ -140,7 +153,7 @@ impl PersonLogIn {
 
 /// Whether no later attempt can succeed.
 fn is_final(code: &str) -> bool {
-    matches!(code, "invalid_grant" | "invalid_client" | "unauthorized_client")
+    code == "invalid_grant" || is_forgotten(code)
 }
 
 fn refused(text: &str) -> ExchangeError {

@@ -17,6 +17,8 @@ use record::FORM;
 #[cfg(test)]
 pub(super) use record::tests::record;
 pub(super) use record::{LogInRecord, Tokens};
+#[cfg(test)]
+pub(super) use sealed::LOCK_TTL;
 use sealed::SealedRecords;
 
 /// Files that only the user can read, or sealed records in the Redis that several proxies share. The log-ins of a machine's

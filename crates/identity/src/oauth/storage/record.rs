@@ -119,6 +119,15 @@ impl LogInRecord {
         self.person == *who.sub && self.realm == realm_name(&who.realm)
     }
 
+    /// Whether it has neither a client, nor a log-in, nor anything that the next log-in has to know.
+    pub(crate) fn says_nothing(&self) -> bool {
+        self.registration.is_none()
+            && self.tokens.is_none()
+            && self.requested_scopes.is_empty()
+            && self.wanted_scopes.is_empty()
+            && self.last_error.is_none()
+    }
+
     /// The record after a renewal. An answer without a refresh token keeps the old one (RFC 6749, 6).
     pub(crate) fn renewed(&self, grant: Grant) -> Option<LogInRecord> {
         let old = self.tokens.clone()?;

@@ -17,7 +17,7 @@ use proxy_model::Secret;
 use proxy_store::{RedisSettings, Store, StoreError};
 
 /// A lock ends by itself if its holder dies; a renewal takes less.
-const LOCK_TTL: Duration = Duration::from_secs(30);
+pub(crate) const LOCK_TTL: Duration = Duration::from_secs(30);
 const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 /// The list of the names of all records.
 const NAMES: &str = "log-ins";

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::oauth::terms::{AuthMethod, texts};
+use proxy_config::OAuthEndpoints;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AuthorizationServer {
@@ -43,6 +44,24 @@ impl AuthorizationServer {
             takes_documents: flag("client_id_metadata_document_supported"),
             names_itself: flag("authorization_response_iss_parameter_supported"),
         })
+    }
+
+    /// The one that the config describes, because it does not describe itself.
+    pub(crate) fn configured(issuer: &str, endpoints: &OAuthEndpoints) -> Self {
+        AuthorizationServer {
+            issuer: issuer.to_owned(),
+            authorization_endpoint: endpoints.authorization.clone(),
+            token_endpoint: endpoints.token.clone(),
+            registration_endpoint: None,
+            revocation_endpoint: None,
+            scopes_supported: Vec::new(),
+            auth_methods: None,
+            revocation_methods: None,
+            // There is nothing that could say so; the proxy uses it in any case.
+            pkce_methods: Some(vec!["S256".to_owned()]),
+            takes_documents: false,
+            names_itself: false,
+        }
     }
 
     pub(crate) fn endpoints(&self) -> impl Iterator<Item = &str> {

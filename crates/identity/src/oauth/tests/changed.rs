@@ -72,3 +72,22 @@ async fn without_a_place_to_keep_it_a_log_in_says_so() {
     let error = log_ins.begin("a", &fake.server(None), None, super::fake::request()).await.unwrap_err().to_string();
     assert!(error.contains("`XDG_STATE_HOME`"), "{error}");
 }
+
+#[tokio::test]
+async fn a_log_in_that_is_read_first_is_the_one_of_that_moment() {
+    let fake = granting().await;
+    let folder = StateFolder::new();
+    let server = fake.server(None);
+    log_in(&folder.log_ins(), &server).await;
+    // Given a process that has not read it
+    let log_ins = folder.log_ins();
+    let credentials = log_ins.credentials("a", &server).unwrap();
+    let mut replaced = credentials.replaced();
+    assert!(futures::poll!(&mut replaced).is_pending());
+    // When it reads the log-in, that is no other one
+    credentials.authorization().await.unwrap().unwrap();
+    assert!(futures::poll!(&mut replaced).is_pending());
+    // But the next one is
+    log_in(&log_ins, &server).await;
+    tokio::time::timeout(LONG, replaced).await.unwrap();
+}

@@ -25,6 +25,7 @@ N51PsdYi6CPAUm1NPMUlAHoABGrkZqoJzOk+WsbhItAg013tyo5zNNQa
 fn client(proof: ClientProof) -> AuthConfig {
     AuthConfig::ClientCredentials(ClientCredentialsConfig {
         issuer: None,
+        endpoints: None,
         client_id: "jobs".into(),
         proof,
         scopes: vec!["run".into()],

@@ -2,6 +2,7 @@
 
 mod changed;
 pub(super) mod fake;
+mod forgotten_client;
 mod log_in;
 mod log_out;
 mod machine;

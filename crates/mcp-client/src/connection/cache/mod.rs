@@ -4,6 +4,7 @@
 
 mod cached_server;
 mod file;
+mod identity;
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use sha2::{Digest, Sha256};
 pub(crate) use cached_server::CachedServer;
 use file::CacheFile;
 use proxy_base::process::atomic_file;
-use proxy_config::{ServerConfig, TransportConfig};
+use proxy_config::ServerConfig;
 use proxy_model::lock::Lock;
 use proxy_model::{ClientProfile, ViewVariant};
 
@@ -143,13 +144,7 @@ impl Cache {
 
     /// One file per name and command or URL: another command under the same name is another server.
     fn path(&self, name: &str, server: &ServerConfig) -> Option<PathBuf> {
-        let transport = server.written_transport();
-        let identity = match transport.as_ref() {
-            TransportConfig::Stdio { command, args, cwd, .. } => format!("{command}\0{}\0{cwd:?}", args.join("\0")),
-            TransportConfig::Http { url, .. } => url.clone(),
-            TransportConfig::OpenApi(api) => format!("{:?}\0{:?}", api.description, api.url),
-        };
-        let digest = Sha256::digest(format!("{name}\0{identity}"));
+        let digest = Sha256::digest(format!("{name}\0{}", identity::of(server)));
         let short = proxy_json::hex(&digest[..12]);
         Some(self.folder.as_ref()?.join(format!("{short}.json")))
     }
@@ -158,6 +153,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proxy_config::TransportConfig;
     use proxy_model::{Abilities, ClientProfile, Era};
 
     fn seen(era: Era, abilities: Abilities) -> ViewVariant {

@@ -124,12 +124,14 @@ impl ApiTransport {
             return Ok(error_result(&format!("the API redirects more than {MAX_REDIRECTS} times")));
         };
         let body = answer.body().await?;
-        let header = |name| answer.header(name);
+        // Redirects stay on one host, so that a relative one leads there, too.
+        let location = answer.header(LOCATION).and_then(|location| api.base.join(location).ok());
         let response = ApiResponse {
             status: answer.status().as_u16(),
             content_type: answer.content_type(),
-            retry_after: header(RETRY_AFTER),
-            location: header(LOCATION),
+            retry_after: answer.header(RETRY_AFTER),
+            location: location.as_ref(),
+            base: Some(&api.base),
             body: &body,
         };
         let result = response.result(&name);
@@ -137,6 +139,9 @@ impl ApiTransport {
             && api.note_broken_promise(&name)
         {
             self.report_mismatch(&name, &mismatch);
+        }
+        if response.is_fault() {
+            return Err(TransportError::ApiFault { status: response.status, result: result.result });
         }
         Ok(result.result)
     }
@@ -159,7 +164,7 @@ impl ApiTransport {
         let mut headers = request.headers;
         let mut body = Bytes::from(request.body.unwrap_or_default());
         for _ in 0..=MAX_REDIRECTS {
-            tracing::debug!(server = %self.server, %method, path = url.path(), "sends a request");
+            tracing::debug!(server = %self.server, %method, path = path_below(&api.base, &url), "sends a request");
             let sent = SentHeaders { common: &self.headers, added: &headers };
             let answer = self.client.request(method.clone(), url.as_str(), sent, body.clone()).await?;
             let Some(next) = redirect(&answer, &method, &url) else { return Ok(Some(answer)) };
@@ -172,6 +177,11 @@ impl ApiTransport {
         }
         Ok(None)
     }
+}
+
+/// The path of a request without that of the config's URL, which may have a token in it.
+fn path_below<'a>(base: &Url, url: &'a Url) -> &'a str {
+    url.path().strip_prefix(base.path().trim_end_matches('/')).unwrap_or("(not below `url`)")
 }
 
 /// Where to look next. Redirects that keep the method have been followed already. A request that changes something is not

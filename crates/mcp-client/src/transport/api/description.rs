@@ -1,7 +1,6 @@
 //! The current version of a description. A file is read again when it changes, a URL after its `ttl`. A version that cannot
 //! be used does not replace the last good one. All connections to an API share it.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -21,36 +20,6 @@ use proxy_config::{DescriptionPlace, ServerConfig, TransportConfig};
 
 /// The longest time until a description is fetched again that could not be.
 const RETRY: Duration = Duration::from_secs(60);
-
-/// The descriptions that are in use, by server and settings.
-#[derive(Clone, Debug, Default)]
-pub struct Descriptions(Arc<Mutex<HashMap<String, Slot>>>);
-
-/// Locked while the description is read for the first time.
-type Slot = Arc<tokio::sync::Mutex<Weak<Description>>>;
-
-impl Descriptions {
-    /// The description of an API, read now if no connection has it yet. The error is for an operator.
-    pub(crate) async fn of(&self, server: &str, settings: &ApiSettings) -> Result<Arc<Description>, String> {
-        // The values of headers are no part of it: the debug form hides secrets.
-        let key = format!("{server}\0{settings:?}");
-        let slot = {
-            let mut slots = self.0.lock();
-            // Nobody waits for those that nobody else has.
-            slots.retain(|_, slot| {
-                Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|known| known.strong_count() > 0)
-            });
-            Arc::clone(slots.entry(key).or_default())
-        };
-        let mut known = slot.lock().await;
-        if let Some(description) = known.upgrade() {
-            return Ok(description);
-        }
-        let description = Description::read(server, settings).await?;
-        *known = Arc::downgrade(&description);
-        Ok(description)
-    }
-}
 
 /// One version of a description.
 struct Version {
@@ -78,7 +47,7 @@ impl fmt::Debug for Description {
 }
 
 impl Description {
-    async fn read(server: &str, settings: &ApiSettings) -> Result<Arc<Self>, String> {
+    pub(super) async fn read(server: &str, settings: &ApiSettings) -> Result<Arc<Self>, String> {
         let version = read(settings).await.map_err(|problem| format!("cannot use {}: {problem}", named(settings)))?;
         let stop = CancellationToken::new();
         let description = Arc::new(Description {
@@ -198,7 +167,7 @@ async fn follow_files(description: &Weak<Description>) {
         let Some(current) = description.upgrade() else { return };
         // A change before the files were watched is seen here, and other files may belong to it afterwards.
         loop {
-            watcher.look_at(current.watched_paths());
+            watcher.look_at(current.watched_paths()).await;
             if !current.read_changed_files().await {
                 break;
             }
@@ -241,14 +210,10 @@ async fn read(settings: &ApiSettings) -> Result<Version, String> {
 }
 
 fn read_file(settings: &ApiSettings, path: &Path) -> Result<Version, String> {
-    let stamp = FileStamp::of(path);
     let (folder, text) = DescriptionFolder::open(path)?;
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     let api = ReadApi::read(&DescriptionText { text: &text, file: &file, others: &folder, url: None }, settings)?;
-    let others = api.other_files().iter().map(|other| folder.path().join(other));
-    let others = others.map(|other| (other.clone(), FileStamp::of(&other)));
-    let files = std::iter::once((path.to_owned(), stamp)).chain(others).collect();
-    Ok(Version { api: Arc::new(api), files })
+    Ok(Version { api: Arc::new(api), files: folder.into_files() })
 }
 
 fn read_fetched(settings: &ApiSettings, url: &Url, text: &str) -> Result<Version, String> {

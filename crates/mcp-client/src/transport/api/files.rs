@@ -1,12 +1,13 @@
 //! The file of a description, and the files that it refers to. They are below its folder.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use proxy_base::watch::FileStamp;
 use proxy_openapi::OtherFiles;
 
 /// The maximum size of a description with all its files.
@@ -19,6 +20,8 @@ pub(super) struct DescriptionFolder {
     /// Without links.
     folder: PathBuf,
     room: Cell<usize>,
+    /// What was asked for, and what it looked like before it was read: what changes meanwhile is read again.
+    files: RefCell<Vec<(PathBuf, FileStamp)>>,
 }
 
 impl DescriptionFolder {
@@ -26,13 +29,15 @@ impl DescriptionFolder {
     pub(super) fn open(description: &Path) -> Result<(Self, String), String> {
         let folder = description.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).canonicalize().map_err(|error| error.to_string())?;
-        let opened = DescriptionFolder { folder, room: Cell::new(MAX_BYTES) };
+        let files = RefCell::new(vec![(description.to_owned(), FileStamp::of(description))]);
+        let opened = DescriptionFolder { folder, room: Cell::new(MAX_BYTES), files };
         let text = opened.text(description)?;
         Ok((opened, text))
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.folder
+    /// The files that were read or that could not be, the description first, as they were before that.
+    pub(super) fn into_files(self) -> Vec<(PathBuf, FileStamp)> {
+        self.files.into_inner()
     }
 
     fn text(&self, path: &Path) -> Result<String, String> {
@@ -53,7 +58,10 @@ impl DescriptionFolder {
 
 impl OtherFiles for DescriptionFolder {
     fn read(&self, path: &str) -> Result<Value, String> {
-        let real = self.folder.join(path).canonicalize().map_err(|error| reason(&error))?;
+        let named = self.folder.join(path);
+        let stamp = FileStamp::of(&named);
+        self.files.borrow_mut().push((named.clone(), stamp));
+        let real = named.canonicalize().map_err(|error| reason(&error))?;
         if !real.starts_with(&self.folder) {
             return Err("it is a link that leads out of the folder of the description".to_owned());
         }
@@ -134,6 +142,20 @@ mod tests {
         }
         assert_eq!(folder.read("none.yaml").unwrap_err(), "there is no such file");
         assert_eq!(folder.read("parts").unwrap_err(), "it is not a file");
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_read_or_comes_later_is_noticed() {
+        let scratch = Scratch::new("changes");
+        scratch.write("api/api.yaml", "openapi: 3.0.0\n");
+        scratch.write("api/a.json", "[1]");
+        let folder = scratch.open();
+        assert_eq!(folder.read("a.json"), Ok(json!([1])));
+        assert!(folder.read("later.json").is_err());
+        scratch.write("api/a.json", "[1, 2]");
+        scratch.write("api/later.json", "[]");
+        let changed = |(file, stamp): &(PathBuf, FileStamp)| *stamp != FileStamp::of(file);
+        assert_eq!(folder.into_files().iter().map(changed).collect::<Vec<_>>(), [false, true, true]);
     }
 
     #[test]

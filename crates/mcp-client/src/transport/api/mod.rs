@@ -3,11 +3,13 @@
 
 mod api_transport;
 mod description;
+mod descriptions;
 mod fetch;
 mod files;
 mod read_api;
 
 pub(crate) use api_transport::ApiTransport;
 pub(crate) use description::Description;
-pub use description::{DescriptionFacts, Descriptions, read_description};
+pub use description::{DescriptionFacts, read_description};
+pub use descriptions::Descriptions;
 pub(crate) use read_api::ApiSettings;

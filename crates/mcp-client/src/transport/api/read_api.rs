@@ -31,6 +31,8 @@ pub(super) struct DescriptionText<'a> {
 
 /// An operation as a tool.
 struct Operation {
+    /// Its index in the API, which may have tools that cannot be used.
+    tool: usize,
     definition: Arc<Definition>,
     /// Whether a response was not as the description says.
     is_broken_promise: AtomicBool,
@@ -79,7 +81,7 @@ impl ReadApi {
         };
         let given = Given { headers, query, has_auth: settings.has_auth };
         if let Some(missing) = api.security.missing(&given) {
-            remarks.push(format!("the API asks for credentials that the config does not have: {missing}"));
+            remarks.push(missing);
         }
         Ok(ReadApi { default_host, ..Self::new(api, base, remarks) })
     }
@@ -91,10 +93,9 @@ impl ReadApi {
             match Definition::parse(ItemKind::Tool, tool.definition.clone()) {
                 Ok(definition) => {
                     let definition = Arc::new(definition);
-                    operations.push(Operation { definition, is_broken_promise: AtomicBool::new(false) });
-                    by_name.insert(tool.name.clone(), index);
+                    by_name.insert(tool.name.clone(), operations.len());
+                    operations.push(Operation { tool: index, definition, is_broken_promise: AtomicBool::new(false) });
                 }
-                // Cannot happen: the definitions are made here.
                 Err(error) => remarks.push(format!("`{}` is left out: {error}", tool.name)),
             }
         }
@@ -109,22 +110,27 @@ impl ReadApi {
         &self.api.version
     }
 
-    /// The files besides the description.
-    pub(super) fn other_files(&self) -> &[String] {
-        &self.api.other_files
+    /// The version of OpenAPI in which the description is written, such as `3.1`.
+    pub(crate) fn openapi_version(&self) -> &str {
+        &self.api.openapi_version
     }
 
     pub(super) fn tool(&self, name: &str) -> Option<&ApiTool> {
-        self.by_name.get(name).map(|index| &self.api.tools[*index])
+        self.operation(name).map(|operation| &self.api.tools[operation.tool])
+    }
+
+    fn operation(&self, name: &str) -> Option<&Operation> {
+        self.by_name.get(name).map(|index| &self.operations[*index])
     }
 
     /// The definitions of all tools. One whose responses are not as described promises nothing about them any more.
     pub(crate) fn definitions(&self) -> Vec<Arc<Definition>> {
-        let listed = self.operations.iter().zip(&self.api.tools).map(|(operation, tool)| {
+        let listed = self.operations.iter().map(|operation| {
             if !operation.is_broken_promise.load(Ordering::Relaxed) {
                 return Arc::clone(&operation.definition);
             }
-            let changed = Definition::parse(ItemKind::Tool, tool.definition_without_output_schema());
+            let without = self.api.tools[operation.tool].definition_without_output_schema();
+            let changed = Definition::parse(ItemKind::Tool, without);
             changed.map_or_else(|_| Arc::clone(&operation.definition), Arc::new)
         });
         listed.collect()
@@ -132,8 +138,7 @@ impl ReadApi {
 
     /// Notes that a response was not as described. Returns whether it is the first of this tool.
     pub(super) fn note_broken_promise(&self, name: &str) -> bool {
-        let operation = self.by_name.get(name).and_then(|index| self.operations.get(*index));
-        operation.is_some_and(|operation| !operation.is_broken_promise.swap(true, Ordering::Relaxed))
+        self.operation(name).is_some_and(|operation| !operation.is_broken_promise.swap(true, Ordering::Relaxed))
     }
 }
 

@@ -39,10 +39,6 @@ impl Challenges {
         match failure {
             AuthFailure::NoToken => refuse(StatusCode::UNAUTHORIZED, "a bearer token is required")
                 .with_header(WWW_AUTHENTICATE, self.header(None, required)),
-            // Who has static tokens only is told as little as possible.
-            AuthFailure::Malformed(_) | AuthFailure::Invalid(_) if self.metadata_url.is_none() => {
-                self.reply(&AuthFailure::NoToken)
-            }
             AuthFailure::Malformed(why) => refuse(StatusCode::BAD_REQUEST, why)
                 .with_header(WWW_AUTHENTICATE, self.header(Some(("invalid_request", why)), required)),
             AuthFailure::Invalid(why) => refuse(StatusCode::UNAUTHORIZED, why)

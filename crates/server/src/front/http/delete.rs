@@ -22,7 +22,8 @@ pub(super) async fn delete(front: &HttpFront, headers: &HeaderMap, principal: &P
         // It was in use elsewhere, or before.
         None => front.server.forget_values_soon(principal, &Owner::Session(id.sid)),
     }
-    front.server.replicas.end(SessionsEnd::Session(id.sid.digest())).await;
+    // What could not be written is in the log, and is written later.
+    let _ = front.server.replicas.end(SessionsEnd::Session(id.sid.digest())).await;
     front.server.end_left_connections(id.sid.digest());
     HttpReply::empty(StatusCode::NO_CONTENT)
 }

@@ -222,7 +222,7 @@ impl HttpFront {
         loop {
             self.server.conversations.all_continued().await;
             self.forwarded.wait().await;
-            if self.server.conversations.is_empty() {
+            if self.server.conversations.may_end() {
                 return;
             }
         }

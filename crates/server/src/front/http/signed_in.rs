@@ -70,6 +70,7 @@ impl HttpFront {
                 principal: Box::new(principal.clone()),
                 server: server.to_owned(),
                 reason: reason.map(str::to_owned),
+                by: None,
             });
         }
     }

@@ -1,6 +1,6 @@
 //! What `auth` determines: the account that the proxy uses at a server, and the secrets to mask.
 
-use super::types::{AuthConfig, ClientCredentialsConfig, ClientProof, IdToken, ResourceChoice};
+use super::types::{AuthConfig, ClientCredentialsConfig, ClientProof, IdToken, OAuthConfig, ResourceChoice};
 use proxy_model::Secret;
 
 impl AuthConfig {
@@ -43,8 +43,16 @@ impl AuthConfig {
             ResourceChoice::Uri(uri) => Some(uri.as_str()),
             ResourceChoice::None => Some("none"),
         };
+        let endpoints = match self {
+            AuthConfig::OAuth(OAuthConfig { endpoints, .. })
+            | AuthConfig::ClientCredentials(ClientCredentialsConfig { endpoints, .. }) => endpoints.as_ref(),
+            _ => None,
+        };
+        let token_url = endpoints.map(|endpoints| endpoints.token.as_str());
+        let page = endpoints.and_then(|endpoints| endpoints.authorization.as_deref());
         let named = [("kind", kind), ("client", client), ("issuer", issuer.as_deref())];
-        let named = named.into_iter().chain([("resource", resource), ("person", person)]);
+        let named = named.into_iter().chain([("authorizationUrl", page), ("tokenUrl", token_url)]);
+        let named = named.chain([("resource", resource), ("person", person)]);
         let named = named.filter_map(|(name, value)| Some([name, value?])).flatten();
         named.chain(scopes.iter().flat_map(|scope| ["scope", scope.as_str()])).collect()
     }

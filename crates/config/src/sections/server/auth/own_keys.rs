@@ -27,7 +27,7 @@ pub(super) const KINDS: [(&str, AuthKind); 8] = [
 /// The keys that not every type has, with their readers.
 #[derive(Default)]
 pub(super) struct OwnKeys<'a> {
-    found: Vec<(AuthKind, ValueReader<'a>)>,
+    found: Vec<(Vec<AuthKind>, ValueReader<'a>)>,
 }
 
 impl<'a> OwnKeys<'a> {
@@ -38,17 +38,37 @@ impl<'a> OwnKeys<'a> {
         key: &'static str,
         read: impl FnOnce(&ValueReader<'a>) -> Option<T>,
     ) -> Option<T> {
+        self.read_shared(fields, &[kind], key, read)
+    }
+
+    /// Reads a key that several types have.
+    pub(super) fn read_shared<T>(
+        &mut self,
+        fields: &mut Fields<'a>,
+        kinds: &[AuthKind],
+        key: &'static str,
+        read: impl FnOnce(&ValueReader<'a>) -> Option<T>,
+    ) -> Option<T> {
         let reader = fields.get(key)?;
         let value = read(&reader);
-        self.found.push((kind, reader));
+        self.found.push((kinds.to_vec(), reader));
         value
     }
 
     /// Reports keys that have no effect with this type.
     pub(super) fn refuse_others(&self, kind: AuthKind) {
-        for (owner, reader) in self.found.iter().filter(|(owner, _)| *owner != kind) {
-            let name = KINDS.iter().find(|(_, kind)| kind == owner).map_or("", |(name, _)| name);
-            reader.report(reader.problem(&format!("requires `type: {name}`")).at(reader.place()));
+        for (owners, reader) in self.found.iter().filter(|(owners, _)| !owners.contains(&kind)) {
+            let names: Vec<String> = owners.iter().map(|owner| format!("`{}`", name_of(*owner))).collect();
+            let types = match names.as_slice() {
+                [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+                names => names.concat(),
+            };
+            let types = types.replacen('`', "`type: ", 1);
+            reader.report(reader.problem(&format!("requires {types}")).at(reader.place()));
         }
     }
+}
+
+fn name_of(kind: AuthKind) -> &'static str {
+    KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(name, _)| name)
 }

@@ -1,9 +1,11 @@
 //! Reads `auth` of a server.
 
+use super::endpoints::{EndpointKeys, refuse_keys_of_metadata};
 use super::own_keys::{AuthKind, KINDS, OwnKeys};
 use super::types::{
-    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, PersonalAccounts,
-    RegisteredClient, ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType, TokenExchangeConfig,
+    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, OAuthEndpoints,
+    PersonalAccounts, RegisteredClient, ResourceChoice, SignedConfig, SigningAlgorithm, SubjectTokenType,
+    TokenExchangeConfig,
 };
 use crate::sections::oauth_values::{read_metadata_url, read_port, read_scope, read_secret, read_url};
 use crate::sections::server::{OpenApiConfig, TransportConfig};
@@ -64,6 +66,10 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
     let scopes = fields.read("scopes", |scopes| scopes.list(read_scope)).unwrap_or_default();
     let resource = fields.read("resource", read_resource).unwrap_or(ResourceChoice::Auto);
     let mut own = OwnKeys::default();
+    let endpoints = EndpointKeys::read(&mut fields, &mut own);
+    if fields.get("authorizationUrl").is_some() {
+        refuse_keys_of_metadata(&mut fields);
+    }
     let oauth = read_oauth(&mut fields, &mut own);
     let proof = read_private_key(&mut fields, &mut own);
     let enterprise = read_enterprise(&mut fields, &mut own);
@@ -76,17 +82,31 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
     };
     own.refuse_others(kind);
     match kind {
-        AuthKind::OAuth if named_issuer.is_none() && matches!(transport, TransportConfig::OpenApi(_)) => {
-            reader.fail("missing key `issuer`: an API does not say where to log in")
+        AuthKind::OAuth => {
+            let endpoints = endpoints.of_people(reader)?;
+            let has_place = named_issuer.is_some() || endpoints.is_some();
+            if !has_place && matches!(transport, TransportConfig::OpenApi(_)) {
+                return reader.fail(
+                    "missing key `issuer`, or `authorizationUrl` and `tokenUrl`: an API does not say where to log in",
+                );
+            }
+            if !has_place && client.is_some() {
+                return reader
+                    .fail("missing key `issuer`: `clientId` is sent only to the authorization server that issued it");
+            }
+            if endpoints.is_some() && client.is_none() {
+                return reader.fail("missing key `clientId`: without metadata the proxy cannot register itself");
+            }
+            if oauth.shared && personal.is_some() {
+                return reader.fail("`shared` conflicts with `per: person`, where nobody shares an account");
+            }
+            let issuer = issuer.or_else(|| endpoints.as_ref().map(OAuthEndpoints::default_issuer));
+            let resource = resource_with(resource, endpoints.as_ref());
+            let oauth = OAuthConfig { issuer, endpoints, client, scopes, resource, personal, ..oauth };
+            Some(AuthConfig::OAuth(oauth))
         }
-        AuthKind::OAuth if client.is_some() && named_issuer.is_none() => {
-            reader.fail("missing key `issuer`: `clientId` is sent only to the authorization server that issued it")
-        }
-        AuthKind::OAuth if oauth.shared && personal.is_some() => {
-            reader.fail("`shared` conflicts with `per: person`, where nobody shares an account")
-        }
-        AuthKind::OAuth => Some(AuthConfig::OAuth(OAuthConfig { issuer, client, scopes, resource, personal, ..oauth })),
         AuthKind::ClientCredentials => {
+            let endpoints = endpoints.of_machine()?;
             let Some(client) = client else { return reader.fail("missing key `clientId`") };
             let proof = match (client.secret, proof) {
                 (Some(_), Some(_)) => return reader.fail("`clientSecret` and `privateKeyFile` are mutually exclusive"),
@@ -95,7 +115,10 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
                 (None, None) => return reader.fail("missing key `clientSecret` or `privateKeyFile`"),
             };
             let client_id = client.id;
-            Some(AuthConfig::ClientCredentials(ClientCredentialsConfig { issuer, client_id, proof, scopes, resource }))
+            let issuer = issuer.or_else(|| endpoints.as_ref().map(OAuthEndpoints::default_issuer));
+            let resource = resource_with(resource, endpoints.as_ref());
+            let own = ClientCredentialsConfig { issuer, endpoints, client_id, proof, scopes, resource };
+            Some(AuthConfig::ClientCredentials(own))
         }
         AuthKind::Enterprise => {
             let EnterpriseKeys { id_token, idp_token_url, idp_client } = enterprise;
@@ -114,7 +137,7 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
             if let Some(issuer) = named_issuer {
                 return issuer.fail("has no effect with `type: tokenExchange` (did you mean `subjectIssuer`?)");
             }
-            let Some(token_url) = exchange.token_url else { return reader.fail("missing key `tokenUrl`") };
+            let Some(token_url) = endpoints.token() else { return reader.fail("missing key `tokenUrl`") };
             let Some(client) = client else { return reader.fail("missing key `clientId`") };
             Some(AuthConfig::TokenExchange(TokenExchangeConfig {
                 token_url,
@@ -135,6 +158,14 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig) -> Option<Aut
             Some(AuthConfig::Signed(SignedConfig { key: Secret::new(""), issuer: String::new() }))
         }
         AuthKind::Passthrough => None,
+    }
+}
+
+/// Only metadata tell of a resource: beside endpoints there is none that the config does not name.
+fn resource_with(resource: ResourceChoice, endpoints: Option<&OAuthEndpoints>) -> ResourceChoice {
+    match (resource, endpoints) {
+        (ResourceChoice::Auto, Some(_)) => ResourceChoice::None,
+        (resource, _) => resource,
     }
 }
 
@@ -206,7 +237,6 @@ fn read_enterprise<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>) -> Enterp
 }
 
 struct ExchangeKeys {
-    token_url: Option<String>,
     audience: Option<String>,
     subject_token_type: SubjectTokenType,
     subject_issuer: Option<String>,
@@ -216,7 +246,6 @@ fn read_exchange<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>) -> Exchange
     let kind = AuthKind::TokenExchange;
     let token_type = own.read(fields, kind, "subjectTokenType", |reader| reader.choice(&SUBJECT_TOKEN_TYPES));
     ExchangeKeys {
-        token_url: own.read(fields, kind, "tokenUrl", read_url),
         audience: own.read(fields, kind, "audience", ValueReader::word),
         subject_token_type: token_type.unwrap_or(SubjectTokenType::AccessToken),
         subject_issuer: own.read(fields, kind, "subjectIssuer", ValueReader::word),
@@ -278,6 +307,51 @@ mod tests {
         );
         let both = problems("{type: clientCredentials, clientId: jobs, clientSecret: s, privateKeyFile: k}");
         assert_eq!(both, ["`mcpServers.a.auth`: `clientSecret` and `privateKeyFile` are mutually exclusive"]);
+    }
+
+    #[test]
+    fn endpoints_stand_for_the_metadata_of_an_authorization_server() {
+        let urls = "authorizationUrl: 'https://as/authorize?prompt=consent', tokenUrl: 'https://tokens/t'";
+        let AuthConfig::OAuth(people) = auth(&format!("{{type: oauth, {urls}, clientId: me}}")) else {
+            panic!("another type")
+        };
+        let endpoints = people.endpoints.unwrap();
+        assert_eq!(endpoints.authorization.as_deref(), Some("https://as/authorize?prompt=consent"));
+        assert_eq!(endpoints.token, "https://tokens/t");
+        assert_eq!(people.issuer.as_deref(), Some("https://as"), "whose page people see");
+        assert_eq!(people.resource, ResourceChoice::None, "nothing tells of one");
+        let named = auth(&format!("{{type: oauth, {urls}, clientId: me, issuer: 'https://as/x', resource: 'urn:y'}}"));
+        let AuthConfig::OAuth(named) = named else { panic!("another type") };
+        assert_eq!(named.issuer.as_deref(), Some("https://as/x"));
+        assert_eq!(named.resource, ResourceChoice::Uri("urn:y".to_owned()));
+        let AuthConfig::ClientCredentials(own) =
+            auth("{type: clientCredentials, tokenUrl: 'https://as/t', clientId: me, clientSecret: s}")
+        else {
+            panic!("another type")
+        };
+        assert_eq!(own.endpoints, Some(OAuthEndpoints { authorization: None, token: "https://as/t".to_owned() }));
+        assert_eq!((own.issuer.as_deref(), own.resource), (Some("https://as/t"), ResourceChoice::None));
+    }
+
+    #[test]
+    fn half_of_the_endpoints_and_what_needs_metadata_is_an_error() {
+        let first = |text: &str| problems(text).remove(0);
+        assert!(first("{type: oauth, tokenUrl: 'https://as/t', clientId: c}").contains("key `authorizationUrl`"));
+        assert!(first("{type: oauth, authorizationUrl: 'https://as/a', clientId: c}").contains("key `tokenUrl`"));
+        let both = "authorizationUrl: 'https://as/a', tokenUrl: 'https://as/t'";
+        assert!(first(&format!("{{type: oauth, {both}}}")).contains("missing key `clientId`"));
+        let idle = first(&format!("{{type: oauth, {both}, clientId: c, requirePkceMetadata: false}}"));
+        assert!(idle.contains("requirePkceMetadata`: has no effect with `authorizationUrl`"), "{idle}");
+        let enterprise = first(
+            "{type: enterprise, tokenUrl: 'https://as/t', idToken: x, idpTokenUrl: 'https://i/t', idpClientId: i, clientId: c}",
+        );
+        assert!(enterprise.contains("requires `type: oauth`, `clientCredentials` or `tokenExchange`"), "{enterprise}");
+        assert!(
+            first("{type: oauth, authorizationUrl: 'http://as/a', tokenUrl: 'https://as/t', clientId: c}")
+                .contains("must begin with `https://`")
+        );
+        let own = "{type: clientCredentials, authorizationUrl: 'https://as/a', clientId: c, clientSecret: s}";
+        assert!(first(own).contains("requires `type: oauth`"), "{}", first(own));
     }
 
     #[test]

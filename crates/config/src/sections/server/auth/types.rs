@@ -21,8 +21,10 @@ pub enum AuthConfig {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct OAuthConfig {
-    /// The authorization server; `None` for the one that the server names.
+    /// The authorization server; `None` for the one that the server names. Always set beside `endpoints`.
     pub issuer: Option<String>,
+    /// Where it is, if it publishes no metadata.
+    pub endpoints: Option<OAuthEndpoints>,
     /// The client that was registered by hand.
     pub client: Option<RegisteredClient>,
     /// The URL of a client ID metadata document.
@@ -57,6 +59,7 @@ impl Default for OAuthConfig {
     fn default() -> Self {
         OAuthConfig {
             issuer: None,
+            endpoints: None,
             client: None,
             client_metadata_url: None,
             register: true,
@@ -68,6 +71,14 @@ impl Default for OAuthConfig {
             personal: None,
         }
     }
+}
+
+/// The endpoints of an authorization server, in place of its metadata.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OAuthEndpoints {
+    /// Where people log in; `None` if the proxy logs in as itself.
+    pub authorization: Option<String>,
+    pub token: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +99,10 @@ pub enum ResourceChoice {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientCredentialsConfig {
+    /// Always set beside `endpoints`.
     pub issuer: Option<String>,
+    /// Where the authorization server is, if it publishes no metadata.
+    pub endpoints: Option<OAuthEndpoints>,
     pub client_id: String,
     pub proof: ClientProof,
     pub scopes: Vec<String>,

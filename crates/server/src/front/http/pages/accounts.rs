@@ -4,10 +4,11 @@ use ::http::StatusCode;
 use ::http::header::SET_COOKIE;
 
 use super::cookies::Cookie;
-use super::flows::{Flow, Hop};
+use super::flows::Flow;
 use super::html::{button, escaped, page, paragraph};
 use super::limits;
-use super::reply::{PageError, see_other};
+use super::reply::{PageError, not_signed_in, see_other};
+use super::sign_ins::OpenSignIn;
 use super::visit::{Account, Visit};
 use crate::replicas::ForwardedPrincipal;
 use proxy_identity::oauth::{LogInRequest, SignInRequest};
@@ -119,10 +120,9 @@ impl Visit<'_> {
         let field = |name: &str| fields.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value.as_str());
         self.check_form(&request.headers, field("csrf"))?;
         let person = self.principal().map(|principal| ForwardedPrincipal::from(principal).digest());
-        let admitted = limits::admits(&self.store().store, person.as_deref(), self.peer).await;
+        let admitted = limits::admits_form(&self.store().store, person.as_deref(), self.peer).await;
         if !admitted.map_err(super::flows::FlowError::from)? {
-            let text = "Too many requests. Try again in a minute.";
-            return Err(PageError::new(StatusCode::TOO_MANY_REQUESTS, text));
+            return Err(PageError::too_many());
         }
         match (field("do"), self.principal(), segment) {
             ("sign-in", _, _) => self.begin_sign_in(segment, field("issuer")).await,
@@ -144,12 +144,15 @@ impl Visit<'_> {
             required_scopes: &required_scopes,
             redirect_uri: &self.pages.sign_in_callback(),
         };
-        let (address, parked) = self.log_ins().begin_sign_in(request).await?;
-        let state = parked.state().clone();
-        let hop = Hop::SignIn { server: segment.map(str::to_owned), parked: Box::new(parked) };
-        self.store().begin(&state, &Flow { browser: self.browser(), hop }).await?;
-        // The browser has to bring its cookie back.
-        Ok(self.remembered(see_other(&address)?))
+        let begun = self.log_ins().begin_sign_in(request).await;
+        let (address, parked) = begun.inspect_err(|error| not_signed_in(&issuer.issuer, error))?;
+        let open = OpenSignIn::begin(segment, parked).sealed(self.front.sealer(), &self.browser())?;
+        // The browser has to bring its cookies back.
+        let reply = self.remembered(see_other(&address)?);
+        Ok(match Cookie::SignIn.set(&open, self.pages.is_secure) {
+            Some(cookie) => reply.with_header(SET_COOKIE, cookie),
+            None => reply,
+        })
     }
 
     async fn sign_out(&self, segment: Option<&str>) -> Result<HttpReply, PageError> {
@@ -180,8 +183,8 @@ impl Visit<'_> {
         let parked = pending.park();
         let state = parked.state().clone();
         let person = ForwardedPrincipal::from(principal);
-        let hop = Hop::LogIn { server: account.segment, person: Box::new(person), parked: Box::new(parked) };
-        self.store().begin(&state, &Flow { browser: self.browser(), hop }).await?;
+        let flow = Flow { browser: self.browser(), server: account.segment, person, parked };
+        self.store().begin(&state, &flow).await?;
         // The browser has to bring its cookie back.
         Ok(self.remembered(see_other(&address)?))
     }

@@ -1,41 +1,57 @@
 //! The returns from elsewhere: from the issuer, and from the authorization servers of servers. Anybody can send a browser to
 //! these addresses, so nothing in them counts before it is clear that the visit began in this browser.
 
+use std::borrow::Cow;
+
 use ::http::StatusCode;
 use ::http::header::SET_COOKIE;
 
 use super::accounts::shown;
 use super::cookies::{Cookie, new_value};
-use super::flows::{Flow, FlowError, Hop};
+use super::flows::{Flow, FlowError};
 use super::html::{escaped, page, paragraph};
-use super::reply::{PageError, see_other};
+use super::limits;
+use super::reply::{PageError, not_signed_in, see_other};
+use super::sign_ins::OpenSignIn;
 use super::visit::Visit;
 use proxy_model::Principal;
 use proxy_telemetry::audit::AccountEvent;
 use proxy_wire::http::HttpReply;
 
+/// The only `state` of an address.
+fn state_in(query: &str) -> Result<Cow<'_, str>, PageError> {
+    let mut states = url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "state");
+    match (states.next(), states.next()) {
+        (Some((_, state)), None) => Ok(state),
+        _ => Err(PageError::another_browser()),
+    }
+}
+
 impl Visit<'_> {
-    /// The visit that ends now: it began in this browser, and ends once.
+    /// The log-in that ends now: it began in this browser, and ends once.
     async fn returned(&self, query: &str) -> Result<Flow, PageError> {
-        let mut states = url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "state");
-        let (_, state) = states.next().ok_or_else(PageError::another_browser)?;
-        if states.next().is_some() {
-            return Err(PageError::another_browser());
-        }
+        let state = state_in(query)?;
         let flow = self.store().take(&state).await?.ok_or_else(PageError::another_browser)?;
         if self.is_in(&flow.browser) { Ok(flow) } else { Err(PageError::another_browser()) }
     }
 
-    /// `/sign-in/callback`: the issuer has sent a person back.
+    /// `/sign-in/callback`: the issuer has sent a person back. The code that comes with it is good for one use.
     pub(super) async fn finish_sign_in(&self, query: &str) -> Result<HttpReply, PageError> {
-        let Flow { hop: Hop::SignIn { server, parked }, .. } = self.returned(query).await? else {
-            return Err(PageError::another_browser());
-        };
+        let state = state_in(query)?;
+        let cookie = self.sign_in.as_ref().ok_or_else(PageError::another_browser)?;
+        let open = OpenSignIn::opened(self.front.sealer(), &self.browser(), cookie, &state);
+        let OpenSignIn { server, parked, .. } = open.ok_or_else(PageError::another_browser)?;
+        // Each return makes the proxy ask the issuer.
+        let admitted = limits::admits_return(&self.store().store, self.peer).await;
+        if !admitted.map_err(FlowError::from)? {
+            return Err(PageError::too_many());
+        }
         let issuers = self.issuers();
         let issuer = issuers.iter().find(|issuer| issuer.issuer == parked.issuer());
         let issuer = issuer.ok_or_else(PageError::another_browser)?;
         let callback = format!("{}?{query}", self.pages.sign_in_callback());
-        let token = self.log_ins().finish_sign_in(issuer, &parked, &callback).await?;
+        let finished = self.log_ins().finish_sign_in(issuer, &parked, &callback).await;
+        let token = finished.inspect_err(|error| not_signed_in(&issuer.issuer, error))?;
         let principal = self.front.verified_person(&token, self.peer).await.map_err(|why| {
             tracing::warn!(issuer = issuer.issuer, "somebody could not sign in: {why}");
             PageError::new(
@@ -47,30 +63,27 @@ impl Visit<'_> {
         let cookie = new_value().map_err(|_| FlowError::Random)?;
         self.store().remember(&cookie, &principal).await?;
         let back = server.map_or_else(|| self.pages.accounts(), |server| self.pages.account(&server));
+        let is_secure = self.pages.is_secure;
+        let cookies = [Cookie::Person.set(&cookie, is_secure), Cookie::SignIn.remove(is_secure)];
         let reply = see_other(&back)?;
-        Ok(match Cookie::Person.set(&cookie, self.pages.is_secure) {
-            Some(cookie) => reply.with_header(SET_COOKIE, cookie),
-            None => reply,
-        })
+        Ok(cookies.into_iter().flatten().fold(reply, |reply, cookie| reply.with_header(SET_COOKIE, cookie)))
     }
 
     /// `/connect/NAME/callback`: the authorization server has sent a person back. Each server has an address of its own, so
     /// that no authorization server can pass off another's answer as its own.
     pub(super) async fn finish_log_in(&self, segment: &str, query: &str) -> Result<HttpReply, PageError> {
-        let Flow { hop: Hop::LogIn { server, person, parked }, .. } = self.returned(query).await? else {
-            return Err(PageError::another_browser());
-        };
+        let Flow { server, person, parked, .. } = self.returned(query).await?;
         if server != segment {
             return Err(PageError::another_browser());
         }
-        let principal = Principal::from(*person);
+        let principal = Principal::from(person);
         if !self.front.accepts(&principal.who) {
             return Err(PageError::NOT_FOUND);
         }
         let account = self.account(&principal, segment)?;
         let redirect_uri = account.accounts.page_redirect(&account.name).ok_or(PageError::NOT_FOUND)?;
         let log_ins = self.log_ins();
-        let mut pending = log_ins.resume(&account.name, &account.config, Some(&principal.who), *parked).await?;
+        let mut pending = log_ins.resume(&account.name, &account.config, Some(&principal.who), parked).await?;
         let finished = pending.finish(&format!("{redirect_uri}?{query}")).await;
         let report = finished.inspect_err(|error| {
             let why = error.to_string();

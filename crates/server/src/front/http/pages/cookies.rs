@@ -1,5 +1,5 @@
-//! The cookies of the pages. One tells browsers apart while a person is elsewhere; the other says that somebody has signed
-//! in. Both are random; what they stand for is in the store.
+//! The cookies of the pages. One tells browsers apart while a person is elsewhere; another says that somebody has signed in.
+//! Both are random; what they stand for is in the store. The third is a sign-in that has begun, sealed.
 
 use ::http::header::COOKIE;
 use ::http::{HeaderMap, HeaderValue};
@@ -8,10 +8,14 @@ use sha2::{Digest, Sha256};
 use proxy_json::hex;
 use proxy_model::Secret;
 
-/// How long both last.
+/// How long those last that tell browsers and people apart.
 pub(super) const LIFETIME_SECONDS: u64 = 15 * 60;
-/// In hexadecimal digits.
+/// How long somebody may take to sign in.
+pub(super) const SIGN_IN_SECONDS: u64 = 10 * 60;
+/// Of a random value, in hexadecimal digits.
 const LENGTH: usize = 64;
+/// Of a sealed one. Browsers keep no more.
+const MAX_SEALED: usize = 4096;
 
 /// What a cookie is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub(super) enum Cookie {
     Flow,
     /// Somebody has signed in.
     Person,
+    /// Somebody is about to sign in.
+    SignIn,
 }
 
 impl Cookie {
@@ -30,6 +36,27 @@ impl Cookie {
             (Cookie::Flow, false) => "proxy-flow",
             (Cookie::Person, true) => "__Host-proxy-person",
             (Cookie::Person, false) => "proxy-person",
+            (Cookie::SignIn, true) => "__Host-proxy-sign-in",
+            (Cookie::SignIn, false) => "proxy-sign-in",
+        }
+    }
+
+    fn can_be(self, value: &str) -> bool {
+        match self {
+            Cookie::Flow | Cookie::Person => {
+                value.len() == LENGTH && value.bytes().all(|byte| byte.is_ascii_hexdigit())
+            }
+            Cookie::SignIn => {
+                let is_of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+                value.len() <= MAX_SEALED && value.bytes().all(is_of_base64)
+            }
+        }
+    }
+
+    fn lifetime(self) -> u64 {
+        match self {
+            Cookie::Flow | Cookie::Person => LIFETIME_SECONDS,
+            Cookie::SignIn => SIGN_IN_SECONDS,
         }
     }
 
@@ -39,13 +66,13 @@ impl Cookie {
         let texts = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let mut values = pairs.filter(|(key, _)| *key == name).map(|(_, value)| value);
-        let value = values.next().filter(|value| is_value(value))?;
+        let value = values.next().filter(|value| self.can_be(value))?;
         values.next().is_none().then(|| Secret::new(value))
     }
 
     /// The header that sets it.
     pub(super) fn set(self, value: &Secret, is_secure: bool) -> Option<HeaderValue> {
-        self.header(value.reveal(), LIFETIME_SECONDS, is_secure)
+        self.header(value.reveal(), self.lifetime(), is_secure)
     }
 
     /// The header that removes it.
@@ -59,10 +86,6 @@ impl Cookie {
         let text = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
         HeaderValue::from_str(&text).ok()
     }
-}
-
-fn is_value(text: &str) -> bool {
-    text.len() == LENGTH && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// A new value.

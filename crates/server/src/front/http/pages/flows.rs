@@ -1,4 +1,4 @@
-//! What the pages remember in the store, encrypted: who has signed in, and the visits elsewhere that have begun.
+//! What the pages remember in the store, encrypted: who has signed in, and the log-ins at servers that these people have begun.
 
 use std::time::Duration;
 
@@ -8,32 +8,27 @@ use serde::{Deserialize, Serialize};
 use super::cookies::{LIFETIME_SECONDS, digest};
 use crate::replicas::ForwardedPrincipal;
 use proxy_base::seal::{Purpose, Sealer};
-use proxy_identity::oauth::{ParkedLogIn, ParkedSignIn};
+use proxy_identity::oauth::ParkedLogIn;
 use proxy_model::{Owner, Principal, Realm, Secret, Who};
 use proxy_store::{Space, Store, StoreError};
 
 /// How long a person may be elsewhere.
 const FLOW_LIFETIME: Duration = Duration::from_secs(10 * 60);
 const SESSION_LIFETIME: Duration = Duration::from_secs(LIFETIME_SECONDS);
-/// How many visits elsewhere may be open.
+/// How many log-ins may be open.
 const MAX_OPEN: i64 = 1000;
 /// How many of them may be of one person.
 const MAX_OPEN_OF_PERSON: i64 = 5;
 
-/// A visit elsewhere that has begun in a browser, and ends in the same.
+/// A visit to the authorization server of a server that has begun in a browser, and ends in the same.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Flow {
     /// Of the cookie that the browser had.
     pub(super) browser: String,
-    pub(super) hop: Hop,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Hop {
-    /// To the issuer. Afterwards the page about this server is shown, or the one about all.
-    SignIn { server: Option<String>, parked: Box<ParkedSignIn> },
-    /// To the authorization server of a server, for this person: somebody else who signs in meanwhile changes nothing.
-    LogIn { server: String, person: Box<ForwardedPrincipal>, parked: Box<ParkedLogIn> },
+    pub(super) server: String,
+    /// For whom: somebody else who signs in meanwhile changes nothing.
+    pub(super) person: ForwardedPrincipal,
+    pub(super) parked: ParkedLogIn,
 }
 
 /// Why a visit cannot begin.
@@ -112,13 +107,8 @@ impl PageStore<'_> {
 
     /// Counts the open visits of all and of each person.
     async fn count(&self, flow: &Flow, by: i64) -> Result<(), FlowError> {
-        // Whoever has not signed in cannot keep those from their accounts who have.
-        let counts = match &flow.hop {
-            Hop::SignIn { .. } => vec![("open-sign-ins".to_owned(), MAX_OPEN)],
-            Hop::LogIn { person, .. } => {
-                vec![("open".to_owned(), MAX_OPEN), (format!("open:{}", person.digest()), MAX_OPEN_OF_PERSON)]
-            }
-        };
+        let of_person = format!("open:{}", flow.person.digest());
+        let counts = [("open".to_owned(), MAX_OPEN), (of_person, MAX_OPEN_OF_PERSON)];
         let space = Self::space("counts");
         let mut counted: Vec<String> = Vec::new();
         for (name, max) in counts {

@@ -9,6 +9,7 @@ mod flows;
 mod html;
 mod limits;
 mod reply;
+mod sign_ins;
 mod visit;
 
 use std::sync::Arc;

@@ -34,6 +34,10 @@ impl PageError {
         )
     }
 
+    pub(super) fn too_many() -> Self {
+        PageError::new(StatusCode::TOO_MANY_REQUESTS, "Too many requests. Try again in a minute.")
+    }
+
     pub(super) fn reply(self) -> HttpReply {
         let text = if self.status == StatusCode::NOT_FOUND { "There is no such page." } else { &self.text };
         let title = self.status.canonical_reason().unwrap_or("Error");
@@ -72,6 +76,11 @@ impl From<LogInError> for PageError {
         };
         PageError::new(status, error.to_string())
     }
+}
+
+/// Tells the operator of a sign-in that failed: nobody else sees what the issuer said.
+pub(super) fn not_signed_in(issuer: &str, error: &LogInError) {
+    tracing::warn!(issuer, "somebody could not sign in: {error}");
 }
 
 /// Sends the browser to another address.

@@ -26,6 +26,8 @@ pub(super) struct Visit<'a> {
     browser: Secret,
     /// Whether the browser has just got it.
     is_new_browser: bool,
+    /// The sign-in that has begun in it, sealed.
+    pub(super) sign_in: Option<Secret>,
     /// The cookie of whoever has signed in, and who it is.
     pub(super) person: Option<(Secret, Principal)>,
 }
@@ -52,7 +54,8 @@ impl<'a> Visit<'a> {
             Some(browser) => browser,
             None => new_value().map_err(|_| FlowError::Random)?,
         };
-        let mut visit = Visit { front, pages, peer: request.peer, browser, is_new_browser, person: None };
+        let sign_in = read(Cookie::SignIn);
+        let mut visit = Visit { front, pages, peer: request.peer, browser, is_new_browser, sign_in, person: None };
         if let Some(cookie) = read(Cookie::Person) {
             let person = visit.store().person(&cookie).await?;
             // Somebody whose issuer is no longer accepted is nobody.

@@ -1,0 +1,54 @@
+//! What a draft cannot change does not make its check fail: descriptions of APIs, and variables that are not set.
+
+use serde_json::json;
+
+use super::Author;
+use crate::support::config::Config;
+use crate::support::proxy::Proxy;
+
+const API: &str = "\
+openapi: 3.0.3
+info: {title: Pets, version: '1'}
+paths:
+  /pets: {get: {operationId: listPets, parameters: [{$ref: parts/limit.yaml}], responses: {'200': {description: ok}}}}
+";
+
+const LIMIT: &str = "{name: limit, in: query, schema: {type: integer}}\n";
+
+/// A world whose session script is empty.
+fn world(api: &str) -> Proxy {
+    let key = "${KEY_THAT_IS_NOT_SET}";
+    let config = Config::new()
+        .remote_with("pet", "http://127.0.0.1:9/", json!({"openapi": api, "headers": {"api_key": "none"}}))
+        .remote_with("web", "http://127.0.0.1:9/mcp", json!({"headers": {"Authorization": format!("Bearer {key}")}}))
+        .section("sessionInit: {scriptFile: policy.star}");
+    Proxy::new(&config).file("policy.star", "")
+}
+
+#[tokio::test]
+async fn a_draft_is_checked_without_the_description_of_an_api_and_without_every_variable() {
+    let world = world("apis/clean.yaml").file("apis/clean.yaml", API).file("apis/parts/limit.yaml", LIMIT);
+    // A person is told of the variable.
+    let by_hand = world.run(["check"]).await.expect(2).stderr;
+    assert!(by_hand.contains("`KEY_THAT_IS_NOT_SET` is not set") && !by_hand.contains("clean.yaml"), "{by_hand}");
+    let mut author = Author::start(world).await;
+    let drafts = json!({"files": {"policy.star": "publish(metadata(\"a\", \"\", {}, {}), lambda args: 1)\n"}});
+    let checked = author.data("check", drafts.clone()).await;
+    assert_eq!((&checked["ok"], &checked["errors"]), (&json!(true), &json!(0)), "{checked:#}");
+    let whole = author.data("check", json!({})).await;
+    assert_eq!(whole["ok"], true, "{whole:#}");
+    let different = author.data("diff", drafts).await;
+    let problems = different["problems"].to_string();
+    assert!(!problems.contains("\"error\""), "{different:#}");
+    let wrong = author.data("check", json!({"files": {"policy.star": "publish(nothing)\n"}})).await;
+    assert_eq!(wrong["ok"], false, "{wrong:#}");
+}
+
+#[tokio::test]
+async fn a_description_outside_of_the_folder_is_no_problem_of_a_draft() {
+    let outside = crate::support::temp_dir::TempDir::new();
+    let path = outside.write("clean.yaml", &API.replace("{$ref: parts/limit.yaml}", LIMIT.trim()));
+    let mut author = Author::start(world(&path.display().to_string())).await;
+    let whole = author.data("check", json!({})).await;
+    assert_eq!(whole["ok"], true, "{whole:#}");
+}
