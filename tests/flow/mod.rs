@@ -8,6 +8,7 @@ mod memory;
 mod ordinary_day;
 mod other_requests;
 mod owners;
+mod pages;
 
 use serde_json::{Value, json};
 

@@ -105,6 +105,38 @@ publish_prompt(prompt_metadata("ask_out", "", who).replace(labels = ["egress"]),
 }
 
 #[tokio::test]
+async fn completions_by_the_script_for_a_forwarded_prompt_count_as_the_prompt_does() {
+    // Given a prompt of the server, which is labelled by the script or by the config, and completed by the script
+    let script = r#"
+tools = {meta.name: call for meta, call in backends()["fake"].tools()}
+publish(metadata("send_mail", "", {}, {}), lambda args: tools["send_mail"](args))
+names = {"who": lambda value, context: ["s3cret-of-" + value]}
+for meta, call in backends()["fake"].prompts():
+    if meta.name == "greet":
+        publish_prompt(meta.replace(LABELS), call, complete = names)
+"#;
+    for (by_script, by_config) in [
+        (r#"labels = ["secret"]"#, ""),
+        ("title = \"Greet\"", "labels: [{name: greet, server: fake, labels: [secret]}], "),
+    ] {
+        let section = format!("flow: {{{by_config}rules: [{{when: [secret], then: egress, do: deny}}]}}");
+        let (proxy, folder) = world("legacy", MORE, &["sessionInit: {scriptFile: s.star}", &section]);
+        let script = script.replace("LABELS", by_script);
+        let client = Client::at(proxy.file("s.star", &script), false, EVERYTHING).await;
+        let mut conversation = Conversation { client, _folder: folder };
+        conversation.passes("send_mail", text("before")).await;
+        // When the secret values were offered
+        let params =
+            json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "ann"}});
+        let completed = request(&mut conversation, "completion/complete", params).await;
+        assert_eq!(completed["result"]["completion"]["values"], json!(["s3cret-of-ann"]), "{completed}");
+        // Then nothing is sent
+        let why = conversation.stopped("send_mail", text("after")).await;
+        assert!(why.contains("`greet` (secret)"), "{why}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_asks_the_clients_model_is_refused() {
     let section = "flow:\n  labels:\n  - {name: note, labels: [secret]}\n  - {name: sample, labels: []}\n  \
         rules: [{when: [secret], then: egress, do: deny}]";

@@ -71,7 +71,11 @@ impl Calls {
         {
             return Err(guard.not_asked(&consent));
         }
-        let host = Arc::new(self.completion_host(request, key)).host();
+        let host = Arc::new(self.completion_host(request, key));
+        if let Some(guard) = &guard {
+            host.speaks_for(guard.clone());
+        }
+        let host = host.host();
         // The surface owns the code of the functions.
         let surface = Arc::clone(&request.surface);
         let run = self.pool.run(move || {

@@ -70,6 +70,15 @@ impl Surface {
         all.unwrap_or_default()
     }
 
+    /// The labels of what a function of the script completes for an item. The hints of a server's item say nothing about such
+    /// a function.
+    pub fn labels_of_completion(&self, flow: &Flow, entry: &PublishedItem, key: &str) -> Labels {
+        let own = Surface::labels_of_made(flow, &[entry.definition.key(), key], entry.labels.as_ref());
+        let Some(source) = entry.source() else { return own };
+        let of_source = self.labels_of(flow, source, None);
+        if of_source.is_derived { own } else { own.with(&of_source.labels) }
+    }
+
     /// The labels of everything that a server offers.
     pub fn labels_of_server(&self, flow: &Flow, server: &Arc<str>) -> Labels {
         let Some(backend) = self.origin().backend(server) else { return Labels::default() };

@@ -53,10 +53,11 @@ impl GuardedQuestions {
             RulesNow::None => return Ok(()),
             RulesNow::Of(surface) => surface,
             RulesNow::Unknown => {
-                return Err(CallError::Stopped(format!(
-                    "`{}` was not sent: the flow rules are not known before the session script has run",
-                    question.method
-                )));
+                let method = &question.method;
+                let why =
+                    format!("`{method}` was not sent: the flow rules are not known before the session script has run");
+                tracing::info!(%server, "{why}");
+                return Err(CallError::Stopped(why));
             }
         };
         let Some(caller) = FlowCaller::between_calls(&surface, peer, &self.store) else { return Ok(()) };

@@ -75,7 +75,7 @@ impl FlowGuard {
 
     /// The same for a completion by a function of the script.
     pub(in crate::calls) fn completing(caller: FlowCaller, entry: &PublishedItem, key: &str) -> Option<Self> {
-        let labels = entry.labels_at_use(&caller.flow, key);
+        let labels = caller.surface.labels_of_completion(&caller.flow, entry, key);
         Self::of_script(caller, key, completion::METHOD, labels, false)
     }
 
