@@ -13,7 +13,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-pub use stamp::{FileStamp, StampedFile};
+pub use stamp::{FileStamp, StampedFile, stamps};
 use watched_folders::WatchedFolders;
 pub use watched_paths::WatchedPaths;
 

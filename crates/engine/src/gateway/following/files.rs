@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use super::follower::FollowedKey;
 use super::group::{FollowerGroup, LoadedFiles};
-use proxy_base::watch::{FileStamp, WatchedPaths, Watcher};
+use proxy_base::watch::{WatchedPaths, Watcher, stamps};
 
 #[derive(Default)]
 pub(super) struct FileWatch {
@@ -69,12 +69,12 @@ impl FileWatch {
     }
 
     /// Requests a refresh of the resources whose files have changed since they were loaded.
-    fn outdate_changed(&self) {
-        let state = self.state.lock();
-        for (group, files) in state.groups.values() {
-            if files.iter().any(|(path, stamp)| FileStamp::of(path) != *stamp)
-                && let Some(group) = group.upgrade()
-            {
+    async fn outdate_changed(&self) {
+        let groups: Vec<(Weak<FollowerGroup>, LoadedFiles)> = self.state.lock().groups.values().cloned().collect();
+        for (group, loaded) in groups {
+            let now = stamps(loaded.keys().cloned().collect()).await;
+            let is_changed = now.iter().any(|(path, stamp)| loaded.get(path) != Some(stamp));
+            if is_changed && let Some(group) = group.upgrade() {
                 group.outdate();
             }
         }
@@ -86,10 +86,10 @@ async fn watch(files: Arc<FileWatch>) {
     while let Some(paths) = files.paths() {
         if watcher.look_at(paths).await {
             // A change before this was missed.
-            files.outdate_changed();
+            files.outdate_changed().await;
         }
         tokio::select! {
-            () = watcher.changed() => files.outdate_changed(),
+            () = watcher.changed() => files.outdate_changed().await,
             () = files.replaced.notified() => {}
         }
     }

@@ -188,9 +188,8 @@ impl FollowerGroup {
         state.files.clone()
     }
 
-    /// The files that the last refresh loaded, as they are now: a failed refresh may not have come to load them.
-    pub(super) fn files_now(&self) -> LoadedFiles {
-        let state = self.state.lock();
-        state.files.keys().map(|path| (path.clone(), FileStamp::of(path))).collect()
+    /// The files that the last refresh loaded.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        self.state.lock().files.keys().cloned().collect()
     }
 }

@@ -15,6 +15,7 @@ use crate::calls::{Calls, RefreshTarget, RequestContext};
 use crate::gateway::start::Gateway;
 use crate::gateway::surfaces::SurfaceHandle;
 use crate::surface::Surface;
+use proxy_base::watch::stamps;
 use proxy_mcp_client::Cancellation;
 use proxy_model::Owner;
 
@@ -57,7 +58,7 @@ pub(super) async fn run(gateway: &Arc<Gateway>, group: &Arc<FollowerGroup>) {
         let is_due = |follower: &Placed| is_outdated || due_at(follower).is_none_or(|at| at <= began);
         let (due, waiting): (Vec<Placed>, Vec<Placed>) = followers.into_iter().partition(is_due);
         if !waiting.is_empty() {
-            round.keep_files();
+            round.keep_files().await;
         }
         let waiting_until = waiting.iter().filter_map(due_at).min();
         let refreshed = round.refresh(due, &target, began).await.then_some(began + target.interval);
@@ -161,7 +162,7 @@ impl Round<'_> {
         let known = follower.member.seen.as_ref().and_then(|seen| seen.error.as_ref());
         match &error {
             Some(error) => {
-                self.keep_files();
+                self.keep_files().await;
                 if known != Some(error) {
                     tracing::warn!(resource = %uri, "a resource that clients follow cannot be refreshed: {error}");
                 }
@@ -178,10 +179,11 @@ impl Round<'_> {
         })
     }
 
-    /// Keeps watching the files of the last refresh.
-    fn keep_files(&self) {
+    /// Keeps watching the files of the last refresh, as they are now: a failed refresh may not have come to load them.
+    async fn keep_files(&self) {
+        let now = stamps(self.group.files()).await;
         let mut files = self.files.lock();
-        for (path, stamp) in self.group.files_now() {
+        for (path, stamp) in now {
             files.entry(path).or_insert(stamp);
         }
     }

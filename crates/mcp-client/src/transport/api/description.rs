@@ -15,7 +15,7 @@ use url::Url;
 use super::fetch::fetch;
 use super::files::DescriptionFolder;
 use super::read_api::{ApiSettings, DescriptionText, ReadApi};
-use proxy_base::watch::{FileStamp, WatchedPaths, Watcher};
+use proxy_base::watch::{FileStamp, WatchedPaths, Watcher, stamps};
 use proxy_config::{DescriptionPlace, ServerConfig, TransportConfig};
 
 /// The longest time until a description is fetched again that could not be.
@@ -100,8 +100,8 @@ impl Description {
 
     /// Reads the files again if they have changed since they were tried last. Returns whether they have.
     async fn read_changed_files(&self) -> bool {
-        let now: Vec<(PathBuf, FileStamp)> =
-            self.tried.lock().iter().map(|(file, _)| (file.clone(), FileStamp::of(file))).collect();
+        let tried = self.tried.lock().iter().map(|(file, _)| file.clone()).collect();
+        let now = stamps(tried).await;
         if now == *self.tried.lock() {
             return false;
         }
