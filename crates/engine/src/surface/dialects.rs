@@ -156,7 +156,19 @@ impl Surface {
         }
         let is_same = is_complete && lowered == 0;
         let listing = || Listing::new(tools.iter().map(|(index, text)| (*index, text.as_ref())));
-        RowListing { listing: if is_same { None } else { Some(listing()) }, lowered }
+        let listing = if is_same { None } else { Some(listing()) };
+        RowListing { listing, lowered, bytes: self.bytes_for_row(dialect) }
+    }
+
+    /// The memory of the tools as clients of a row get them: this surface's part of it, as items are shared.
+    fn bytes_for_row(&self, dialect: &Dialect) -> usize {
+        let of_item = |entry: &Arc<PublishedItem>| {
+            let lowered = entry.lowered.made().find(|(row, _)| *row == dialect.index());
+            let bytes = lowered.map_or(0, |(_, lowered)| lowered.bytes());
+            // Surfaces for single callers share the items of one that nobody lists.
+            bytes / Arc::strong_count(entry).saturating_sub(1).max(1)
+        };
+        self.items(ItemKind::Tool).entries.values().map(of_item).sum()
     }
 
     /// How many tools differ for each row of which a client has listed.
@@ -167,19 +179,17 @@ impl Surface {
         })
     }
 
-    /// The memory of the tools as clients of rows get them: this surface's part of it, as items are shared.
+    /// The memory of the tools as clients of rows get them. Lists come first, except for the few tools of clients that call
+    /// without a list.
     pub(super) fn lowered_bytes(&self) -> usize {
-        let items = self.items(ItemKind::Tool);
-        // Lists come first, except for the few tools of clients that call without a list.
-        if items.lowered_for.made().next().is_none() {
-            return 0;
+        let mut of_rows = vec![0; self.dialects().rows().len()];
+        for (position, list) in self.items(ItemKind::Tool).lowered_for.made() {
+            // The lists of a row in several revisions share the tools.
+            if let Some(bytes) = of_rows.get_mut(position / Revision::SUPPORTED.len()) {
+                *bytes = list.bytes.max(*bytes);
+            }
         }
-        let of_item = |entry: &Arc<PublishedItem>| {
-            let bytes: usize = entry.lowered.made().map(|(_, lowered)| lowered.bytes()).sum();
-            // Surfaces for single callers share the items of one that nobody lists.
-            bytes / Arc::strong_count(entry).saturating_sub(1).max(1)
-        };
-        items.entries.values().map(of_item).sum()
+        of_rows.iter().sum()
     }
 
     /// What decides, beside a list itself, how clients see it: the forms of tools, and whether results have pages to read.
@@ -189,7 +199,8 @@ impl Surface {
         let lacks_resources = || self.mirrors().is_some_and(|only| only.info.capabilities.get("resources").is_none());
         match kind {
             ItemKind::Tool => [self.dialects().digest(), limits],
-            ItemKind::ResourceTemplate if !lacks_resources() => ["", limits],
+            // The rows say which clients have a limit, and so pages to read.
+            ItemKind::ResourceTemplate if !lacks_resources() => [self.dialects().digest(), limits],
             ItemKind::Resource | ItemKind::ResourceTemplate | ItemKind::Prompt => ["", ""],
         }
     }

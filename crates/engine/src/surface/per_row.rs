@@ -34,4 +34,6 @@ pub(super) struct RowListing {
     pub(super) listing: Option<Listing>,
     /// How many tools differ from the published ones.
     pub(super) lowered: usize,
+    /// The memory of the tools that differ.
+    pub(super) bytes: usize,
 }

@@ -3,7 +3,9 @@
 //!
 //! To find them, all schemas are compiled, which can take longer than to build the surface. Clients do not wait for it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+
+use tokio::sync::Semaphore;
 
 use super::logged_warnings;
 use super::published_surface::Surface;
@@ -39,15 +41,26 @@ impl Surface {
         warnings
     }
 
-    /// Logs in the background which schemas of servers are invalid.
+    /// Logs in the background which schemas of servers are invalid: one surface after the other, and none that has been
+    /// dropped meanwhile.
     pub(crate) fn log_schema_faults(self: &Arc<Self>) {
-        let surface = Arc::clone(self);
-        tokio::task::spawn_blocking(move || {
-            for warning in surface.schema_faults() {
-                if logged_warnings::is_new(&warning.message) {
-                    tracing::warn!("{warning}");
-                }
-            }
+        static TURN: Semaphore = Semaphore::const_new(1);
+        let surface = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let Ok(turn) = TURN.acquire().await else { return };
+            let log = tokio::task::spawn_blocking(move || log_faults_of(&surface));
+            // It fails only if it has panicked, which was reported.
+            let _ = log.await;
+            drop(turn);
         });
+    }
+}
+
+fn log_faults_of(surface: &Weak<Surface>) {
+    let faults = surface.upgrade().map(|surface| surface.schema_faults());
+    for warning in faults.into_iter().flatten() {
+        if logged_warnings::is_new(&warning.message) {
+            tracing::warn!("{warning}");
+        }
     }
 }
