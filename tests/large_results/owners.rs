@@ -106,11 +106,39 @@ async fn scopes_of_the_tool_behind_are_needed_for_its_pages() {
         "{LIMIT}\nauth: {{tokens: [{{token: secret-token-of-a, sub: ann, scopes: [export]}}, {{token: secret-token-of-c, sub: ann}}], \
          scopes: [{{tools: export, scopes: [export]}}]}}"
     );
+    let optimized = "optimizer: {enabled: true, listBelow: 0, embedding: {provider: none}}";
+    // Models sometimes put the name among the tool's own arguments, and send these as JSON text.
+    let inner = json!({"tool_name": "export"});
+    for (more, tool, arguments) in [
+        ("", "export", json!({})),
+        (optimized, "call_tool", json!({"tool_name": "export", "parameters": {}})),
+        (optimized, "call_tool", json!({"parameters": inner})),
+        (optimized, "call_tool", json!({"parameters": inner.to_string()})),
+    ] {
+        let proxy = world(&format!("{sections}\n{more}")).http().await;
+        let mut with = session_of(&proxy, "secret-token-of-a").await;
+        let mut without = session_of(&proxy, "secret-token-of-c").await;
+        let (id, _) = paged(&with.call(tool, &arguments.to_string()).await);
+        let (is_read, text) = read(&mut without, &id).await;
+        assert!(!is_read && text.contains("scope"), "{arguments}: {text}");
+        assert!(read(&mut with, &id).await.0, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_script_of_a_model_returned_is_for_whoever_may_do_the_same() {
+    // given: the script may have called anything, and nobody knows any more what
+    let sections = format!(
+        "{LIMIT}\ncodeMode: {{enabled: true}}\nauth: {{tokens: [{{token: secret-token-of-a, sub: ann, scopes: [export]}}, \
+         {{token: secret-token-of-c, sub: ann}}], scopes: [{{tools: export, scopes: [export]}}]}}"
+    );
     let proxy = world(&sections).http().await;
     let mut with = session_of(&proxy, "secret-token-of-a").await;
-    let (id, _) = paged(&with.call("export", "{}").await);
+    let script = json!({"script": "return export()"}).to_string();
+    let (id, _) = paged(&with.call("execute_tool_script", &script).await);
+    // when: the same person has a token that allows less
     let mut without = session_of(&proxy, "secret-token-of-c").await;
-    let (is_read, text) = read(&mut without, &id).await;
-    assert!(!is_read && text.contains("scope"), "{text}");
+    // then
+    assert_eq!(read(&mut without, &id).await, (false, not_kept(&id)));
     assert!(read(&mut with, &id).await.0);
 }

@@ -40,6 +40,8 @@ pub struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultLimit {
     pub tokens: usize,
+    /// For clients that estimate tokens by bytes.
+    pub bytes: Option<usize>,
     pub excess: Excess,
 }
 

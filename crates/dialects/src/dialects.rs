@@ -210,6 +210,6 @@ mod tests {
         assert_eq!(own("a-much-longer-name", "vscode"), Some(64 - 18));
         assert_eq!(own("proxy", "cursor"), Some(59 - 5));
         let result = Dialects::built_in().named("codex").unwrap().result();
-        assert_eq!(result, Some(ResultLimit { tokens: 10_000, excess: Excess::Cut }));
+        assert_eq!(result, Some(ResultLimit { tokens: 10_000, bytes: Some(40_000), excess: Excess::Cut }));
     }
 }

@@ -1,5 +1,7 @@
 //! One tool as one client gets it.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::change::{Change, Changes, Path, Step, brief};
@@ -64,18 +66,17 @@ impl Lowered {
             return Ok(None);
         }
         let sent = Object::of(arguments).map_err(|error| error.to_string())?;
-        let published = |name: &str| {
-            let renamed = self.properties.iter().find(|(short, _)| short == name);
-            renamed.map(|(_, published)| published.as_str())
-        };
+        let renamed: HashMap<&str, &str> =
+            self.properties.iter().map(|(short, published)| (short.as_str(), published.as_str())).collect();
+        let published = |name: &str| renamed.get(name).copied();
         if sent.iter().all(|(name, _)| published(name).is_none()) {
             return Ok(None);
         }
         let members: Vec<(&str, &RawRef)> =
             sent.iter().map(|(name, value)| (published(name).unwrap_or(name), value)).collect();
-        let renamed = proxy_json::object(members);
-        check_unique_keys(&renamed).map_err(|error| error.to_string())?;
-        Ok(Some(renamed))
+        let arguments = proxy_json::object(members);
+        check_unique_keys(&arguments).map_err(|error| error.to_string())?;
+        Ok(Some(arguments))
     }
 }
 

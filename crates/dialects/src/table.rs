@@ -91,7 +91,8 @@ fn read_result(value: &DeValue<'_>) -> Result<ResultLimit, String> {
         "cut" => Excess::Cut,
         other => return Err(format!("unknown excess `{other}`")),
     };
-    Ok(ResultLimit { tokens: number(member("tokens")?)?, excess })
+    let bytes = table.get("bytes").map(|bytes| number(bytes.get_ref())).transpose()?;
+    Ok(ResultLimit { tokens: number(member("tokens")?)?, bytes, excess })
 }
 
 fn text(value: &DeValue<'_>) -> Result<String, String> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use proxy_code_mode::typings::signatures;
-use proxy_json::raw;
+use proxy_json::{Object, RawRef, raw};
 use proxy_model::{Definition, ItemKind};
 use proxy_search::{SharedIndex, Tool, estimate_tokens};
 
@@ -53,6 +53,23 @@ impl Carrier {
         }
         let changed = definition.with(ItemKind::Tool, &[("description", Some(raw(&description)))]);
         changed.map_or_else(|_| unchanged(), |it| RenderedCarrier { definition: Arc::new(it), without_signatures })
+    }
+}
+
+impl Carrier {
+    /// The tool that a call with these arguments names. Whether there is such a tool decides the script.
+    pub fn named_tool(&self, arguments: &RawRef) -> Option<String> {
+        let name = self.name_argument.as_deref()?;
+        let arguments = Object::of(arguments).ok()?;
+        if let Some(named) = arguments.string(name) {
+            return Some(named);
+        }
+        // Models sometimes put the name among the tool's own arguments, and send these as JSON text.
+        let inner = arguments.get("parameters")?;
+        let Ok(text) = serde_json::from_str::<String>(inner.get()) else {
+            return Object::of(inner).ok()?.string(name);
+        };
+        Object::of(proxy_json::valid(text).ok()?.as_ref()).ok()?.string(name)
     }
 }
 

@@ -104,13 +104,22 @@ fn read_least(reader: &ValueReader, least: usize) -> Option<usize> {
 
 fn read_result(reader: &ValueReader, known: Option<ResultLimit>) -> Option<ResultLimit> {
     let mut fields = reader.fields()?;
-    let tokens = fields.read("tokens", ValueReader::count).or(known.map(|known| known.tokens));
+    let given = fields.read("tokens", ValueReader::count);
+    let tokens = given.or(known.map(|known| known.tokens));
+    let bytes = fields.read("bytes", ValueReader::count).or(known.and_then(|known| bytes_of(known, given)));
     let excess = fields.read("excess", |excess| excess.choice(&EXCESS)).or(known.map(|known| known.excess));
     fields.finish();
     match tokens {
-        Some(tokens) => Some(ResultLimit { tokens, excess: excess.unwrap_or(Excess::Cut) }),
+        Some(tokens) => Some(ResultLimit { tokens, bytes, excess: excess.unwrap_or(Excess::Cut) }),
         None => reader.fail("missing key `tokens`"),
     }
+}
+
+/// The bytes of a known limit, for as many tokens as are given.
+fn bytes_of(known: ResultLimit, tokens: Option<usize>) -> Option<usize> {
+    let bytes = known.bytes?;
+    let Some(tokens) = tokens else { return Some(bytes) };
+    bytes.checked_mul(tokens)?.checked_div(known.tokens)
 }
 
 #[cfg(test)]
@@ -128,7 +137,10 @@ mod tests {
         assert_eq!(&*mine.row, "mine");
         assert_eq!(mine.own_name_length(), Some(63 - "mcp_tools_".len()));
         assert_eq!(mine.limits.tools, Some(20));
-        assert_eq!(mine.result(), Some(ResultLimit { tokens: 8000, excess: Excess::File }));
+        assert_eq!(mine.result(), Some(ResultLimit { tokens: 8000, bytes: None, excess: Excess::File }));
+        let codex = "clients: {rows: {codex: {result: {tokens: 5000}}}}\n";
+        let codex = loaded(codex).dialects.row_for("codex-mcp-client", "1").unwrap().result();
+        assert_eq!(codex, Some(ResultLimit { tokens: 5000, bytes: Some(20_000), excess: Excess::Cut }));
         assert!(mine.limits.schema.contains(&Step::Refs));
         assert!(config.dialects.row_for("mine-app", "2.0").is_none());
         assert_eq!(config.dialects.row_for("cursor-vscode", "1").unwrap().limits.tools, Some(40));

@@ -153,7 +153,7 @@ impl Calls {
         }
         if tool.carrier.is_none() {
             // Policies decide about what a carrier carries: here about calls that nobody knows any more.
-            let is_as_before = tool.allowed_by == self.allowed_by(request);
+            let is_as_before = tool.allowed_by.as_deref() == Some(&self.allowed_by(request));
             return if is_as_before { Ok(()) } else { Err(AccessRefusal::Unknown) };
         }
         let carried = entry
@@ -166,11 +166,12 @@ impl Calls {
         }
     }
 
-    /// Identifies the policies in force and everything about the caller that they can see; `None` without policies.
-    pub(super) fn allowed_by(&self, request: &RequestContext) -> Option<String> {
-        let policies = self.dispatcher.policies().get()?;
+    /// Identifies the policies in force, and everything about the caller that policies and scopes can see.
+    pub(super) fn allowed_by(&self, request: &RequestContext) -> String {
+        let policies = self.dispatcher.policies().get();
+        let policies = policies.as_ref().map(|policies| policies.digest());
         let caller = format!("{:?} {:?}", request.principal, request.client.name());
-        Some(proxy_json::digest(&json!([policies.digest(), caller])))
+        proxy_json::digest(&json!([policies, caller]))
     }
 
     /// Whether a person may know of a server's tool before it is published: of the one with which people log in.

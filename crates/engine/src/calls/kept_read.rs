@@ -45,12 +45,12 @@ impl Calls {
         }
         let mut tool = ToolBehind::of(&request.surface, name, params);
         let Some(limit) = limits.of_tool(&tool.name) else { return result };
-        if result.get().len() <= limit.tokens {
+        if result.get().len() <= limit.size.smallest_bytes() {
             return result;
         }
         if tool.carrier.is_none() && request.surface.find(ItemKind::Tool, &tool.name).is_some_and(|it| it.is_carrier())
         {
-            tool.allowed_by = self.allowed_by(request);
+            tool.allowed_by = Some(self.allowed_by(request));
         }
         let name = tool.name.clone();
         let keeps = match self.marks(request).await {

@@ -135,8 +135,8 @@ impl Shelf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::ToolBehind;
     use crate::results::payload::Payload;
+    use crate::results::{TextSize, ToolBehind};
     use proxy_model::{Principal, Sid};
 
     const KEEP: Duration = Duration::from_secs(60);
@@ -144,7 +144,7 @@ mod tests {
 
     fn result(bytes: usize) -> Arc<KeptResult> {
         let tool = ToolBehind { name: "t".to_owned(), carrier: None, labels: Vec::new(), allowed_by: None };
-        Arc::new(KeptResult::new(tool, Payload::Text("x".repeat(bytes).into()), usize::MAX))
+        Arc::new(KeptResult::new(tool, Payload::Text("x".repeat(bytes).into()), TextSize::tokens(usize::MAX)))
     }
 
     fn person(name: &str) -> Owner {

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::pages::Pages;
 use super::path::Path;
 use super::payload::Payload;
-use proxy_json::{Object, RawRef};
+use super::size::TextSize;
+use proxy_json::RawRef;
 use proxy_model::ItemKind;
 
 use crate::surface::Surface;
@@ -21,7 +22,7 @@ pub struct ToolBehind {
     /// The labels that whoever reads the result is marked with.
     pub labels: Vec<String>,
     /// What allowed the calls of a script that a model wrote, which may be of many tools: a digest of the policies and of the
-    /// caller. None for other tools, and without policies.
+    /// caller. None for other tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_by: Option<String>,
 }
@@ -31,11 +32,7 @@ impl ToolBehind {
     pub fn of(surface: &Surface, name: &str, params: &RawRef) -> Self {
         let carried = || {
             let (carrier, _) = surface.find(ItemKind::Tool, name)?.carrier.as_ref()?;
-            let argument = carrier.name_argument.as_deref()?;
-            let arguments = params.member("arguments")?;
-            let given = |arguments: &RawRef| Object::of(arguments).ok()?.string(argument);
-            // Models sometimes put the name among the tool's own arguments.
-            let carried = given(arguments).or_else(|| given(arguments.member("parameters")?))?;
+            let carried = carrier.named_tool(params.member("arguments")?)?;
             carrier.index.tools().any(|tool| tool.definition.key() == carried).then_some(carried)
         };
         match carried() {
@@ -53,8 +50,8 @@ pub(crate) struct KeptResult {
     pub(crate) tool: ToolBehind,
     pub(super) payload: Payload,
     pub(super) pages: Pages,
-    /// The tokens of a page.
-    pub(super) page_tokens: usize,
+    /// The size of a page.
+    pub(super) page_size: TextSize,
 }
 
 /// What is stored beside the payload, from which everything else is made.
@@ -62,12 +59,12 @@ pub(crate) struct KeptResult {
 struct Head {
     tool: ToolBehind,
     json: bool,
-    page_tokens: usize,
+    page_size: TextSize,
 }
 
 impl KeptResult {
-    pub(super) fn new(tool: ToolBehind, payload: Payload, page_tokens: usize) -> Self {
-        KeptResult { pages: Pages::of(&payload, page_tokens), tool, payload, page_tokens }
+    pub(super) fn new(tool: ToolBehind, payload: Payload, page_size: TextSize) -> Self {
+        KeptResult { pages: Pages::of(&payload, page_size), tool, payload, page_size }
     }
 
     /// The part at a path, in pages of its own.
@@ -78,7 +75,7 @@ impl KeptResult {
         match &self.payload {
             Payload::Json(value) => {
                 let part = Payload::of_json(&path.find(value)?);
-                Ok(KeptResult::new(self.tool.clone(), part, self.page_tokens))
+                Ok(KeptResult::new(self.tool.clone(), part, self.page_size))
             }
             Payload::Text(_) => Err("this result is text: it has pages, but no `path`".to_owned()),
         }
@@ -93,7 +90,7 @@ impl KeptResult {
 
     /// For the store: a line of JSON, and the payload.
     pub(super) fn to_bytes(&self) -> Option<Vec<u8>> {
-        let head = Head { tool: self.tool.clone(), json: self.payload.is_json(), page_tokens: self.page_tokens };
+        let head = Head { tool: self.tool.clone(), json: self.payload.is_json(), page_size: self.page_size };
         let mut bytes = serde_json::to_vec(&head).ok()?;
         bytes.push(b'\n');
         bytes.extend_from_slice(self.payload.text().as_bytes());
@@ -109,6 +106,6 @@ impl KeptResult {
         } else {
             Payload::Text(Arc::from(payload))
         };
-        Some(KeptResult::new(head.tool, payload, head.page_tokens))
+        Some(KeptResult::new(head.tool, payload, head.page_size))
     }
 }

@@ -13,12 +13,14 @@ mod payload;
 mod read_request;
 mod sealed_results;
 mod settings;
+mod size;
 mod wire_form;
 
 pub use kept_result::ToolBehind;
 pub use own_items::{OwnItem, is_own_name, is_template, listed_template, listed_tool, names_result};
 pub use paged_results::{FittedResult, LargeResult, PagedResults};
 pub use settings::{ClientLimits, PageLimit, ResultSettings};
+pub use size::TextSize;
 pub use wire_form::Addressee;
 
 pub(crate) use own_items::tool_name;

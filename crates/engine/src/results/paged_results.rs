@@ -25,9 +25,6 @@ use proxy_json::Raw;
 use proxy_model::Owner;
 use proxy_store::{Store, StoreError};
 
-/// The tokens of the note behind a page, about.
-const NOTE_TOKENS: usize = 100;
-
 /// The large results of this process.
 #[derive(Debug)]
 pub struct PagedResults {
@@ -169,13 +166,13 @@ impl PagedResults {
 
     /// Blocking. `None` if the result is within the limit.
     fn split(&self, large: &LargeResult, is_shared: bool) -> Option<Split> {
-        let limit = large.limit.tokens;
+        let limit = large.limit.size;
         let Oversized { result, payload, is_error, blocks } = oversized(&large.result, limit)?;
         if is_error {
-            let result = of_error(payload.text(), page_tokens(limit)).in_place_of(&result, &blocks);
+            let result = of_error(payload.text(), limit.of_page()).in_place_of(&result, &blocks);
             return Some(Split { result, stored: None });
         }
-        let kept = Arc::new(KeptResult::new(large.tool.clone(), payload, page_tokens(limit)));
+        let kept = Arc::new(KeptResult::new(large.tool.clone(), payload, limit.of_page()));
         let stored = self.stored(large, Arc::clone(&kept), is_shared);
         let content =
             PageContent::first(&kept, stored.as_ref().map(|stored| stored.id.as_str()), self.keep(), &large.addressee);
@@ -224,7 +221,8 @@ impl PagedResults {
         Ok(kept)
     }
 
-    /// A page of a kept result, or of a part of it.
+    /// A page of a kept result, or of a part of it. To find the part, or an example of a path, takes milliseconds in a large
+    /// result: that is done on a thread for blocking work.
     ///
     /// # Errors
     /// What is wrong with the page or the path, for the model.
@@ -235,21 +233,18 @@ impl PagedResults {
         addressee: Addressee,
     ) -> Result<PageContent, String> {
         let keep = self.keep();
-        if request.path.is_empty() {
-            return PageContent::of(&kept, &request, keep, &addressee);
-        }
-        let page = spawn_blocking(move || PageContent::of(&kept.part(&request.path)?, &request, keep, &addressee));
+        let page = spawn_blocking(move || {
+            if request.path.is_empty() {
+                return PageContent::of(&kept, &request, keep, &addressee);
+            }
+            PageContent::of(&kept.part(&request.path)?, &request, keep, &addressee)
+        });
         page.await.map_err(|error| error.to_string())?
     }
 }
 
 /// The first page of a result that is not kept. Blocking.
 fn first_page(large: &LargeResult, kept: &KeptResult, id: Option<&str>) -> Option<Raw> {
-    let Oversized { result, blocks, .. } = oversized(&large.result, large.limit.tokens)?;
+    let Oversized { result, blocks, .. } = oversized(&large.result, large.limit.size)?;
     Some(PageContent::first(kept, id, Duration::ZERO, &large.addressee).in_place_of(&result, &blocks))
-}
-
-/// The tokens of a page, so that the page and its note are within the limit.
-fn page_tokens(limit: usize) -> usize {
-    if limit >= 4 * NOTE_TOKENS { limit - NOTE_TOKENS } else { limit * 3 / 4 }
 }

@@ -5,13 +5,14 @@
 use std::ops::Range;
 
 use super::payload::Payload;
+use super::size::TextSize;
 use proxy_json::RawRef;
-use proxy_search::{beginning_of_tokens, estimate_tokens};
+use proxy_search::estimate_tokens;
 
 /// How deep the array may be nested between whose elements a value is cut.
 const MAX_DEPTH: usize = 16;
-/// The tokens of the brackets around the elements of a page.
-const BRACKETS: usize = 2;
+/// The size of the brackets around the elements of a page.
+const BRACKETS: TextSize = TextSize { tokens: 2, bytes: 2 };
 
 /// Where a payload is cut.
 #[derive(Debug)]
@@ -28,14 +29,14 @@ struct Page {
     range: Range<usize>,
     /// Whether the part consists of whole elements of the array.
     has_elements: bool,
-    tokens: usize,
+    size: TextSize,
     /// The number of elements up to the end of this page.
     elements: usize,
 }
 
 impl Pages {
-    /// Splits the payload into pages of at most so many tokens.
-    pub(super) fn of(payload: &Payload, limit: usize) -> Self {
+    /// Splits the payload into pages of at most this size.
+    pub(super) fn of(payload: &Payload, limit: TextSize) -> Self {
         let by_element = match payload {
             Payload::Json(raw) => raw.largest_array(MAX_DEPTH).and_then(|array| Self::of_array(raw, array, limit)),
             Payload::Text(_) => None,
@@ -43,7 +44,7 @@ impl Pages {
         by_element.unwrap_or_else(|| Self::of_text(payload.text(), limit))
     }
 
-    fn of_text(text: &str, limit: usize) -> Self {
+    fn of_text(text: &str, limit: TextSize) -> Self {
         let mut pages = Vec::new();
         let mut cutter = TextCutter { text, limit, pages: &mut pages };
         let tokens = cutter.cut(0..text.len(), 0);
@@ -51,35 +52,35 @@ impl Pages {
     }
 
     /// `None` if what surrounds the array is larger than a page.
-    fn of_array(value: &RawRef, array: &RawRef, limit: usize) -> Option<Self> {
+    fn of_array(value: &RawRef, array: &RawRef, limit: TextSize) -> Option<Self> {
         let text = value.get();
         let span = value.range_of(array)?;
-        let frame = estimate_tokens(&text[..=span.start]) + estimate_tokens(&text[span.end - 1..]);
-        if frame > limit {
+        let frame = TextSize::of(&text[..=span.start]) + TextSize::of(&text[span.end - 1..]);
+        if !frame.is_within(limit) {
             return None;
         }
         let mut pages = Vec::new();
-        let mut total = frame;
+        let mut total = frame.tokens;
         // The page that is being filled. The first one has the frame, and may have no elements.
         let mut open =
-            Some(Page { range: span.start + 1..span.start + 1, has_elements: true, tokens: frame, elements: 0 });
+            Some(Page { range: span.start + 1..span.start + 1, has_elements: true, size: frame, elements: 0 });
         let mut done = span.start + 1;
         let mut count = 0;
         for element in array.elements()? {
             let range = value.range_of(element)?;
-            let tokens = estimate_tokens(&text[done..range.end]);
-            total += tokens;
+            let size = TextSize::of(&text[done..range.end]);
+            total += size.tokens;
             done = range.end;
             count += 1;
-            if let Some(page) = open.as_mut().filter(|page| page.tokens + tokens <= limit) {
+            if let Some(page) = open.as_mut().filter(|page| (page.size + size).is_within(limit)) {
                 page.range.end = range.end;
-                page.tokens += tokens;
+                page.size = page.size + size;
                 page.elements = count;
                 continue;
             }
             pages.extend(open.take());
-            if tokens + BRACKETS <= limit {
-                open = Some(Page { range, has_elements: true, tokens: tokens + BRACKETS, elements: count });
+            if (size + BRACKETS).is_within(limit) {
+                open = Some(Page { range, has_elements: true, size: size + BRACKETS, elements: count });
             } else {
                 TextCutter { text, limit, pages: &mut pages }.cut(range, count);
             }
@@ -99,7 +100,7 @@ impl Pages {
 
     /// The tokens of a page, counted from 1.
     pub(super) fn tokens_of(&self, number: usize) -> usize {
-        self.page(number).map_or(0, |page| page.tokens)
+        self.page(number).map_or(0, |page| page.size.tokens)
     }
 
     /// The text of a page, counted from 1.
@@ -128,7 +129,7 @@ impl Pages {
 /// Cuts a part of a text into pages.
 struct TextCutter<'a> {
     text: &'a str,
-    limit: usize,
+    limit: TextSize,
     pages: &'a mut Vec<Page>,
 }
 
@@ -139,7 +140,8 @@ impl TextCutter<'_> {
         while !range.is_empty() {
             let (length, tokens) = self.next_page(&self.text[range.clone()]);
             let end = range.start + length;
-            self.pages.push(Page { range: range.start..end, has_elements: false, tokens, elements });
+            let size = TextSize { tokens, bytes: length };
+            self.pages.push(Page { range: range.start..end, has_elements: false, size, elements });
             total += tokens;
             range.start = end;
         }
@@ -148,14 +150,15 @@ impl TextCutter<'_> {
 
     /// The length of the next page, and its tokens.
     fn next_page(&self, rest: &str) -> (usize, usize) {
-        let most = beginning_of_tokens(rest, self.limit);
+        let most = self.limit.beginning_of(rest);
         if most == rest.len() {
             return (most, estimate_tokens(rest));
         }
         // A page that ended at the line end of a short first line would hold next to nothing.
-        match memchr::memrchr(b'\n', &rest.as_bytes()[..most]).map(|at| at + 1) {
-            Some(end) if end > most / 2 => (end, self.limit - estimate_tokens(&rest[end..most]).min(self.limit)),
-            _ => (most.max(rest.chars().next().map_or(1, char::len_utf8)), self.limit),
-        }
+        let end = match memchr::memrchr(b'\n', &rest.as_bytes()[..most]).map(|at| at + 1) {
+            Some(end) if end > most / 2 => end,
+            _ => most.max(rest.chars().next().map_or(1, char::len_utf8)),
+        };
+        (end, estimate_tokens(&rest[..end]))
     }
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::size::TextSize;
 use proxy_json::{Object, Raw, RawRef};
-use proxy_search::beginning_of_tokens;
 
 /// The part of a result that is split.
 #[derive(Clone, Debug)]
@@ -53,9 +53,9 @@ pub(super) struct Oversized<'a> {
     pub(super) blocks: Vec<&'a RawRef>,
 }
 
-/// Takes a result apart if its payload has more tokens than the limit. `None` for results within the limit, and for what is
+/// Takes a result apart if its payload is larger than the limit. `None` for results within the limit, and for what is
 /// no final result: a question or a task.
-pub(super) fn oversized(result: &RawRef, limit: usize) -> Option<Oversized<'_>> {
+pub(super) fn oversized(result: &RawRef, limit: TextSize) -> Option<Oversized<'_>> {
     let result = Object::of(result).ok()?;
     let kind = result.get("resultType").map(|_| result.string("resultType").unwrap_or_default());
     if result.get("task").is_some() || kind.is_some_and(|kind| kind != "complete") {
@@ -64,7 +64,7 @@ pub(super) fn oversized(result: &RawRef, limit: usize) -> Option<Oversized<'_>> 
     let blocks: Vec<&RawRef> =
         result.get("content").and_then(RawRef::elements).map(Iterator::collect).unwrap_or_default();
     let is_error = result.get("isError").is_some_and(|flag| flag.get() == "true");
-    let is_above = |text: &str| text.len() > limit && beginning_of_tokens(text, limit) < text.len();
+    let is_above = |text: &str| text.len() > limit.smallest_bytes() && limit.beginning_of(text) < text.len();
     let structured = result.get("structuredContent").filter(|content| content.get() != "null" && !is_error);
     if let Some(structured) = structured.map(without_wrapper).filter(|content| is_above(content.get())) {
         let payload = Payload::of_json(structured);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::client_limits::{CutLimit, limit_of, smallest};
+use super::size::TextSize;
 use proxy_config::{ResultLimit, Results};
 use proxy_dialects::Dialects;
 use proxy_model::ClientInfo;
@@ -24,7 +25,7 @@ pub struct ResultSettings {
 /// The size above which a result is split into pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageLimit {
-    pub tokens: usize,
+    pub size: TextSize,
     /// The client's row, for metrics.
     pub row: Cow<'static, str>,
 }
@@ -72,15 +73,15 @@ impl ClientLimits<'_> {
     /// The limit for the results of the tool with this published name.
     pub fn of_tool(&self, tool: &str) -> Option<PageLimit> {
         let rule = self.settings.config.tools.iter().find(|rule| rule.name.matches(tool));
-        let tokens = self.tokens(rule.map_or(self.settings.config.max_tokens, |rule| rule.max_tokens))?;
+        let size = self.size(rule.map_or(self.settings.config.max_tokens, |rule| rule.max_tokens))?;
         let row = self.row.as_ref().map_or(OTHER.into(), |row| row.to_string().into());
-        Some(PageLimit { tokens, row })
+        Some(PageLimit { size, row })
     }
 
-    fn tokens(&self, limit: ResultLimit) -> Option<usize> {
+    fn size(&self, limit: ResultLimit) -> Option<TextSize> {
         match limit {
-            ResultLimit::Tokens(tokens) => Some(tokens),
-            ResultLimit::Auto => self.cut.as_ref().map(|cut| cut.tokens),
+            ResultLimit::Tokens(tokens) => Some(TextSize::tokens(tokens)),
+            ResultLimit::Auto => self.cut.as_ref().map(|cut| cut.size),
             ResultLimit::Off => None,
         }
     }
@@ -88,7 +89,7 @@ impl ClientLimits<'_> {
     /// Whether any result may be split into pages for this client, so that it needs a way to read the others.
     pub fn has_any(&self) -> bool {
         let of_tools = self.settings.config.tools.iter().map(|tool| tool.max_tokens);
-        of_tools.chain([self.settings.config.max_tokens]).any(|limit| self.tokens(limit).is_some())
+        of_tools.chain([self.settings.config.max_tokens]).any(|limit| self.size(limit).is_some())
     }
 
     /// Equal for clients to which the same limits apply to the same tools.
@@ -120,8 +121,8 @@ mod tests {
     #[test]
     fn only_clients_that_cut_results_have_a_limit_of_their_own() {
         let settings = settings(ResultLimit::Auto, &[]);
-        let limit = |name: &str| settings.for_client(&client(name)).of_tool("t").map(|limit| limit.tokens);
-        assert_eq!(limit("Codex-MCP-Client"), Some(10_000));
+        let limit = |name: &str| settings.for_client(&client(name)).of_tool("t").map(|limit| limit.size);
+        assert_eq!(limit("Codex-MCP-Client"), Some(TextSize { tokens: 10_000, bytes: 40_000 }));
         assert_eq!(limit("claude-code"), None, "it keeps results in a file");
         assert_eq!(limit("inspector"), None);
         assert_eq!(settings.smallest(), 10_000);
@@ -133,7 +134,7 @@ mod tests {
         let settings = settings(ResultLimit::Tokens(20_000), &rules);
         let inspector = client("inspector");
         let limits = settings.for_client(&inspector);
-        let tokens = |tool: &str| limits.of_tool(tool).map(|limit| limit.tokens);
+        let tokens = |tool: &str| limits.of_tool(tool).map(|limit| limit.size.tokens);
         assert_eq!(["export", "extra", "auto_a", "other"].map(tokens), [None, Some(4000), None, Some(20_000)]);
         assert_eq!(limits.of_tool("other").map(|limit| limit.row), Some("other".into()));
         assert_eq!(settings.smallest(), 4000);

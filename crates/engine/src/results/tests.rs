@@ -10,6 +10,7 @@ use super::paged_results::{LargeResult, PagedResults};
 use super::payload::{Payload, oversized};
 use super::read_request::ReadRequest;
 use super::settings::PageLimit;
+use super::size::TextSize;
 use super::wire_form::Addressee;
 use proxy_config::Results;
 use proxy_dialects::Dialects;
@@ -29,7 +30,7 @@ fn tool() -> ToolBehind {
 }
 
 fn kept(payload: Payload, limit: usize) -> KeptResult {
-    KeptResult::new(tool(), payload, limit)
+    KeptResult::new(tool(), payload, TextSize::tokens(limit))
 }
 
 fn pages(kept: &KeptResult) -> Vec<String> {
@@ -77,6 +78,22 @@ fn json_is_cut_between_elements_and_keeps_every_byte() {
 }
 
 #[test]
+fn a_client_that_counts_bytes_gets_pages_of_so_many_bytes() {
+    // Long words have few tokens for their length.
+    let words = json!({"items": vec!["incomprehensibilities"; 400]}).to_string();
+    let limit = TextSize { tokens: 1000, bytes: 2000 };
+    for payload in [Payload::Json(raw(&words)), Payload::Text("incomprehensibilities\n".repeat(400).into())] {
+        let kept = KeptResult::new(tool(), payload, limit);
+        let pages = pages(&kept);
+        assert!(pages.iter().all(|page| page.len() <= 2000 && !page.is_empty()));
+        assert!(pages[..pages.len() - 1].iter().all(|page| page.len() > 1900), "{}", pages.len());
+    }
+    let result = json!({"content": [{"type": "text", "text": "incomprehensibilities ".repeat(150)}]});
+    assert!(oversized(&proxy_json::raw(&result), limit).is_some());
+    assert!(oversized(&proxy_json::raw(&result), TextSize::tokens(1000)).is_none());
+}
+
+#[test]
 fn text_is_cut_at_line_ends_and_else_between_characters() {
     let lines: String = (0..500).map(|line| format!("line {line}: etwas Text mit Ümläuten\n")).collect();
     let of_lines = pages(&kept(Payload::Text(lines.as_str().into()), 200));
@@ -105,7 +122,7 @@ fn what_scripts_unwrap_is_split() {
     let long = "word ".repeat(200);
     let payload = |result: &serde_json::Value| {
         let text = proxy_json::raw(result);
-        oversized(&text, 100).map(|over| (over.payload.text().to_owned(), over.payload.is_json()))
+        oversized(&text, TextSize::tokens(100)).map(|over| (over.payload.text().to_owned(), over.payload.is_json()))
     };
     let structured = json!({"content": [{"type": "text", "text": "short"}], "structuredContent": {"a": [long, long]}});
     assert_eq!(payload(&structured), Some((json!({"a": [long, long]}).to_string(), true)));
@@ -134,7 +151,7 @@ fn what_scripts_unwrap_is_split() {
 fn large(result: &serde_json::Value, owner: Owner) -> LargeResult {
     LargeResult {
         result: proxy_json::raw(result),
-        limit: PageLimit { tokens: 500, row: "other".into() },
+        limit: PageLimit { size: TextSize::tokens(500), row: "other".into() },
         tool: tool(),
         owner,
         addressee: ADDRESSEE,

@@ -9,8 +9,9 @@ use super::notes::{self, PageNote};
 use super::own_items::uri_of;
 use super::payload::is_text;
 use super::read_request::ReadRequest;
+use super::size::TextSize;
 use proxy_json::{Object, Raw, RawRef, array, object, raw};
-use proxy_search::{beginning_of_tokens, estimate_tokens};
+use proxy_search::estimate_tokens;
 
 /// The member of `_meta` about the page.
 const META: &str = "proxy/result";
@@ -130,8 +131,8 @@ impl PageContent {
 }
 
 /// The beginning of an error, of which nothing is kept.
-pub(super) fn of_error(text: &str, limit: usize) -> PageContent {
-    let beginning = &text[..beginning_of_tokens(text, limit)];
+pub(super) fn of_error(text: &str, limit: TextSize) -> PageContent {
+    let beginning = &text[..limit.beginning_of(text)];
     PageContent {
         text: beginning.to_owned(),
         note: notes::of_error(estimate_tokens(beginning), estimate_tokens(text)),

@@ -103,12 +103,8 @@ fn used_items(client: &Client, request: &Request, surface: Option<&Surface>) -> 
     found.into_iter().chain(carried).collect()
 }
 
-/// The tool that a carrier is told to call, as `call_tool` is. Models sometimes put the name among the tool's own arguments.
-/// Whether there is such a tool decides the script, and the scopes are checked there again.
+/// The tool that a carrier is told to call, as `call_tool` is. The scopes are checked again when the script calls it.
 fn carried(surface: &Surface, name: &str, arguments: Option<&RawRef>) -> Option<(ItemKind, String)> {
     let (carrier, _) = surface.find(ItemKind::Tool, name)?.carrier.as_ref()?;
-    let argument = carrier.name_argument.as_deref()?;
-    let arguments = Object::of(arguments?).ok()?;
-    let inner = || Object::of(arguments.get("parameters")?).ok()?.string(argument);
-    arguments.string(argument).or_else(inner).map(|carried| (ItemKind::Tool, carried))
+    carrier.named_tool(arguments?).map(|carried| (ItemKind::Tool, carried))
 }
