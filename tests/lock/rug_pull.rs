@@ -5,7 +5,9 @@ use std::process::Command;
 use serde_json::json;
 
 use super::{Changing, announce, differences, read_note, session};
+use crate::support::finished::Finished;
 use crate::support::patience::within;
+use crate::support::real_servers::calling_client;
 
 const HONEST: &str = "Reads a note.";
 /// With a zero-width space in front of the order.
@@ -60,6 +62,29 @@ async fn clients_keep_the_approved_words_and_the_operator_sees_the_new_ones() {
     let compared = async { while !differences(&proxy.world).await.is_empty() {} };
     within("everything to be as approved", &proxy.program.stderr, compared).await;
     proxy.world.run(["lock", "--check"]).await.expect(0);
+}
+
+#[tokio::test]
+#[ignore = "a client of other people, which is installed first"]
+async fn the_client_of_the_typescript_sdk_goes_on_with_the_approved_tool_in_both_eras() {
+    // given: the server changes while nobody is connected
+    let server = Changing::listing(json!([read_note(HONEST, json!({}))])).await;
+    let proxy = server.locked("").await.http().await;
+    let mut client = session(&proxy).await;
+    server.lists(json!([read_note(EVIL, json!({})), read_note(EVIL, json!({"name": "steal"}))]));
+    announce(&mut client, &proxy, |lines| !lines.is_empty()).await;
+    let calls =
+        json!([{"name": "read_note", "arguments": {"day": "today"}}, {"name": "steal", "arguments": {"day": "today"}}]);
+    for era in ["legacy", "2026-07-28"] {
+        // when
+        let Some(mut command) = calling_client() else { return };
+        command.args([&proxy.url, era, &calls.to_string()]);
+        let seen = Finished::run(command).await.expect(0).json();
+        // then: what nobody has approved is not there
+        assert_eq!(seen["tools"], json!(["notify", "read_note"]), "{seen}");
+        assert_eq!(seen["results"][0]["structuredContent"], json!({"day": "today"}), "{seen}");
+        assert_eq!(seen["results"][1]["isError"], true, "{seen}");
+    }
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod redirect_uris;
 mod policies;
 mod profiles;
 pub mod scripts;
+mod unlocked;
 mod unmatched;
 mod unpublished;
 
@@ -125,11 +126,12 @@ impl CheckReport {
     }
 
     /// Adds a warning for each server at which all callers act as one account, and what clients of servers need at which
-    /// people have their own. Adds how the tools of several accounts are named.
+    /// people have their own. Adds how the tools of several accounts are named, and for which the lock does not hold.
     pub fn add_accounts(&mut self, config: &Config) {
         self.add(one_account::warnings(config));
         self.add(redirect_uris::remarks(config));
         self.add(account_names::findings(config));
+        self.add(unlocked::remark(config));
     }
 
     /// Adds a warning for each server whose program is not in `PATH`.
