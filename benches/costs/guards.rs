@@ -2,26 +2,33 @@
 
 use std::process::{Command, Stdio};
 
-use crate::{http, watched};
+/// A guard, and what it may cost.
+pub struct Guard {
+    pub what: &'static str,
+    pub section: &'static str,
+    /// In CPU microseconds; `None` if nobody has set a limit.
+    pub limit: Option<f64>,
+}
 
-/// The sections of a config, and what the row is called.
-pub const GUARDS: [(&str, &str); 4] = [
-    ("with a lock that holds nothing back", "lock: freeze\n"),
-    (
-        "with flow rules, an item without labels",
-        concat!(
+pub const GUARDS: [Guard; 4] = [
+    Guard { what: "a lock that holds nothing back", section: "lock: freeze\n", limit: None },
+    Guard {
+        what: "flow rules, an item without labels",
+        section: concat!(
             "flow: { labels: [{ name: echo, labels: [] }, { name: other, labels: [secret] }], ",
             "rules: [{ when: [secret], then: egress, do: deny }] }\n",
         ),
-    ),
-    (
-        "with flow rules, an item that marks",
-        concat!(
+        limit: None,
+    },
+    Guard {
+        what: "flow rules, an item that marks",
+        section: concat!(
             "flow: { labels: [{ name: echo, labels: [untrusted] }], ",
             "rules: [{ when: [secret], then: egress, do: deny }] }\n",
         ),
-    ),
-    ("with a result below the limit", "results: { maxTokens: 20000 }\n"),
+        limit: None,
+    },
+    Guard { what: "a result below the limit", section: "results: { maxTokens: 20000 }\n", limit: Some(0.05) },
 ];
 
 /// Approves what the servers of a config list.
@@ -32,23 +39,4 @@ pub fn lock(proxy: &str, config: &str) {
         .stderr(Stdio::null())
         .status();
     assert!(status.unwrap().success(), "the lock was not written");
-}
-
-/// A proxy and its address.
-pub type Serving = (tokio::process::Child, String);
-
-/// CPU microseconds of a call through each of the proxies over one through the first. They take turns: the machine is
-/// faster at one time than at another.
-pub async fn over_the_first(proxies: &[Serving], rounds: usize, calls: usize) -> (f64, Vec<f64>) {
-    let mut measured = vec![Vec::new(); proxies.len()];
-    for _ in 0..rounds {
-        for (proxy, costs) in proxies.iter().zip(&mut measured) {
-            costs.push(http::cost(&proxy.1, proxy.0.id().unwrap(), 32, calls).await);
-        }
-    }
-    let over = measured[1..]
-        .iter()
-        .map(|costs| watched::middle(costs.iter().zip(&measured[0]).map(|(with, without)| with - without).collect()));
-    let over = over.collect();
-    (watched::middle(measured.swap_remove(0)), over)
 }

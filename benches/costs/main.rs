@@ -31,6 +31,7 @@ mod stdio;
 mod surface;
 mod waiting;
 mod watched;
+mod ways;
 
 use std::env;
 

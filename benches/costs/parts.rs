@@ -11,10 +11,11 @@ use tokio::process::{Child, Command};
 use crate::client::Client;
 use crate::hops::{self, Hop};
 use crate::identity::Issuer;
-use crate::people::Way;
 use crate::snippets::Snippets;
+use crate::ways::Way;
 use crate::{
     apis, check, cpu, extensions, guards, http, identity, people, replay, sessions, stdio, surface, waiting, watched,
+    ways,
 };
 
 const CALLS: usize = 40_000;
@@ -56,6 +57,7 @@ pub async fn run(wanted: &[String]) {
     if is("surface") {
         row("script run and surface, 1,000 tools (ms)", surface::cost(), 25.0);
         row("the list of 1,000 tools for a client of a row (ms)", surface::lowering(), 40.0);
+        row("a result of a megabyte in pages (ms)", surface::paging().await, 10.0);
     }
     if is("extensions") {
         bench.extensions().await;
@@ -110,7 +112,7 @@ fn row(what: &str, measured: f64, limit: f64) {
 /// A row of small numbers.
 fn row_of(what: &str, measured: f64, limit: f64) {
     let mark = if measured <= limit { "" } else { "  over" };
-    println!("{what:<58} {measured:>10.2} {limit:>8.1}{mark}");
+    println!("{what:<58} {measured:>10.2} {limit:>8}{mark}");
 }
 
 struct Bench {
@@ -399,25 +401,33 @@ impl Bench {
         println!("{:<58} {followed:>10.2}", "  p99 of calls that somebody follows (ms)");
     }
 
-    /// Calls that a lock, flow rules and a limit for results let pass.
+    /// Calls of a known person that a lock, flow rules and a limit for results let pass.
     async fn guards(&self) {
-        let server = format!("  b: {{ command: {}, args: [backend] }}\n", self.me());
-        let mut proxies = vec![self.serving(self.config("unguarded.yaml", &server, None)).await];
-        for (number, (_, section)) in guards::GUARDS.iter().enumerate() {
-            let config = self.config(&format!("guarded-{number}.yaml"), &format!("{server}{section}"), None);
-            if section.starts_with("lock") {
-                guards::lock(&self.proxy(), &config);
+        let sections = format!("  b: {{ command: {}, args: [backend] }}\n{}", self.me(), people::tokens(1));
+        let (_plain, plain) = self.way(&self.folder, "unguarded.yaml", &sections).await;
+        let mut processes = Vec::new();
+        let mut ways = vec![plain];
+        for (number, guard) in guards::GUARDS.iter().enumerate() {
+            let name = format!("guarded-{number}.yaml");
+            let sections = format!("{sections}{}", guard.section);
+            if guard.section.starts_with("lock") {
+                guards::lock(&self.proxy(), &self.config(&name, &sections, None));
             }
-            proxies.push(self.serving(config).await);
+            let (process, way) = self.way(&self.folder, &name, &sections).await;
+            processes.push(process);
+            ways.push(way);
         }
-        let (plain, over) = guards::over_the_first(&proxies, 2 * ROUNDS + 1, CALLS / 8).await;
-        println!("{:<58} {plain:>10.1}", "  call over HTTP without guards (CPU µs)");
-        for ((what, _), cost) in guards::GUARDS.iter().zip(over) {
-            println!(
-                "{:<58} {cost:>10.2} {:>8.3}",
-                format!("  {what}, over that, and the ratio"),
-                (plain + cost) / plain
-            );
+        let costs = ways::costs(&ways, 2 * ROUNDS + 1, CALLS / 8).await;
+        let plain = watched::middle(costs.iter().map(|round| round[0]).collect());
+        println!("{:<58} {plain:>10.1}", "  call over HTTP with a token, no guards (CPU µs)");
+        for (number, guard) in guards::GUARDS.iter().enumerate() {
+            let what = format!("{}, over that (CPU µs)", guard.what);
+            let over = ways::over(&costs, number + 1, 0);
+            match guard.limit {
+                Some(limit) => row_of(&what, over, limit),
+                None => println!("{:<58} {over:>10.2}", format!("  {what}")),
+            }
+            println!("{:<58} {:>10.3}", "  the same as a ratio", ways::ratio(&costs, number + 1, 0));
         }
     }
 
@@ -462,11 +472,9 @@ impl Bench {
         let (_viewed, viewed) = self.way(&state, "profiles.yaml", &format!("{shared}{one}{profiles}")).await;
         let profile = Way { address: format!("{}/mcp/some", viewed.address), ..viewed.clone() };
         let (_own, own) = self.way(&state, "own.yaml", &format!("{personal}{one}")).await;
-        let costs = people::costs(&[plain, viewed, profile, own], 3 * ROUNDS, CALLS / 8).await;
-        let over =
-            |what: usize, base: usize| watched::middle(costs.iter().map(|round| round[what] - round[base]).collect());
-        let ratio =
-            |what: usize, base: usize| watched::middle(costs.iter().map(|round| round[what] / round[base]).collect());
+        let costs = ways::costs(&[plain, viewed, profile, own], 3 * ROUNDS, CALLS / 8).await;
+        let over = |what, base| ways::over(&costs, what, base);
+        let ratio = |what, base| ways::ratio(&costs, what, base);
         let plain = watched::middle(costs.iter().map(|round| round[0]).collect());
         println!("{:<58} {plain:>10.1}", "  call with a static token, no profiles (CPU µs)");
         row_of("call at the top level beside profiles, over that (CPU µs)", over(1, 0), 0.1);

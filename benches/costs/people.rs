@@ -9,8 +9,6 @@ use proxy_json::hex;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::{cpu, http};
-
 /// The name of the server at which they have accounts.
 pub const SERVER: &str = "crm";
 
@@ -67,31 +65,4 @@ pub fn logged_in(folder: &Path, url: &str, people: usize) -> PathBuf {
         file.write_all(record.to_string().as_bytes()).unwrap();
     }
     state
-}
-
-/// A way to a tool: the address with the path, the process that is there, and the headers of the client.
-#[derive(Clone)]
-pub struct Way {
-    pub headers: String,
-    pub address: String,
-    pub pid: u32,
-}
-
-/// CPU microseconds of a call on each way; a row for each round. The ways take turns: the machine is faster at one time than
-/// at another.
-pub async fn costs(ways: &[Way], rounds: usize, calls: usize) -> Vec<Vec<f64>> {
-    for way in ways {
-        http::drive(&way.headers, &way.address, 32, 2000).await;
-    }
-    let mut all = Vec::new();
-    for _ in 0..rounds {
-        let mut round = Vec::new();
-        for way in ways {
-            let before = cpu::seconds_of_threads(way.pid);
-            http::drive(&way.headers, &way.address, 32, calls).await;
-            round.push((cpu::seconds_of_threads(way.pid) - before) * 1e6 / calls as f64);
-        }
-        all.push(round);
-    }
-    all
 }
