@@ -277,6 +277,26 @@ async fn what_a_server_asks_between_calls_gets_no_secret() {
 }
 
 #[tokio::test]
+async fn a_question_that_may_be_of_either_of_two_calls_is_judged_as_both() {
+    // Given a call of a tool that deals with strangers, which goes on
+    let section = SECRETS.replace("labels: [{", "labels: [{name: ask, labels: []}, {");
+    let mut conversation = Conversation::at(world("legacy", &[], &[PASSTHROUGH, &section]), false).await;
+    let stall = json!({"name": "stall", "arguments": {"text": "of strangers"}});
+    conversation.client.proxy.client.begin("tools/call", &stall.to_string()).await;
+    assert_eq!(conversation.waits_for("of strangers").await, 1);
+    // When a secret is read meanwhile, and the server asks without saying for which of its calls
+    conversation.passes("note", text("s3cret")).await;
+    let accepted = json!({"action": "accept", "content": {"colour": "the key"}});
+    let (_, outcome) = conversation.client.converse("ask", json!({}), accepted).await;
+    // Then it gets no answer
+    assert!(
+        outcome.to_string().contains("`stall` was not called: this conversation has read `note` (secret)"),
+        "{outcome}"
+    );
+    assert_eq!(conversation.reached("the key").await, 0);
+}
+
+#[tokio::test]
 async fn an_item_of_the_script_marks_before_it_asks() {
     let script = r#"
 tools = {meta.name: call for meta, call in backends()["fake"].tools()}

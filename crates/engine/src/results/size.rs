@@ -65,7 +65,7 @@ mod tests {
         let limit = TextSize { tokens: 1000, bytes: 200 };
         assert!(!TextSize::of(&text).is_within(limit));
         assert_eq!(limit.beginning_of(&text), 200);
-        assert_eq!(TextSize { tokens: 3, bytes: 200 }.beginning_of(&text), "internationalization".len());
+        assert_eq!(TextSize { tokens: 3, bytes: 200 }.beginning_of(&text), "internationalization ".len());
         assert_eq!(TextSize { tokens: 10, bytes: 3 }.beginning_of("äöü"), 2);
         assert_eq!(TextSize::tokens(1000).beginning_of(&text), text.len());
     }

@@ -69,6 +69,12 @@ pub trait Peer: Send + Sync + Debug {
     /// Whether the client can be asked this in this call, in its revision of the protocol.
     fn supports(&self, question: &Question) -> bool;
 
+    /// What guards the words of this call, in front of another call of the same client: a message of the server may be about
+    /// either. Without guards, the other call's peer.
+    fn guarding(&self, other: Arc<dyn Peer>) -> Arc<dyn Peer> {
+        other
+    }
+
     /// The same client while none of its calls is running. `None` if it cannot be reached then.
     fn between_calls(&self) -> Option<Arc<dyn Peer>>;
 

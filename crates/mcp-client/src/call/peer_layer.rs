@@ -50,6 +50,11 @@ pub trait PeerLayer: Send + Sync + std::fmt::Debug {
     fn relays(&self) -> bool {
         self.inner().relays()
     }
+
+    /// See [`Peer::guarding`].
+    fn guarding(&self, other: Arc<dyn Peer>) -> Arc<dyn Peer> {
+        self.inner().guarding(other)
+    }
 }
 
 impl<L: PeerLayer> Peer for L {
@@ -127,6 +132,10 @@ impl<L: PeerLayer> Peer for L {
 
     fn supports(&self, question: &Question) -> bool {
         self.inner().supports(question)
+    }
+
+    fn guarding(&self, other: Arc<dyn Peer>) -> Arc<dyn Peer> {
+        PeerLayer::guarding(self, other)
     }
 
     fn between_calls(&self) -> Option<Arc<dyn Peer>> {

@@ -80,6 +80,10 @@ impl PeerLayer for MarkingPeer {
         self.marker.pass_on(&self.peer, message);
     }
 
+    fn guarding(&self, other: Arc<dyn Peer>) -> Arc<dyn Peer> {
+        Arc::new(MarkingPeer::new(self.peer.guarding(other), Arc::clone(&self.marker)))
+    }
+
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let peer = Arc::clone(&self.peer);
         let marker = Arc::clone(&self.marker);

@@ -41,7 +41,8 @@ impl PendingRequests {
         Some(Recipient { call: Some(call), peer, activity: request.activity.clone() })
     }
 
-    /// The newest call, if all calls on the connection belong to one client. Without calls, the connection's sole client.
+    /// The newest call, if all calls on the connection belong to one client; as the message may be about any of them, what guards
+    /// the others applies, too. Without calls, the connection's sole client.
     pub(super) fn sole_recipient(&self) -> Result<Recipient, NoRecipient> {
         let requests = self.lock();
         let mut calls = requests.iter().filter_map(|(id, request)| Some((*id, request.peer.as_ref()?, request)));
@@ -49,12 +50,16 @@ impl PendingRequests {
             let client = self.sole_client.get().ok_or(NoRecipient::NoCall)?;
             return Ok(Recipient { call: None, peer: Arc::clone(client), activity: None });
         };
+        let mut others = Vec::new();
         for (id, other_peer, other_request) in calls {
             if other_peer.owner() != peer.owner() {
                 return Err(NoRecipient::SeveralOwners);
             }
             if id > newest {
+                others.push(peer);
                 (newest, peer, request) = (id, other_peer, other_request);
+            } else {
+                others.push(other_peer);
             }
         }
         let now = Instant::now();
@@ -62,7 +67,8 @@ impl PendingRequests {
         if self.lock_abandoned().iter().any(is_foreign) {
             return Err(NoRecipient::SeveralOwners);
         }
-        Ok(Recipient { call: Some(newest), peer: Arc::clone(peer), activity: request.activity.clone() })
+        let guarded = others.iter().fold(Arc::clone(peer), |guarded, other| other.guarding(guarded));
+        Ok(Recipient { call: Some(newest), peer: guarded, activity: request.activity.clone() })
     }
 
     /// Whether no call on the connection keeps its messages back. While one does, a message that does not say to which call
