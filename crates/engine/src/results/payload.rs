@@ -65,16 +65,17 @@ pub(super) fn oversized(result: &RawRef, limit: TextSize) -> Option<Oversized<'_
         result.get("content").and_then(RawRef::elements).map(Iterator::collect).unwrap_or_default();
     let is_error = result.get("isError").is_some_and(|flag| flag.get() == "true");
     let is_above = |text: &str| text.len() > limit.smallest_bytes() && limit.beginning_of(text) < text.len();
-    let structured = result.get("structuredContent").filter(|content| content.get() != "null" && !is_error);
-    if let Some(structured) = structured.map(without_wrapper).filter(|content| is_above(content.get())) {
-        let payload = Payload::of_json(structured);
-        return Some(Oversized { result, payload, is_error, blocks });
-    }
+    let structured = result.get("structuredContent").filter(|content| content.get() != "null");
+    let structured = structured.map(without_wrapper).filter(|content| is_above(content.get()));
     let text = joined_text(&blocks);
-    if !is_above(&text) {
-        return None;
-    }
-    let payload = if is_error { Payload::Text(text.into()) } else { Payload::of_text(text) };
+    let payload = match structured {
+        // Of an error, the text says what is wrong, if there is any.
+        Some(structured) if is_error && text.is_empty() => Payload::Text(structured.get().into()),
+        Some(structured) if !is_error => Payload::of_json(structured),
+        None if !is_above(&text) => return None,
+        _ if is_error => Payload::Text(text.into()),
+        _ => Payload::of_text(text),
+    };
     Some(Oversized { result, payload, is_error, blocks })
 }
 

@@ -232,6 +232,13 @@ async fn errors_are_cut_and_small_results_are_not_touched() {
     assert_eq!(value["isError"], true);
     let note = value["content"][1]["text"].as_str().unwrap();
     assert_eq!(note, "[the first 400 of 2,000 tokens; the rest of an error is not kept]");
+    // Clients show structured content, too.
+    let details =
+        json!({"content": [{"type": "text", "text": "it failed"}], "isError": true, "structuredContent": {"e": long}});
+    let fitted = results.fitted(&Store::memory(), large(&details, Owner::Process)).await;
+    let value: serde_json::Value = serde_json::from_str(fitted.result.get()).unwrap();
+    assert_eq!(value["content"][0]["text"], "it failed");
+    assert!(value.get("structuredContent").is_none() && value["isError"] == true);
     let small = json!({"content": [{"type": "text", "text": "word ".repeat(500)}], "structuredContent": {"e": 1.5}});
     let fitted = results.fitted(&Store::memory(), large(&small, Owner::Process)).await;
     assert_eq!(fitted.result.get(), small.to_string());
