@@ -51,6 +51,31 @@ async fn check_and_explain_tell_what_is_different_for_a_client() {
 }
 
 #[tokio::test]
+async fn the_log_check_and_explain_tell_what_a_client_does_not_get() {
+    // given: a tool whose own name is the short name of another
+    let directory = TempDir::new();
+    let proxy = Proxy::new(&config(&directory));
+    proxy.run(["list-tools"]).await.expect(0);
+    let explained = proxy.run(["explain", LONG, "--client", "claude-code", "--json"]).await.expect(0).json();
+    let short = explained[0]["shortName"].as_str().expect("a short name").to_owned();
+    let other = TempDir::new();
+    let tools = [tool(LONG, json!({"type": "object"})), tool(&short, json!({"type": "object"}))];
+    let config = Config::new().server("fake", &server(&other, &tools)).section(super::PASSTHROUGH);
+    // when
+    let mut proxy = Proxy::new(&config).stdio();
+    introduce(&mut proxy.client, "claude-code").await;
+    let names = proxy.client.tools_until(|names| names.len() > 1).await;
+    // then
+    assert_eq!(names, [short.as_str(), "seen"]);
+    let left_out = format!("`{LONG}` is not listed for clients of the row `claude-code`");
+    proxy.client.stderr().line(&left_out).await;
+    let checked = proxy.world.run(["check", "--client", "claude-code"]).await.expect(1);
+    assert!(checked.stderr.contains(&format!("error: {left_out}")), "{}", checked.stderr);
+    let explained = proxy.world.run(["explain", LONG, "--client", "claude-code", "--json"]).await.expect(0).json();
+    assert!(explained[0]["leftOut"].as_str().is_some_and(|why| why.contains(&short)), "{explained}");
+}
+
+#[tokio::test]
 async fn the_log_and_the_status_tell_what_clients_get() {
     let directory = TempDir::new();
     let mut proxy = Proxy::new(&config(&directory)).stdio();
