@@ -48,6 +48,24 @@ async fn a_client_begins_a_task_answers_it_and_reads_its_result() {
 }
 
 #[tokio::test]
+async fn an_answer_to_a_task_carries_no_secret_out() {
+    // given: a task that deals with strangers, and asks
+    let section = "sessionInit: {preset: passthrough@1}\n\
+                   flow: {labels: [{name: echo, labels: [secret]}], rules: [{when: [secret], then: egress, do: deny}]}";
+    let mut client = Client::of("modern", Over::Pipes, json!({}), section).await;
+    let id = begun(&client.modern("tools/call", &call("job", json!({"ask": true})), EXTENSION).await);
+    // when: a secret is read before the answer
+    client.modern("tools/call", &call("echo", json!({"n": 1})), EXTENSION).await.result();
+    let answers = json!({"colour": {"action": "accept", "content": {"colour": "s3cret"}}});
+    let update = json!({"taskId": id, "inputResponses": answers});
+    let refused = client.modern("tasks/update", &update, EXTENSION).await;
+    // then
+    assert!(refused.error_message().contains("this conversation has read `echo` (secret)"), "{}", refused.raw);
+    let asking = client.modern("tasks/get", &about(&id), EXTENSION).await;
+    assert_eq!(part(&asking, "status"), "input_required", "{}", asking.raw);
+}
+
+#[tokio::test]
 async fn a_task_that_was_ended_stays_so() {
     for over in WAYS {
         let mut client = client(over).await;
