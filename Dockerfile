@@ -13,6 +13,8 @@
 # `--read-only`, add `--tmpfs /tmp --tmpfs /home/proxy:uid=1000`.
 
 FROM rust:1.95-bookworm AS build
+# The image's own toolchain, and not that of rust-toolchain.toml: it gets the target below. The image sets RUST_VERSION.
+ENV RUSTUP_TOOLCHAIN=$RUST_VERSION
 RUN apt-get update && apt-get install -y --no-install-recommends musl-tools \
     && rustup target add "$(uname -m)-unknown-linux-musl"
 WORKDIR /src

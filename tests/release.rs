@@ -146,6 +146,20 @@ fn both_containers_run_the_same_program_as_the_same_user() {
 }
 
 #[test]
+fn the_image_is_built_with_the_oldest_compiler_and_its_target() {
+    // Given the stage that compiles, line by line
+    let build = stage("build");
+    let place = |text: &str| build.iter().position(|line| line.contains(text));
+
+    // Then its image has the version of Cargo.toml
+    assert_eq!(build[0], concat!("FROM rust:", env!("CARGO_PKG_RUST_VERSION"), "-bookworm AS build"));
+    // And no other toolchain is selected once rust-toolchain.toml is copied: only this one gets the target
+    let pinned = place("ENV RUSTUP_TOOLCHAIN=$RUST_VERSION").expect("the toolchain is pinned");
+    let target = place("rustup target add").expect("a target");
+    assert!(pinned < target && Some(target) < place("COPY . ."), "{build:?}");
+}
+
+#[test]
 fn the_registry_of_servers_knows_the_container_by_its_label() {
     let names: serde_json::Value = serde_json::from_str(include_str!("../packages/names.json")).expect("JSON");
     let label = format!("LABEL io.modelcontextprotocol.server.name={}\n", names["mcp_name"]);
