@@ -160,6 +160,14 @@ async fn what_clients_look_for_has_the_version_and_the_digests() {
 }
 
 #[test]
+fn every_image_has_the_name_that_is_published() {
+    let image = json(&in_checkout("packages/names.json"))["image"].clone();
+    let kustomization = fs::read_to_string(in_checkout("contrib/kubernetes/kustomization.yaml")).expect("it is there");
+    let kustomization = crate::support::yaml::parse(&kustomization);
+    assert_eq!(kustomization["images"][0]["newName"], image);
+}
+
+#[test]
 fn what_names_a_version_by_hand_names_this_one() {
     for (file, text) in [
         ("contrib/kubernetes/kustomization.yaml", format!("newTag: {VERSION}\n")),
