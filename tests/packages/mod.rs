@@ -1,11 +1,13 @@
 //! What people install: packages, services, containers and the script that downloads an archive.
 
 mod build;
+mod debian_scripts;
 mod first_process;
 mod install_script;
 mod npm;
 mod plugin;
 mod service;
+
 mod units;
 mod versions;
 
