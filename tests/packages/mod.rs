@@ -7,6 +7,7 @@ mod install_script;
 mod npm;
 mod plugin;
 mod service;
+mod service_command;
 
 mod units;
 mod versions;
