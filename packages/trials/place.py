@@ -5,12 +5,18 @@ import functools
 import http.server
 import os
 import pathlib
+import platform
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+from make.facts import TARGETS
+
+from . import elf
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tools"
@@ -26,6 +32,25 @@ class Failed(Exception):
 def check(condition, problem):
     if not condition:
         raise Failed(problem)
+
+
+def debian_package(dist, version):
+    """The one for this machine."""
+    return dist / f"starlark-mcp-proxy_{version}_{TARGETS[platform.machine()].debian}.deb"
+
+
+def busybox():
+    """A static one, which runs in any root."""
+    program = shutil.which("busybox")
+    check(program, "there is no busybox: install busybox-static")
+    data = pathlib.Path(program).read_bytes()
+    check(elf.interpreter(data) is None, f"{program} is not static: install busybox-static")
+    return program
+
+
+def as_root_of_a_namespace():
+    """Options of `unshare`: others than root get their permissions in a namespace of their own."""
+    return [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
 
 
 @contextlib.contextmanager
@@ -95,6 +120,14 @@ def installed_from_npm(name, manifest):
             file.unlink()
             raise
     return folder / "node_modules/.bin"
+
+
+def wait_until(found, seconds=30):
+    end = time.monotonic() + seconds
+    while not (result := found()):
+        check(time.monotonic() < end, "it takes too long")
+        time.sleep(0.1)
+    return result
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ mod npm;
 mod plugin;
 mod service;
 mod service_command;
-
+mod trials;
 mod units;
 mod versions;
 
