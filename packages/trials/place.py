@@ -122,6 +122,12 @@ def installed_from_npm(name, manifest):
     return folder / "node_modules/.bin"
 
 
+def first_process(parent):
+    """The first process of the namespace that `unshare` has made, once it is there."""
+    text = pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="utf-8")
+    return text.split()[0] if text else None
+
+
 def wait_until(found, seconds=30):
     end = time.monotonic() + seconds
     while not (result := found()):

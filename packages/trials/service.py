@@ -137,7 +137,7 @@ def manager(package, home):
         stderr=log,
     ) as process:
         try:
-            first = place.wait_until(lambda: first_process(process.pid))
+            first = place.wait_until(lambda: place.first_process(process.pid))
             inside = ["nsenter", "--target", first, "--mount", "--pid", "--uts", "--ipc"]
             inside += ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
             place.wait_until(lambda: is_running(inside))
@@ -178,11 +178,6 @@ def removed(group):
         with contextlib.suppress(OSError):
             os.rmdir(folder)
     return not group.exists()
-
-
-def first_process(parent):
-    text = pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="utf-8")
-    return text.split()[0] if text else None
 
 
 def is_running(inside):
