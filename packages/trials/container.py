@@ -54,9 +54,7 @@ def try_container(dist, version):
         place.check("no_such" in said, said)
         for user in [settings.user, SOMEBODY]:
             with serving(root, settings, user) as (first, url):
-                client = [place.python(), place.ROOT / "packages/trials/client.py", "convert", url]
-                said = place.run(client, env={**environment, "TOKEN": TOKEN}).stdout
-                place.check(place.ANSWER in said, f"the client gets `{said.strip()}`")
+                place.client_gets_the_answer([url], {**environment, "TOKEN": TOKEN})
                 no_orphan_stays(first)
                 said = place.run([*inside(first, user), "/busybox", "touch", "/etc/new"], 1, env={}).stderr
                 place.check("Read-only file system" in said, said)
@@ -97,6 +95,7 @@ def serving(root, settings, user):
     command = [str(word) for word in enter(root, settings, user, words)]
     log = root.parent / "log"
     with log.open("w") as said, subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=said) as container:
+        first = None
         try:
             first = place.wait_until(lambda: place.first_process(container.pid))
             place.wait_until(lambda: is_healthy(container, first, settings, user))
@@ -106,6 +105,9 @@ def serving(root, settings, user):
         except place.Failed as failure:
             raise place.Failed(f"{failure}\n{log.read_text(encoding='utf-8')}") from None
         finally:
+            # It does not end with `unshare`: a process that changes its user no longer hears of that.
+            if first and container.poll() is None:
+                os.kill(int(first), signal.SIGKILL)
             container.kill()
 
 

@@ -23,6 +23,8 @@ TOOLS = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "too
 # What the client and the commands call, and what they get.
 CALL = ["convert_units", "value=26.2", "from=mi", "to=km"]
 ANSWER = "42.1648128"
+# The same tool without a config.
+SERVE = ["serve", "--extension", ROOT / "extensions/units.star"]
 
 
 class Failed(Exception):
@@ -84,9 +86,24 @@ def answers(command, environment, version, config=()):
     tool = tool if not config else "convert"
     said = run([*command, "call", *source, tool, *arguments], env=environment).stdout
     check(ANSWER in said, f"the call says `{said.strip()}`")
-    client = [python(), ROOT / "packages/trials/client.py", tool, *command, "serve", *source]
-    said = run(client, env=environment).stdout
+    client_gets_the_answer([*command, "serve", *source], environment, tool)
+
+
+def client_gets_the_answer(server, environment, tool="convert", **options):
+    """The official SDK's client calls a tool of a server, which is a command or an address."""
+    said = run([python(), ROOT / "packages/trials/client.py", tool, *server], env=environment, **options).stdout
     check(ANSWER in said, f"the client gets `{said.strip()}`")
+
+
+def answers_in_time(what, command, home, environment, limit):
+    """A client's first answer, from an empty home folder."""
+    # The client itself is installed before.
+    python()
+    begin = time.monotonic()
+    client_gets_the_answer([*command, *SERVE], environment, cwd=home)
+    seconds = time.monotonic() - begin
+    print(f"  {what} to the first answer of a tool: {seconds:.1f} s")
+    check(seconds < limit, f"{what} takes {seconds:.1f} s")
 
 
 @functools.cache
