@@ -1,6 +1,7 @@
 //! What people install: packages, services, containers and the script that downloads an archive.
 
 mod build;
+mod ci;
 mod debian_scripts;
 mod first_process;
 mod install_script;
