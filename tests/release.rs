@@ -162,7 +162,8 @@ fn both_containers_find_the_config_that_the_registry_of_servers_mounts() {
     let target = mount.split(',').find_map(|part| part.strip_prefix("target=")).expect("a file in the container");
     for name in ["static", "full"] {
         let variables = stage(name).into_iter().filter_map(|line| line.strip_prefix("ENV "));
-        let mut values = variables.flat_map(|line| line.split(' ')).filter_map(|pair| pair.strip_prefix("PROXY_CONFIG="));
+        let mut values =
+            variables.flat_map(|line| line.split(' ')).filter_map(|pair| pair.strip_prefix("PROXY_CONFIG="));
         assert_eq!(values.next(), Some(target), "{name}");
     }
 }

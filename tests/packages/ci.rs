@@ -52,7 +52,8 @@ impl Checkout {
         checkout.program("ldd", "exit 1");
         checkout.program("apt-get", "echo \"apt-get $*\" >>ran");
         for program in ["date", "dirname"] {
-            symlink(find(program).expect("it is here"), checkout.folder.path().join("bin").join(program)).expect("a link");
+            symlink(find(program).expect("it is here"), checkout.folder.path().join("bin").join(program))
+                .expect("a link");
         }
         checkout
     }

@@ -215,7 +215,8 @@ async fn where_no_program_may_run_in_the_temporary_folder_the_hint_names_it() {
         let there = folder.path().display();
         let error = format!("error: the program does not run in {there}/starlark-mcp-proxy.");
         assert!(refused.stderr.contains(&error), "{}", refused.stderr);
-        let hint = format!("hint: nothing was installed; if {there} is mounted with noexec, set TMPDIR to another folder\n");
+        let hint =
+            format!("hint: nothing was installed; if {there} is mounted with noexec, set TMPDIR to another folder\n");
         assert!(refused.stderr.ends_with(&hint), "{}", refused.stderr);
         machine.has_nothing();
     }

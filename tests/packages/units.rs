@@ -59,10 +59,13 @@ async fn the_service_exposes_little_of_the_system() {
 fn the_guide_shows_the_profile_of_the_package() {
     let profile = fs::read_to_string(in_checkout("packages/deb/apparmor")).expect("a profile");
     let guide = include_str!("../../docs/getting-started/installation.md");
-    let shown = guide.split("```text\n").find(|block| block.starts_with("abi ")).and_then(|block| block.split("```").next());
+    let shown =
+        guide.split("```text\n").find(|block| block.starts_with("abi ")).and_then(|block| block.split("```").next());
     // Without what is only for the package's: comments, its path, and the file for changes.
     let rules = |text: &str| -> Vec<String> {
-        let lines = text.lines().filter(|line| !line.starts_with('#') && !line.contains("include if exists") && !line.is_empty());
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.contains("include if exists") && !line.is_empty());
         lines.map(|line| line.replace("/home/ann/.local/bin/", "/usr/bin/")).collect()
     };
     assert_eq!(rules(shown.expect("a profile")), rules(&profile));

@@ -170,7 +170,11 @@ fn a_client_asks_for_the_config_of_every_package_in_the_registry() {
     };
     for package in entry["packages"].as_array().expect("packages") {
         let config = asked(package);
-        assert_eq!((&config["format"], &config["isRequired"]), (&Value::from("filepath"), &Value::from(true)), "{package}");
+        assert_eq!(
+            (&config["format"], &config["isRequired"]),
+            (&Value::from("filepath"), &Value::from(true)),
+            "{package}"
+        );
         assert!(package["registryType"] == "oci" || config["name"] == "PROXY_CONFIG", "{package}");
     }
 }
