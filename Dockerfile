@@ -13,6 +13,8 @@
 # `--read-only`, add `--tmpfs /tmp --tmpfs /home/proxy:uid=1000`.
 
 FROM rust:1.95-bookworm AS build
+# The image's own toolchain, and not that of rust-toolchain.toml: it gets the target below. The image sets RUST_VERSION.
+ENV RUSTUP_TOOLCHAIN=$RUST_VERSION
 RUN apt-get update && apt-get install -y --no-install-recommends musl-tools \
     && rustup target add "$(uname -m)-unknown-linux-musl"
 WORKDIR /src
@@ -45,12 +47,12 @@ COPY --from=build /image/ /
 COPY --from=uv /uv/bin/uv /uv/bin/uvx /usr/local/bin/
 # A number, because Kubernetes does not know whether a name is root's.
 USER 1000:1000
-ENV HOME=/home/proxy
+ENV HOME=/home/proxy PROXY_CONFIG=/etc/proxy/proxy.yaml
 WORKDIR /home/proxy
 EXPOSE 7331
 HEALTHCHECK --start-period=5m CMD ["proxy", "status", "--ready"]
 ENTRYPOINT ["proxy"]
-CMD ["serve", "--http", "0.0.0.0:7331", "--config", "/etc/proxy/proxy.yaml"]
+CMD ["serve", "--http", "0.0.0.0:7331"]
 
 # The default: no shell and no programs beside the proxy.
 FROM scratch AS static
@@ -58,9 +60,9 @@ LABEL io.modelcontextprotocol.server.name="com.example.owner/starlark-mcp-proxy"
 COPY --from=system /image/ /
 COPY --from=build /image/ /
 USER 1000:1000
-ENV HOME=/home/proxy PATH=/usr/local/bin
+ENV HOME=/home/proxy PROXY_CONFIG=/etc/proxy/proxy.yaml PATH=/usr/local/bin
 WORKDIR /home/proxy
 EXPOSE 7331
 HEALTHCHECK --start-period=30s CMD ["proxy", "status", "--ready"]
 ENTRYPOINT ["proxy"]
-CMD ["serve", "--http", "0.0.0.0:7331", "--config", "/etc/proxy/proxy.yaml"]
+CMD ["serve", "--http", "0.0.0.0:7331"]

@@ -116,7 +116,9 @@ main() {
         fail "the archive is damaged: its SHA-256 is $actual, not $expected" "download it again; nothing was installed"
     tar -xzf "$folder/archive" -C "$folder" || fail "cannot unpack the archive" "nothing was installed"
     unpacked=$folder/$name
-    "$unpacked/proxy" --version >"$folder/version" || fail "the program does not run here" "nothing was installed"
+    "$unpacked/proxy" --version >"$folder/version" ||
+        fail "the program does not run in $folder" \
+            "nothing was installed; if ${TMPDIR:-/tmp} is mounted with noexec, set TMPDIR to another folder"
 
     place 755 "$unpacked/proxy" "$prefix/bin/proxy"
     for page in "$unpacked"/man/*.1; do

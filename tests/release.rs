@@ -94,15 +94,9 @@ async fn a_container_serves_with_a_token_and_its_health_check_says_so() {
         .section("auth: { tokens: [{ token: 0123456789abcdef, sub: ann }] }");
     let world = Proxy::new(&config);
     assert_eq!(words("ENTRYPOINT"), ["proxy"]);
-    // The container's own file and port are not to be had here.
-    let command: Vec<String> = words("CMD")
-        .into_iter()
-        .map(|word| match word.as_str() {
-            "/etc/proxy/proxy.yaml" => "proxy.yaml".to_owned(),
-            "0.0.0.0:7331" => "0.0.0.0:0".to_owned(),
-            _ => word,
-        })
-        .collect();
+    // The container's own port is not to be had here.
+    let is_port = |word: String| if word == "0.0.0.0:7331" { "0.0.0.0:0".to_owned() } else { word };
+    let command: Vec<String> = words("CMD").into_iter().map(is_port).collect();
     let health = words("HEALTHCHECK");
     assert_eq!(health[0], "proxy");
     let health: Vec<&str> = health[1..].iter().map(String::as_str).collect();
@@ -143,6 +137,35 @@ fn both_containers_run_the_same_program_as_the_same_user() {
     }
     let build = stage("build").join("\n");
     assert!(build.contains("cargo build --release --locked --bin proxy --target ") && build.contains("&& .ci/notices"));
+}
+
+#[test]
+fn the_image_is_built_with_the_oldest_compiler_and_its_target() {
+    // Given the stage that compiles, line by line
+    let build = stage("build");
+    let place = |text: &str| build.iter().position(|line| line.contains(text));
+
+    // Then its image has the version of Cargo.toml
+    assert_eq!(build[0], concat!("FROM rust:", env!("CARGO_PKG_RUST_VERSION"), "-bookworm AS build"));
+    // And no other toolchain is selected once rust-toolchain.toml is copied: only this one gets the target
+    let pinned = place("ENV RUSTUP_TOOLCHAIN=$RUST_VERSION").expect("the toolchain is pinned");
+    let target = place("rustup target add").expect("a target");
+    assert!(pinned < target && Some(target) < place("COPY . ."), "{build:?}");
+}
+
+#[test]
+fn both_containers_find_the_config_that_the_registry_of_servers_mounts() {
+    let entry: serde_json::Value = serde_json::from_str(include_str!("../packages/server.json")).expect("JSON");
+    let listed = entry["packages"].as_array().expect("packages");
+    let image = listed.iter().find(|package| package["registryType"] == "oci").expect("an image");
+    let mount = image["runtimeArguments"][0]["value"].as_str().expect("a mount");
+    let target = mount.split(',').find_map(|part| part.strip_prefix("target=")).expect("a file in the container");
+    for name in ["static", "full"] {
+        let variables = stage(name).into_iter().filter_map(|line| line.strip_prefix("ENV "));
+        let mut values =
+            variables.flat_map(|line| line.split(' ')).filter_map(|pair| pair.strip_prefix("PROXY_CONFIG="));
+        assert_eq!(values.next(), Some(target), "{name}");
+    }
 }
 
 #[test]

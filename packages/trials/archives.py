@@ -5,7 +5,7 @@ import platform
 import shutil
 import tarfile
 
-from . import place
+from . import elf, place
 
 # A third of it is the search model, which cannot be compressed.
 MAX_SIZE = 40 * 1000 * 1000
@@ -13,11 +13,37 @@ UNITS = ["--extension", "extensions/units.star"]
 
 
 def try_install_script(dist, version):
-    with place.served(dist) as url, place.empty_home() as (home, environment):
-        place.run(["sh", dist / "install.sh", "--from", url], env=environment)
-        place.answers([home / ".local/bin/proxy"], environment, version)
-        said = place.run(["man", "-l", home / ".local/share/man/man1/proxy-serve.1"], env=environment).stdout
-        place.check("proxy-serve" in said, "the manual page is empty")
+    with place.served(dist) as url:
+        with place.empty_home() as (home, environment):
+            place.run(["sh", dist / "install.sh", "--from", url], env=environment)
+            place.answers([home / ".local/bin/proxy"], environment, version)
+            said = place.run(["man", "-l", home / ".local/share/man/man1/proxy-serve.1"], env=environment).stdout
+            place.check("proxy-serve" in said, "the manual page is empty")
+        install_with_busybox(dist / "install.sh", url, version)
+        install_where_no_program_may_run(dist / "install.sh", url)
+
+
+def install_with_busybox(script, url, version):
+    """All programs are busybox, as on Alpine."""
+    with place.empty_home() as (home, environment):
+        programs = home / "programs"
+        programs.mkdir()
+        place.run([place.busybox(), "--install", "-s", programs])
+        inside = {**environment, "PATH": str(programs)}
+        place.run([programs / "sh", script, "--from", url], env=inside)
+        said = place.run([home / ".local/bin/proxy", "--version"], env=inside).stdout
+        place.check(said == f"proxy {version}\n", said)
+
+
+def install_where_no_program_may_run(script, url):
+    """The temporary folder is mounted with noexec, as some administrators do it."""
+    with place.empty_home() as (home, environment):
+        (home / "tmp").mkdir()
+        mounted = 'mount -t tmpfs -o noexec tmpfs "$TMPDIR"; exec sh "$@"'
+        command = ["unshare", "--mount", *place.as_root_of_a_namespace(), "sh", "-ec", mounted, "sh", script, "--from", url]
+        said = place.run(command, 1, env={**environment, "TMPDIR": str(home / "tmp")}).stderr
+        place.check("noexec, set TMPDIR to another folder" in said, said)
+        place.check(not (home / ".local").exists(), "something was installed")
 
 
 def try_archives(dist, version):
@@ -28,9 +54,8 @@ def try_archives(dist, version):
         with place.empty_home() as (home, environment), tarfile.open(archive) as tar:
             tar.extractall(home, filter="data")
             binary = home / archive.name.removesuffix(".tar.gz") / "proxy"
-            # A program that needs a loader or a C library names them.
-            data = binary.read_bytes()
-            place.check(b"/lib/ld-" not in data and b"/lib64/ld-" not in data, f"{machine} is not static")
+            loader = elf.interpreter(binary.read_bytes())
+            place.check(loader is None, f"{machine} is not static: it needs {loader}")
             if machine == platform.machine():
                 place.answers([binary], environment, version)
             else:

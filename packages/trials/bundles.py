@@ -33,15 +33,24 @@ def starts_as_the_manifest_says(folder, environment, version):
     program = fill(server["command"])
     shutil.copymode("/bin/sh", program)
     place.answers([program], environment, version)
-    client = [place.python(), place.ROOT / "packages/trials/client.py", place.CALL[0], program]
-    said = place.run([*client, *(fill(argument) for argument in server["args"])], env=environment).stdout
-    place.check(place.ANSWER in said, said)
+    arguments = [fill(argument) for argument in server["args"]]
+    place.client_gets_the_answer([program, *arguments], environment, place.CALL[0])
 
 
-def try_server_json(dist, version, schema):
-    """With the schema of the registry, which has to be downloaded before."""
-    programs = place.installed("schemas", ["check-jsonschema==0.39.0"])
-    place.run([programs / "check-jsonschema", "--schemafile", schema, dist / "server.json"])
+def try_server_json(dist, version):
+    """With the registry's own schema, of which this linter has a copy."""
+    programs = place.installed("server-json", ["skillsaw==0.22.0"])
+    program = (
+        "import importlib.resources, json, sys\n"
+        "import jsonschema\n"
+        "entry = json.load(open(sys.argv[1]))\n"
+        "folder = 'v' + entry['$schema'].split('/')[-2].replace('-', '_')\n"
+        "file = importlib.resources.files('skillsaw') / 'schemas/mcp_registry' / folder / 'server.schema.json'\n"
+        "schema = json.loads(file.read_text())\n"
+        "assert schema['$id'] == entry['$schema'], schema['$id']\n"
+        "jsonschema.validate(entry, schema)\n"
+    )
+    place.run([programs / "python", "-c", program, dist / "server.json"])
 
 
 def try_sbom(dist, version):

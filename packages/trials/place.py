@@ -5,6 +5,8 @@ import functools
 import http.server
 import os
 import pathlib
+import platform
+import shutil
 import socket
 import subprocess
 import sys
@@ -12,11 +14,17 @@ import tempfile
 import threading
 import time
 
+from make.facts import TARGETS
+
+from . import elf
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tools"
 # What the client and the commands call, and what they get.
 CALL = ["convert_units", "value=26.2", "from=mi", "to=km"]
 ANSWER = "42.1648128"
+# The same tool without a config.
+SERVE = ["serve", "--extension", ROOT / "extensions/units.star"]
 
 
 class Failed(Exception):
@@ -26,6 +34,25 @@ class Failed(Exception):
 def check(condition, problem):
     if not condition:
         raise Failed(problem)
+
+
+def debian_package(dist, version):
+    """The one for this machine."""
+    return dist / f"starlark-mcp-proxy_{version}_{TARGETS[platform.machine()].debian}.deb"
+
+
+def busybox():
+    """A static one, which runs in any root."""
+    program = shutil.which("busybox")
+    check(program, "there is no busybox: install busybox-static")
+    data = pathlib.Path(program).read_bytes()
+    check(elf.interpreter(data) is None, f"{program} is not static: install busybox-static")
+    return program
+
+
+def as_root_of_a_namespace():
+    """Options of `unshare`: others than root get their permissions in a namespace of their own."""
+    return [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
 
 
 @contextlib.contextmanager
@@ -59,9 +86,24 @@ def answers(command, environment, version, config=()):
     tool = tool if not config else "convert"
     said = run([*command, "call", *source, tool, *arguments], env=environment).stdout
     check(ANSWER in said, f"the call says `{said.strip()}`")
-    client = [python(), ROOT / "packages/trials/client.py", tool, *command, "serve", *source]
-    said = run(client, env=environment).stdout
+    client_gets_the_answer([*command, "serve", *source], environment, tool)
+
+
+def client_gets_the_answer(server, environment, tool="convert", **options):
+    """The official SDK's client calls a tool of a server, which is a command or an address."""
+    said = run([python(), ROOT / "packages/trials/client.py", tool, *server], env=environment, **options).stdout
     check(ANSWER in said, f"the client gets `{said.strip()}`")
+
+
+def answers_in_time(what, command, home, environment, limit):
+    """A client's first answer, from an empty home folder."""
+    # The client itself is installed before.
+    python()
+    begin = time.monotonic()
+    client_gets_the_answer([*command, *SERVE], environment, cwd=home)
+    seconds = time.monotonic() - begin
+    print(f"  {what} to the first answer of a tool: {seconds:.1f} s")
+    check(seconds < limit, f"{what} takes {seconds:.1f} s")
 
 
 @functools.cache
@@ -95,6 +137,20 @@ def installed_from_npm(name, manifest):
             file.unlink()
             raise
     return folder / "node_modules/.bin"
+
+
+def first_process(parent):
+    """The first process of the namespace that `unshare` has made, once it is there."""
+    text = pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="utf-8")
+    return text.split()[0] if text else None
+
+
+def wait_until(found, seconds=30):
+    end = time.monotonic() + seconds
+    while not (result := found()):
+        check(time.monotonic() < end, "it takes too long")
+        time.sleep(0.1)
+    return result
 
 
 @contextlib.contextmanager

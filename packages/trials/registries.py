@@ -1,23 +1,31 @@
-"""npm with a registry of its own, and PyPI's wheels."""
+"""npm with a registry of its own."""
 
 import contextlib
 import json
-import platform
+import os
 import subprocess
-import time
+
+from make import npm
+from make.facts import TARGETS, load
 
 from . import place
 
 # The registry of npm itself knows no dist-tags of one of its dependencies everywhere.
 VERDACCIO = json.dumps({"dependencies": {"verdaccio": "6.8.0"}, "overrides": {"node-fetch": "2.7.0"}})
-UV = ["uv==0.13.8"]
-# From the command to the first answer, with a registry on this machine.
+# From the command to the first answer of a tool, with a registry on this machine, and from two files.
 NPX_SECONDS = 20
+TARBALL_SECONDS = 60
+# Nobody may write the cache, also not root.
+READ_ONLY = """
+mount --bind "$npm_config_cache" "$npm_config_cache"
+mount -o remount,bind,ro "$npm_config_cache"
+exec "$@"
+"""
 
 
 @contextlib.contextmanager
 def registry(home, environment):
-    """An empty registry that everybody may publish to."""
+    """The settings of npm for an empty registry that everybody may publish to."""
     port = place.free_port()
     packages = {"**": {"access": "$all", "publish": "$all"}}
     config = {"storage": f"{home}/storage", "uplinks": {}, "packages": packages, "log": {"type": "file", "path": f"{home}/log"}}
@@ -28,28 +36,33 @@ def registry(home, environment):
     server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         place.wait_for_port(port, server)
-        (home / ".npmrc").write_text(
-            f"registry=http://127.0.0.1:{port}/\n//127.0.0.1:{port}/:_authToken=nobody\n", encoding="utf-8"
-        )
-        yield
+        yield f"registry=http://127.0.0.1:{port}/\n//127.0.0.1:{port}/:_authToken=nobody\n"
     finally:
         server.terminate()
         server.wait()
 
 
+@contextlib.contextmanager
+def customer(settings):
+    """An empty home folder of somebody who has never used npm, with these settings."""
+    with place.empty_home() as (home, environment):
+        (home / ".npmrc").write_text(settings, encoding="utf-8")
+        yield home, environment
+
+
 def try_npm(dist, version):
-    with place.empty_home() as (home, environment), registry(home, environment):
+    with place.empty_home() as (home, environment), registry(home, environment) as settings:
+        (home / ".npmrc").write_text(settings, encoding="utf-8")
         for package in sorted(dist.glob("*.tgz"), reverse=True):
             place.run(["npm", "publish", package], env=environment)
-        begin = time.monotonic()
-        said = place.run(["npx", "-y", "starlark-mcp-proxy", "--version"], env=environment).stdout
-        seconds = time.monotonic() - begin
-        place.check(said == f"proxy {version}\n", f"npx says `{said}`")
-        place.check(seconds < NPX_SECONDS, f"npx takes {seconds:.1f} s")
-        print(f"  npx to the first answer: {seconds:.1f} s")
-        place.answers(["npx", "-y", f"starlark-mcp-proxy@{version}"], environment, version)
-        without_optional_packages(home, environment)
-        with_a_read_only_cache(home, environment, version)
+        with customer(settings) as (home, environment):
+            place.answers_in_time("npx", ["npx", "-y", "starlark-mcp-proxy"], home, environment, NPX_SECONDS)
+            place.answers(["npx", "-y", f"starlark-mcp-proxy@{version}"], environment, version)
+        with customer(settings) as (home, environment):
+            without_optional_packages(home, environment)
+        with customer(settings) as (home, environment):
+            with_a_read_only_cache(home, environment, version)
+    from_tarballs(dist, version)
 
 
 def without_optional_packages(home, environment):
@@ -63,26 +76,26 @@ def without_optional_packages(home, environment):
 
 
 def with_a_read_only_cache(home, environment, version):
-    """npm refuses a cache that it cannot write; what is installed works."""
-    program = home / "project/node_modules/.bin/proxy"
-    said = place.run([program, "--version"], env={**environment, "XDG_CACHE_HOME": "/proc/nowhere"}).stdout
+    """npm installs nothing with a cache that it cannot write: it takes another one. What is installed needs none."""
+    cache = home / "cache"
+    cache.mkdir()
+    npx = ["npx", "-y", "starlark-mcp-proxy", "--version"]
+    inside = ["unshare", "--mount", *place.as_root_of_a_namespace(), "sh", "-ec", READ_ONLY, "sh"]
+    protected = {**environment, "npm_config_cache": str(cache)}
+    said = place.run([*inside, *npx], 1, env=protected, cwd=home).stderr
+    place.check("npm error" in said and not os.listdir(cache), said)
+    words = ["env", f"npm_config_cache={home}/other", *npx]
+    said = place.run([*inside, *words], env=protected, cwd=home).stdout
     place.check(said == f"proxy {version}\n", said)
+    place.run(["npm", "install", "--prefix", home / "installed", "starlark-mcp-proxy"], env=environment, cwd=home)
+    program = home / "installed/node_modules/.bin/proxy"
+    place.client_gets_the_answer([*inside, program, *place.SERVE], {**protected, "XDG_CACHE_HOME": str(cache)}, cwd=home)
 
 
-def try_wheels(dist, version):
-    wheel = next(dist.glob(f"*{platform.machine()}*.whl"))
-    uvx = place.installed("uv", UV) / "uvx"
-    with place.empty_home() as (home, environment):
-        place.run(["python3", "-m", "venv", home / "venv"], env=environment)
-        place.run([home / "venv/bin/pip", "install", "--no-index", wheel], env=environment)
-        place.answers([home / "venv/bin/starlark-mcp-proxy"], environment, version)
-        # The short name works through a link as well.
-        (home / "bin").mkdir()
-        for name in ["proxy", "starlark-mcp-proxy"]:
-            (home / "bin" / name).symlink_to(home / "venv/bin" / name)
-        place.run([home / "bin/proxy", "--version"], env=environment)
-    with place.empty_home() as (home, environment):
-        begin = time.monotonic()
-        place.run([uvx, "--offline", "--from", wheel, "starlark-mcp-proxy", "--version"], env=environment)
-        print(f"  uvx to the first answer: {time.monotonic() - begin:.1f} s")
-        place.answers([uvx, "--offline", "--from", wheel, "starlark-mcp-proxy"], environment, version)
+def from_tarballs(dist, version):
+    """The files of a release without any registry: both packages are given."""
+    known = load()
+    names = [known["npm"], npm.platform_name(known, TARGETS[os.uname().machine])]
+    files = [word for name in names for word in ("-p", dist / f"{name}-{version}.tgz")]
+    with customer("registry=http://127.0.0.1:9/\nfetch-retries=0\n") as (home, environment):
+        place.answers_in_time("npx with files", ["npx", "-y", *files, known["npm"]], home, environment, TARBALL_SECONDS)

@@ -3,11 +3,9 @@
 import contextlib
 import os
 import pathlib
-import re
 import shutil
 import signal
 import subprocess
-import time
 
 from . import place
 
@@ -42,26 +40,59 @@ mcpServers:
 SECRET = "only in the credential"
 
 
+# `systemd-run` needs a message bus, so this makes a unit of what it would make one of.
+SYSTEMD_RUN = """#!/bin/sh
+{
+    printf '[Unit]\\nDefaultDependencies=no\\n[Service]\\nType=oneshot\\n'
+    printf 'StandardOutput=truncate:/run/said\\nStandardError=truncate:/run/said\\n'
+    while :; do
+        case "$1" in
+        --property=*) printf '%s\\n' "${1#--property=}" ;;
+        --setenv=*) printf 'Environment=%s\\n' "${1#--setenv=}" ;;
+        --*) ;;
+        *) break ;;
+        esac
+        shift
+    done
+    printf 'ExecStart=%s\\n' "$*"
+} >UNITS/command.service
+systemctl daemon-reload
+systemctl start command
+code=$?
+cat /run/said
+exit $code
+"""
+
+
 def try_service(dist, version):
-    place.check(os.geteuid() == 0, "only root can start a systemd in namespaces")
-    place.check(shutil.which("systemd-analyze") and os.path.exists(SYSTEMD), "there is no systemd")
-    package = dist / f"starlark-mcp-proxy_{version}_amd64.deb"
+    needs_systemd()
+    package = place.debian_package(dist, version)
     with place.empty_home() as (home, _), manager(package, home) as inside:
         logged([*inside, "systemctl", "start", "mcp-proxy"], inside, "/run/log")
         place.check(shown(inside, "StatusText") == "ready", "the service is not ready")
         place.check(shown(inside, "DynamicUser") == "yes", "the service has no user of its own")
         place.check(f"TOKEN={SECRET}" in environment_of_server(inside), "the credential does not reach the server")
-        # A command that runs as the script `mcp-proxy` runs it reaches the service, which knows who asks.
-        said = as_service(inside, home, "status")
+        # `mcp-proxy` reaches the service, which knows who asks, and has its credentials.
+        mcp_proxy = [*inside, f"PATH={home}/bin:/usr/bin:/bin", "mcp-proxy"]
+        said = logged([*mcp_proxy, "status"], inside, "/run/said")
         place.check("units" in said, said)
-        place.check(place.ANSWER in as_service(inside, home, "call convert value=26.2 from=mi to=km"), "no answer")
+        said = logged([*mcp_proxy, "call", "convert", *place.CALL[1:]], inside, "/run/said")
+        place.check(place.ANSWER in said, said)
+        # This starts a server of its own, which gets the credential.
+        said = place.run([*mcp_proxy, "lock", "--check"], 1).stdout
+        place.check("units: not approved yet" in said, said)
         # A proxy that is stuck is replaced.
         stuck = shown(inside, "MainPID")
         place.run([*inside, "kill", "-STOP", stuck])
-        wait_until(lambda: shown(inside, "NRestarts") == "1" and shown(inside, "StatusText") == "ready")
+        place.wait_until(lambda: shown(inside, "NRestarts") == "1" and shown(inside, "StatusText") == "ready")
         place.check(shown(inside, "MainPID") != stuck, "the stuck process is still there")
         place.run([*inside, "systemctl", "stop", "mcp-proxy"])
         place.check(shown(inside, "Result") == "success", "the service did not end by itself")
+
+
+def needs_systemd():
+    place.check(os.geteuid() == 0, "only root can start a systemd in namespaces")
+    place.check(shutil.which("systemd-analyze") and os.path.exists(SYSTEMD), "there is no systemd")
 
 
 def shown(inside, name):
@@ -73,25 +104,10 @@ def environment_of_server(inside):
     return place.run([*inside, "cat", f"/proc/{server}/environ"]).stdout
 
 
-def as_service(inside, home, arguments):
-    """`systemd-run` needs a message bus, so what it would make is written as a unit."""
-    script = (place.ROOT / "packages/systemd/mcp-proxy").read_text(encoding="utf-8")
-    lines = re.findall(r"--property=(\S+)", script)
-    lines += [f"Environment={variable}" for variable in re.findall(r"--setenv=(\S+)", script)]
-    out = "/run/said"
-    lines += ["Type=oneshot", f"StandardOutput=truncate:{out}", f"StandardError=truncate:{out}"]
-    lines.append(f"ExecStart=/usr/bin/proxy {arguments}")
-    unit = "[Unit]\nDefaultDependencies=no\n[Service]\n" + "\n".join(lines) + "\n"
-    (home / "units/command.service").write_text(unit, encoding="utf-8")
-    place.run([*inside, "systemctl", "daemon-reload"])
-    logged([*inside, "systemctl", "start", "command"], inside, out)
-    return place.run([*inside, "cat", out]).stdout
-
-
 def logged(command, inside, log):
-    """Runs a command, and shows the log if it fails."""
+    """What a command says; if it fails, with the log."""
     try:
-        place.run(command)
+        return place.run(command).stdout
     except place.Failed as failure:
         status = subprocess.run([*inside, "systemctl", "status", "--no-pager", "mcp-proxy"], capture_output=True, text=True)
         said = subprocess.run([*inside, "cat", log], capture_output=True, text=True)
@@ -121,15 +137,15 @@ def manager(package, home):
         stderr=log,
     ) as process:
         try:
-            first = wait_until(lambda: first_process(process.pid))
+            first = place.wait_until(lambda: place.first_process(process.pid))
             inside = ["nsenter", "--target", first, "--mount", "--pid", "--uts", "--ipc"]
             inside += ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
-            wait_until(lambda: is_running(inside))
+            place.wait_until(lambda: is_running(inside))
             yield inside
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
-            wait_until(lambda: all(removed(group) for group in groups))
+            place.wait_until(lambda: all(removed(group) for group in groups))
 
 
 def write_units(home):
@@ -143,6 +159,9 @@ def write_units(home):
     (units / "proxy.yaml").write_text(CONFIG.replace("PORT", str(place.free_port())), encoding="utf-8")
     (units / "token").write_text(f"{SECRET}\n", encoding="utf-8")
     shutil.copy(place.ROOT / "extensions/units.star", units)
+    (home / "bin").mkdir()
+    (home / "bin/systemd-run").write_text(SYSTEMD_RUN.replace("UNITS", str(units)), encoding="utf-8")
+    (home / "bin/systemd-run").chmod(0o755)
     home.chmod(0o755)
     return units
 
@@ -161,19 +180,6 @@ def removed(group):
     return not group.exists()
 
 
-def first_process(parent):
-    text = pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="utf-8")
-    return text.split()[0] if text else None
-
-
 def is_running(inside):
     done = subprocess.run([*inside, "systemctl", "is-system-running"], capture_output=True, text=True)
     return done.stdout.strip() in ["running", "degraded"]
-
-
-def wait_until(found, seconds=30):
-    end = time.monotonic() + seconds
-    while not (result := found()):
-        place.check(time.monotonic() < end, "it takes too long")
-        time.sleep(0.1)
-    return result

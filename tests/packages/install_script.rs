@@ -79,7 +79,7 @@ impl Machine {
     }
 }
 
-fn find(program: &str) -> Option<PathBuf> {
+pub(super) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
@@ -192,6 +192,32 @@ async fn on_another_system_the_script_says_what_to_do_instead() {
         executable(&machine.programs, "uname", "#!/bin/sh\necho Darwin\n");
         let refused = Finished::run(machine.command(shell, &script().await, &[])).await.expect(1);
         assert!(refused.stderr.starts_with("error: there is no binary for Darwin\nhint: build it from source"));
+        machine.has_nothing();
+    }
+}
+
+#[tokio::test]
+async fn where_no_program_may_run_in_the_temporary_folder_the_hint_names_it() {
+    let downloads = Downloads::of_release().await;
+    for shell in shells() {
+        // Given a temporary folder in which nothing can be executed
+        let machine = Machine::new(&["curl"]);
+        let tar = find("tar").expect("it is here");
+        fs::remove_file(machine.programs.path().join("tar")).expect("a link");
+        let without_programs = format!("#!/bin/sh\n'{}' \"$@\" && chmod -x \"$4\"/*/proxy\n", tar.display());
+        executable(&machine.programs, "tar", &without_programs);
+        let folder = TempDir::new();
+        let mut command = machine.command(shell, &script().await, &["--from", &downloads.url]);
+        command.env("TMPDIR", folder.path());
+
+        let refused = Finished::run(command).await.expect(1);
+
+        let there = folder.path().display();
+        let error = format!("error: the program does not run in {there}/starlark-mcp-proxy.");
+        assert!(refused.stderr.contains(&error), "{}", refused.stderr);
+        let hint =
+            format!("hint: nothing was installed; if {there} is mounted with noexec, set TMPDIR to another folder\n");
+        assert!(refused.stderr.ends_with(&hint), "{}", refused.stderr);
         machine.has_nothing();
     }
 }

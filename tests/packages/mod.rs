@@ -1,11 +1,15 @@
 //! What people install: packages, services, containers and the script that downloads an archive.
 
 mod build;
+mod ci;
+mod debian_scripts;
 mod first_process;
 mod install_script;
 mod npm;
 mod plugin;
 mod service;
+mod service_command;
+mod trials;
 mod units;
 mod versions;
 

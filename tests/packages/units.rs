@@ -1,4 +1,4 @@
-//! The units of systemd: systemd accepts them, they restrict what they can, and the guide shows what they are.
+//! The units of systemd: systemd accepts them, and they restrict what they can.
 
 use std::fs;
 use std::process::Command;
@@ -56,27 +56,17 @@ async fn the_service_exposes_little_of_the_system() {
 }
 
 #[test]
-fn the_guide_shows_the_command_for_the_service() {
-    let guide = include_str!("../../docs/guides/operations.md");
-    let script = fs::read_to_string(in_checkout("packages/systemd/mcp-proxy")).expect("it is there");
-    let shown = guide.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a script");
-    let without_comments: String =
-        script.lines().filter(|line| !line.starts_with("# ")).map(|line| format!("{line}\n")).collect();
-    assert_eq!(shown, without_comments);
-}
-
-#[test]
-fn the_service_and_its_command_have_the_same_folders() {
-    let unit = fs::read_to_string(in_checkout("packages/systemd/mcp-proxy.service")).expect("it is there");
-    let script = fs::read_to_string(in_checkout("packages/systemd/mcp-proxy")).expect("it is there");
-    let variables = unit.lines().filter_map(|line| line.strip_prefix("Environment="));
-    let mut count = 0;
-    for variable in variables {
-        assert!(script.contains(&format!("--setenv={variable} ")), "{variable}");
-        count += 1;
-    }
-    assert_eq!(count, script.matches("--setenv=").count() - 1, "only PROXY_CONFIG is an argument of the service");
-    for property in ["DynamicUser=yes", "User=mcp-proxy", "StateDirectory=mcp-proxy", "CacheDirectory=mcp-proxy"] {
-        assert!(unit.contains(&format!("\n{property}\n")) && script.contains(&format!("--property={property} ")));
-    }
+fn the_guide_shows_the_profile_of_the_package() {
+    let profile = fs::read_to_string(in_checkout("packages/deb/apparmor")).expect("a profile");
+    let guide = include_str!("../../docs/getting-started/installation.md");
+    let shown =
+        guide.split("```text\n").find(|block| block.starts_with("abi ")).and_then(|block| block.split("```").next());
+    // Without what is only for the package's: comments, its path, and the file for changes.
+    let rules = |text: &str| -> Vec<String> {
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.contains("include if exists") && !line.is_empty());
+        lines.map(|line| line.replace("/home/ann/.local/bin/", "/usr/bin/")).collect()
+    };
+    assert_eq!(rules(shown.expect("a profile")), rules(&profile));
 }

@@ -160,6 +160,34 @@ async fn what_clients_look_for_has_the_version_and_the_digests() {
 }
 
 #[test]
+fn a_client_asks_for_the_config_of_every_package_in_the_registry() {
+    let entry = json(&in_checkout("packages/server.json"));
+    let asked = |package: &Value| {
+        let variable = package["environmentVariables"][0].clone();
+        let mounted = package["runtimeArguments"][0]["variables"]["config"].clone();
+        // A container has other files, so it gets the file and not its name.
+        if package["registryType"] == "oci" { mounted } else { variable }
+    };
+    for package in entry["packages"].as_array().expect("packages") {
+        let config = asked(package);
+        assert_eq!(
+            (&config["format"], &config["isRequired"]),
+            (&Value::from("filepath"), &Value::from(true)),
+            "{package}"
+        );
+        assert!(package["registryType"] == "oci" || config["name"] == "PROXY_CONFIG", "{package}");
+    }
+}
+
+#[test]
+fn every_image_has_the_name_that_is_published() {
+    let image = json(&in_checkout("packages/names.json"))["image"].clone();
+    let kustomization = fs::read_to_string(in_checkout("contrib/kubernetes/kustomization.yaml")).expect("it is there");
+    let kustomization = crate::support::yaml::parse(&kustomization);
+    assert_eq!(kustomization["images"][0]["newName"], image);
+}
+
+#[test]
 fn what_names_a_version_by_hand_names_this_one() {
     for (file, text) in [
         ("contrib/kubernetes/kustomization.yaml", format!("newTag: {VERSION}\n")),
