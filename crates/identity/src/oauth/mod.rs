@@ -36,4 +36,4 @@ pub use signed::IdentityKey;
 pub use storage::CredentialStorage;
 pub(crate) use terms::bearer;
 pub use token_exchange::SubjectTokens;
-pub use unused::{UnusedLogIn, WhyUnused};
+pub use unused::{LeftLogIns, UncertainLogIn, UnusedLogIn, WhyUnused};
