@@ -32,6 +32,7 @@ pub use log_in::{LogInRequest, ParkedLogIn, PendingLogIn};
 pub use log_ins::LogIns;
 pub use report::{ClientKind, LogInDescription, LogInKind, LogInReport, LogInState, LogOutReport};
 pub use sign_in::{ParkedSignIn, SignInRequest};
+pub use sign_in_issuers::SignInPlace;
 pub use signed::IdentityKey;
 pub use storage::CredentialStorage;
 pub(crate) use terms::bearer;
