@@ -58,7 +58,8 @@ impl PersonalAccount {
     /// What a client is told that cannot be asked.
     pub(super) fn log_in_first(&self) -> CallError {
         let LogInAdvice { text, url } = self.advice.clone();
-        CallError::LogInFirst { backend: Arc::clone(&self.server), advice: text, url }
+        let reason = self.credentials.why_missing();
+        CallError::LogInFirst { backend: Arc::clone(&self.server), advice: text, url, reason }
     }
 
     /// Asks the person to log in, and waits until that is done. The question says where, and carries nothing: the page finds
