@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::call::{BackendCall, CallError, Peer, Question};
+use crate::call::{Asker, BackendCall, CallError, Peer, Question};
 use proxy_config::{LogInAdvice, ServerConfig};
 use proxy_json::{Object, RawRef, hex, raw};
 use proxy_model::{Credentials, Era, ItemKind, PersonKey};
@@ -118,7 +118,7 @@ impl PersonalAccount {
             self.server
         );
         let params = raw(&json!({"mode": "url", "message": message, "url": url, "elicitationId": id}));
-        Question { method: "elicitation/create".to_owned(), params, answer_timeout, is_of_proxy: true }
+        Question { method: "elicitation/create".to_owned(), params, answer_timeout, asker: Asker::LogIn }
     }
 }
 
