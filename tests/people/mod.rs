@@ -11,6 +11,10 @@ mod links;
 mod pages;
 mod real;
 mod replicas;
+mod retried;
+mod sdk;
+mod shared;
+mod unconnected;
 
 use serde_json::{Value, json};
 
@@ -60,13 +64,43 @@ impl World {
 
     /// With more sections, and more of the config; the second argument of `change` is the server's URL.
     pub async fn with(more: &str, change: impl FnOnce(Config, &str) -> Config) -> Self {
-        let (issuer, authorization) = (Issuer::start().await, AuthorizationServer::start().await);
+        let authorization = AuthorizationServer::start().await;
         let server = ProtectedServer::start(&authorization).await;
+        Self::made(authorization, server, more, change, |proxy| proxy).await
+    }
+
+    /// Before this server.
+    pub async fn before(authorization: AuthorizationServer, server: ProtectedServer) -> Self {
+        Self::made(authorization, server, "", |config, _| config, |proxy| proxy).await
+    }
+
+    /// With more sections that need this file.
+    pub async fn with_file(more: &str, name: &str, text: &str) -> Self {
+        Self::with_file_and(more, name, text, |config| config).await
+    }
+
+    /// The same with more of the config.
+    pub async fn with_file_and(more: &str, name: &str, text: &str, change: impl FnOnce(Config) -> Config) -> Self {
+        let authorization = AuthorizationServer::start().await;
+        let server = ProtectedServer::start(&authorization).await;
+        let change = |config: Config, _: &str| change(config);
+        Self::made(authorization, server, more, change, |proxy| proxy.file(name, text)).await
+    }
+
+    async fn made(
+        authorization: AuthorizationServer,
+        server: ProtectedServer,
+        more: &str,
+        change: impl FnOnce(Config, &str) -> Config,
+        prepare: impl FnOnce(Proxy) -> Proxy,
+    ) -> Self {
+        let issuer = Issuer::start().await;
         let port = free_port();
         let url = format!("http://127.0.0.1:{port}/mcp");
         let config =
             Config::new().remote_with(SERVER, &server.url, personal()).section(&sections(&issuer, &url)).section(more);
-        let proxy = Proxy::new(&change(config, &server.url)).argument("--log").argument("trace").http_at(port).await;
+        let proxy = prepare(Proxy::new(&change(config, &server.url)));
+        let proxy = proxy.argument("--log").argument("trace").http_at(port).await;
         World { issuer, authorization, server, proxy, url }
     }
 
