@@ -69,7 +69,7 @@ async fn an_operator_logs_in_for_the_people_of_static_tokens() {
 }
 
 /// The lines of the audit log of these types, once there are as many.
-async fn audited(world: &Proxy, log: &StderrLog, types: &[&str], count: usize) -> Vec<Value> {
+pub async fn audited(world: &Proxy, log: &StderrLog, types: &[&str], count: usize) -> Vec<Value> {
     let there = async {
         loop {
             let text = std::fs::read_to_string(world.directory.path().join("audit.jsonl")).unwrap_or_default();

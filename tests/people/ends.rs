@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::{SERVER, World, personal};
-use crate::support::authorization_server::Fault;
+use crate::support::authorization_server::{Approval, Fault};
 use crate::support::browser::Browser;
 use crate::support::config::Config;
 use crate::support::issuer::Issuer;
@@ -32,7 +32,7 @@ async fn an_authorization_server_that_changes_its_issuer_between_the_hops_gets_n
     let refused = browser.press_only(&page, "Connect").await;
     assert!(refused.location.is_none() && refused.status >= 400, "{refused:?}");
     assert!(!refused.html.contains("another.example\"") && !world.is_connected("ann").await, "{}", refused.html);
-    world.assert_clean_log(&[&browser], &[answer]);
+    world.assert_clean_log(&[&browser]);
 }
 
 #[tokio::test]
@@ -46,6 +46,7 @@ async fn a_log_in_without_a_refresh_token_lasts_as_long_as_its_token() {
     let told = world.client("ann").modern_call("echo", "{}").await;
     assert!(told.raw.contains("log in at `crm` first"), "{}", told.raw);
     assert!(told.raw.contains(&world.page()), "{}", told.raw);
+    assert!(told.raw.contains("(the last log-in has ended, and could not be renewed)"), "{}", told.raw);
     let page = browser.open(&world.page()).await;
     let label = if page.has_button("Connect") { "Connect" } else { "Connect another account" };
     browser.press(&page, label).await;
@@ -64,12 +65,35 @@ async fn an_authorization_server_that_is_out_of_order_is_told_and_another_attemp
         }
         let told = browser.press(&page, "Connect").await;
         assert!(told.status >= 400 && told.html.contains("503"), "{kind}: {told:?}");
+        let call = world.client("ann").modern_call("crm_log_in", "{}").await;
+        assert!(call.raw.contains("(the last attempt failed: ") && call.raw.contains("503"), "{kind}: {}", call.raw);
         assert!(!world.is_connected("ann").await);
         while world.authorization.withdraw(kind) {}
     }
     let page = browser.open(&world.page()).await;
     let done = browser.press(&page, "Connect").await;
     assert!(done.html.contains("connected as ann"), "{done:?}");
+}
+
+#[tokio::test]
+async fn a_person_who_refuses_the_consent_is_told_so_on_the_page_and_in_the_call() {
+    let world = World::start().await;
+    let before = world.client("ann").modern_call("crm_log_in", "{}").await;
+    assert!(!before.raw.contains("the last"), "nothing has failed yet: {}", before.raw);
+    world.authorization.set(|settings| settings.approval = Approval::Denied);
+    let page = world.connect(&Browser::of("ann")).await;
+    assert!(page.html.contains("the-person-said-no"), "{page:?}");
+    let told = world.client("ann").modern_call("crm_log_in", "{}").await;
+    assert!(told.raw.contains("(the last attempt failed: ") && told.raw.contains("the-person-said-no"), "{}", told.raw);
+    let other = world.client("bob").modern_call("crm_log_in", "{}").await;
+    assert!(!other.raw.contains("the last"), "it is nobody else's business: {}", other.raw);
+    // A log-in that succeeds is the last one.
+    world.authorization.set(|settings| settings.approval = Approval::Code);
+    world.connect(&Browser::of("ann")).await;
+    world.authorization.end_log_ins();
+    world.server.refuse_known_tokens();
+    let told = world.client("ann").modern_call("crm_log_in", "{}").await;
+    assert!(told.raw.contains("(the last log-in has ended: "), "{}", told.raw);
 }
 
 #[tokio::test]

@@ -11,6 +11,10 @@ mod links;
 mod pages;
 mod real;
 mod replicas;
+mod retried;
+mod sdk;
+mod shared;
+mod unconnected;
 
 use serde_json::{Value, json};
 
@@ -18,7 +22,7 @@ use crate::support::authorization_server::AuthorizationServer;
 use crate::support::browser::{Browser, BrowserPage};
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
-use crate::support::issuer::Issuer;
+use crate::support::issuer::{Issuer, SIGN_IN_CODE};
 use crate::support::message::{self, Message};
 use crate::support::protected_server::ProtectedServer;
 use crate::support::proxy::{HttpProxy, Proxy};
@@ -26,6 +30,8 @@ use crate::support::real_servers::free_port;
 
 /// What the server is called in these tests.
 pub const SERVER: &str = "crm";
+/// What the pages show the issuer.
+const SIGN_IN_SECRET: &str = "secret-of-the-pages";
 
 /// A proxy whose people are those of an issuer, before a server that knows people by its own authorization server.
 pub struct World {
@@ -40,7 +46,8 @@ pub struct World {
 /// The sections of a config whose people sign in at this issuer.
 pub fn sections(issuer: &Issuer, url: &str) -> String {
     format!(
-        "auth: {{issuers: [{{issuer: '{}', signIn: {{clientId: pages}}}}]}}\nserve: {{publicUrl: '{url}'}}",
+        "auth: {{issuers: [{{issuer: '{}', signIn: {{clientId: pages, clientSecret: {SIGN_IN_SECRET}}}}}]}}\n\
+         serve: {{publicUrl: '{url}'}}",
         issuer.url
     )
 }
@@ -57,13 +64,43 @@ impl World {
 
     /// With more sections, and more of the config; the second argument of `change` is the server's URL.
     pub async fn with(more: &str, change: impl FnOnce(Config, &str) -> Config) -> Self {
-        let (issuer, authorization) = (Issuer::start().await, AuthorizationServer::start().await);
+        let authorization = AuthorizationServer::start().await;
         let server = ProtectedServer::start(&authorization).await;
+        Self::made(authorization, server, more, change, |proxy| proxy).await
+    }
+
+    /// Before this server.
+    pub async fn before(authorization: AuthorizationServer, server: ProtectedServer) -> Self {
+        Self::made(authorization, server, "", |config, _| config, |proxy| proxy).await
+    }
+
+    /// With more sections that need this file.
+    pub async fn with_file(more: &str, name: &str, text: &str) -> Self {
+        Self::with_file_and(more, name, text, |config| config).await
+    }
+
+    /// The same with more of the config.
+    pub async fn with_file_and(more: &str, name: &str, text: &str, change: impl FnOnce(Config) -> Config) -> Self {
+        let authorization = AuthorizationServer::start().await;
+        let server = ProtectedServer::start(&authorization).await;
+        let change = |config: Config, _: &str| change(config);
+        Self::made(authorization, server, more, change, |proxy| proxy.file(name, text)).await
+    }
+
+    async fn made(
+        authorization: AuthorizationServer,
+        server: ProtectedServer,
+        more: &str,
+        change: impl FnOnce(Config, &str) -> Config,
+        prepare: impl FnOnce(Proxy) -> Proxy,
+    ) -> Self {
+        let issuer = Issuer::start().await;
         let port = free_port();
         let url = format!("http://127.0.0.1:{port}/mcp");
         let config =
             Config::new().remote_with(SERVER, &server.url, personal()).section(&sections(&issuer, &url)).section(more);
-        let proxy = Proxy::new(&change(config, &server.url)).argument("--log").argument("trace").http_at(port).await;
+        let proxy = prepare(Proxy::new(&change(config, &server.url)));
+        let proxy = proxy.argument("--log").argument("trace").http_at(port).await;
         World { issuer, authorization, server, proxy, url }
     }
 
@@ -100,20 +137,18 @@ impl World {
         !answer.raw.contains("isError") && answer.raw.contains("result")
     }
 
-    /// Fails if the log has a secret: a token, a code, a cookie of these browsers, or the query of one of these addresses.
-    pub fn assert_clean_log(&self, browsers: &[&Browser], addresses: &[String]) {
+    /// Fails if the log has a secret: a token, a code, the secret of the pages at the issuer, or what these browsers had.
+    pub fn assert_clean_log(&self, browsers: &[&Browser]) {
         let log = self.proxy.program.stderr.text();
         let mut secrets = self.authorization.secrets();
         for browser in browsers {
-            secrets.extend(["proxy-flow", "proxy-person"].into_iter().filter_map(|name| browser.cookie(name)));
+            let of_browser = browser.secrets();
+            assert!(of_browser.len() > 3, "a browser has cookies, marks, codes and states: {of_browser:?}");
+            secrets.extend(of_browser);
         }
-        for address in addresses {
-            let url = url::Url::parse(address).expect("an address");
-            let query = url.query_pairs().filter(|(name, _)| name == "code" || name == "state");
-            secrets.extend(query.map(|(_, value)| value.into_owned()));
-        }
-        secrets.push(crate::support::issuer::SIGN_IN_CODE.to_owned());
+        secrets.extend([SIGN_IN_CODE, SIGN_IN_SECRET].map(str::to_owned));
         for secret in secrets {
+            assert!(secret.len() >= 8, "`{secret}` may be in the log by chance");
             assert!(!log.contains(&secret), "`{secret}` is in the log");
         }
         assert!(log.contains("TRACE") && log.contains(SERVER), "the log is written");

@@ -13,6 +13,8 @@ use super::issuer::SIGNED_IN;
 pub struct Browser {
     client: reqwest::Client,
     cookies: Mutex<BTreeMap<String, String>>,
+    /// What it was given that is nobody else's business.
+    secrets: Mutex<Vec<String>>,
 }
 
 /// What the browser shows.
@@ -30,7 +32,7 @@ impl Browser {
     /// The browser of a person who has signed in at the issuer.
     pub fn of(person: &str) -> Self {
         let client = reqwest::Client::builder().no_proxy().redirect(Policy::none()).build().expect("a client");
-        let browser = Self { client, cookies: Mutex::default() };
+        let browser = Self { client, cookies: Mutex::default(), secrets: Mutex::default() };
         browser.plant(SIGNED_IN, person);
         browser
     }
@@ -44,6 +46,15 @@ impl Browser {
         self.jar().get(name).cloned()
     }
 
+    /// The cookies of the proxy, the marks of its forms, and the codes and states in addresses: all that it ever had.
+    pub fn secrets(&self) -> Vec<String> {
+        self.kept().clone()
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn jar(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
         self.cookies.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,6 +62,11 @@ impl Browser {
     /// Opens an address. Redirects are not followed.
     pub async fn open(&self, url: &str) -> BrowserPage {
         self.send(self.client.get(url), url).await
+    }
+
+    /// Opens an address, as one of several that are opened at once.
+    pub async fn open_owned(&self, url: String) -> BrowserPage {
+        self.open(&url).await
     }
 
     /// Opens an address, and goes wherever it leads.
@@ -107,6 +123,9 @@ impl Browser {
         for cookie in answer.headers().get_all("set-cookie") {
             let pair = cookie.to_str().expect("text").split(';').next().unwrap_or_default();
             let (name, value) = pair.split_once('=').expect("a cookie");
+            if name.contains("proxy-") && !value.is_empty() {
+                self.kept().push(value.to_owned());
+            }
             match value {
                 "" => drop(self.jar().remove(name)),
                 value => drop(self.jar().insert(name.to_owned(), value.to_owned())),
@@ -114,8 +133,15 @@ impl Browser {
         }
         let (status, url, headers) = (answer.status().as_u16(), answer.url().clone(), answer.headers().clone());
         let location = headers.get("location").and_then(|next| next.to_str().ok());
-        let location = location.and_then(|next| url.join(next).ok()).map(String::from);
-        BrowserPage { status, url, location, headers, html: answer.text().await.unwrap_or_default() }
+        let location = location.and_then(|next| url.join(next).ok());
+        let html = answer.text().await.unwrap_or_default();
+        let marks = html.split("name=\"csrf\" value=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        self.kept().extend(marks.map(str::to_owned));
+        if let Some(next) = &location {
+            let secret = next.query_pairs().filter(|(name, _)| name == "code" || name == "state");
+            self.kept().extend(secret.map(|(_, value)| value.into_owned()));
+        }
+        BrowserPage { status, url, location: location.map(String::from), headers, html }
     }
 }
 

@@ -104,6 +104,15 @@ pub fn calling_client() -> Option<Command> {
     Some(command)
 }
 
+/// A client of a person with an account of their own. It needs the address, the era, the token and what it can be asked.
+pub fn client_of_a_person() -> Option<Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("client", &CLIENT, install_with_npm)).as_ref()?;
+    let mut command = Command::new("node");
+    command.arg(counterpart("client_of_a_person.mjs")).arg(folder.join("node_modules"));
+    Some(command)
+}
+
 /// The folder with the programs `codex`, `gemini` and `opencode`.
 pub fn mcp_clients() -> Option<PathBuf> {
     static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();

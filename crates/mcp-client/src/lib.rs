@@ -13,9 +13,9 @@ mod per_person;
 mod log_in_tests;
 
 pub use call::{
-    Answer, Attribution, Backend, BackendCall, CacheHint, CallError, Cancellation, ConnectedBackend, LocalBackend,
-    MissingLists, Peer, PeerLayer, PerPersonBackend, PersonBackend, Question, SessionEnd, Subscriber, Subscription,
-    TASKS_EXTENSION, TimeLimit, UpdateListener,
+    Answer, Asker, Attribution, Backend, BackendCall, CacheHint, CallError, Cancellation, ConnectedBackend,
+    LocalBackend, MissingLists, Peer, PeerLayer, PerPersonBackend, PersonBackend, Question, SessionEnd, Subscriber,
+    Subscription, TASKS_EXTENSION, TimeLimit, UpdateListener,
 };
 pub use connection::{
     Audience, Cache, ConnectionHolders, CredentialsSource, CurrentLock, Environment, HeldConnection, NotHeld,

@@ -30,6 +30,11 @@ pub trait Credentials: fmt::Debug + Send + Sync {
     /// another after [`Credentials::look_out`].
     fn changed(&self) -> BoxFuture<'_, ()>;
 
+    /// Why there is no log-in that is good, for the person who was or wanted to be logged in; `None` if there was none.
+    fn why_missing(&self) -> Option<String> {
+        None
+    }
+
     /// Completes when the log-in of this moment has ended, or when there is another one.
     fn replaced(&self) -> BoxFuture<'_, ()> {
         self.changed()

@@ -17,7 +17,7 @@ use crate::cli::{setup, terminal};
 use proxy_base::control::{Instance, instances};
 use proxy_engine::gateway::script_source;
 use proxy_json::Raw;
-use proxy_mcp_client::{CallError, Peer, Question, StartPolicy};
+use proxy_mcp_client::{Asker, CallError, Peer, Question, StartPolicy};
 use proxy_model::operator_api::{ProxyStatus, ServedSource, ServerLog};
 use proxy_model::{ItemKind, NamedUser};
 use proxy_wire::http::{EventStream, HttpAnswer, HttpError, SocketClient};
@@ -195,7 +195,7 @@ impl RunningProxy {
                 CallEvent::Log(_) => {}
                 CallEvent::Elicitation { id, method, params, answer_seconds } => {
                     let answer_timeout = Duration::from_secs(answer_seconds);
-                    self.ask(user.as_ref(), id, Question { method, params, answer_timeout, is_of_proxy: false });
+                    self.ask(user.as_ref(), id, Question { method, params, answer_timeout, asker: Asker::Server });
                 }
                 CallEvent::Result(result) => return Ok(result),
                 CallEvent::Error { unknown: true, .. } => return Err(UseError::Unknown),

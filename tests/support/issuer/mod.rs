@@ -48,6 +48,9 @@ struct IssuerState {
     opaque: Mutex<HashMap<String, Value>>,
     questions: AtomicUsize,
     hesitates: AtomicBool,
+    /// How often it was shown a code.
+    code_requests: AtomicUsize,
+    broods: AtomicBool,
     /// The codes, each with its person until it is redeemed.
     signed_in: Mutex<Vec<(String, Option<sign_in::SignedIn>)>>,
     /// The people that were removed.
@@ -89,6 +92,16 @@ impl Issuer {
     /// Makes it think for a while about tokens that it does not know.
     pub fn hesitate(&self) {
         self.state.hesitates.store(true, Ordering::SeqCst);
+    }
+
+    /// Makes it never answer whoever shows a code that it does not know.
+    pub fn brood(&self) {
+        self.state.broods.store(true, Ordering::SeqCst);
+    }
+
+    /// How often it was shown a code.
+    pub fn code_requests(&self) -> usize {
+        self.state.code_requests.load(Ordering::SeqCst)
     }
 
     /// Removes a person: from now on nobody signs in with this name.
@@ -152,7 +165,14 @@ impl Issuer {
                 Some(listener::json(200, &document))
             }
             "/authorize" => Some(self.authorize(request)),
-            "/token" => Some(self.token_for_code(request)),
+            "/token" => {
+                self.state.code_requests.fetch_add(1, Ordering::SeqCst);
+                let answer = self.token_for_code(request);
+                if answer.status().is_success() || !self.state.broods.load(Ordering::SeqCst) {
+                    return Some(answer);
+                }
+                std::future::pending().await
+            }
             "/keys" => {
                 self.state.key_fetches.fetch_add(1, Ordering::SeqCst);
                 match fault {

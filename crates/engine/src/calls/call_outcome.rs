@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn who_has_to_log_in_first_was_asked_and_nothing_has_failed() {
-        let error = CallError::LogInFirst { backend: "crm".into(), advice: "open a page".to_owned(), url: None };
+        let advice = "open a page".to_owned();
+        let error = CallError::LogInFirst { backend: "crm".into(), advice, url: None, reason: None };
         assert_eq!(of_call(Err(&error)), CallOutcome::Asked);
         // The client sees an error result.
         assert_eq!(without_response(&error), Some(CallOutcome::Asked));

@@ -26,6 +26,6 @@ pub fn as_request(question: &Question) -> backend::Question {
         method: method.to_owned(),
         params: raw(&params),
         answer_timeout: ANSWER_TIMEOUT,
-        is_of_proxy: true,
+        asker: backend::Asker::Proxy,
     }
 }

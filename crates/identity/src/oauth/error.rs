@@ -24,6 +24,9 @@ pub enum LogInError {
     /// The authorization server, or the person there, refused.
     #[error("{0}")]
     Refused(String),
+    /// Too many do the same. A later attempt may succeed.
+    #[error("{0}")]
+    Busy(String),
     /// The server keeps asking for scopes that earlier log-ins were not granted.
     #[error("{0}")]
     StepUp(String),

@@ -114,7 +114,12 @@ impl LogIns {
         request: LogInRequest,
     ) -> Result<PendingLogIn, LogInError> {
         let subject = Subject::of(server, config, who)?;
-        PendingLogIn::begin(self.table.of(&subject), self.table.entry_of(&subject), subject, request).await
+        let log_in = self.table.of(&subject);
+        let begun = PendingLogIn::begin(Arc::clone(&log_in), self.table.entry_of(&subject), subject, request).await;
+        if begun.is_err() {
+            log_in.note_attempt(&begun);
+        }
+        begun
     }
 
     /// Goes on with a log-in that was begun by a process with the same config.

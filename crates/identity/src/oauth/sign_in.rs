@@ -11,6 +11,7 @@ use url::Url;
 use super::discovery::Discovery;
 use super::exchange::OAuthExchange;
 use super::log_in::ExpectedRedirect;
+use super::sign_in_issuers::SignInPlace;
 use super::terms::AuthMethod;
 use super::terms::AuthorizationServer;
 use super::terms::secret_fields::secret;
@@ -113,9 +114,18 @@ impl LogIns {
         Ok((address.into(), parked))
     }
 
+    /// A place among those whose sign-in ends. Each makes the proxy ask an issuer.
+    ///
+    /// # Errors
+    /// If too many wait for it.
+    pub fn sign_in_place(&self) -> Result<SignInPlace, LogInError> {
+        self.sign_in_issuers.place()
+    }
+
     /// The token for the code of a redirect that passes every check.
     pub async fn finish_sign_in(
         &self,
+        place: SignInPlace,
         issuer: &IssuerConfig,
         parked: &ParkedSignIn,
         callback: &str,
@@ -142,7 +152,7 @@ impl LogIns {
             fields.push(("client_id", &client.client_id));
         }
         let auth = method.auth(&client.client_id, client.client_secret.as_ref());
-        let _turn = self.sign_in_issuers.turn().await;
+        let _turn = self.sign_in_issuers.turn(&place).await;
         let grant = exchange.token(auth, parked.resource.as_deref(), fields).await?;
         Ok(grant.access_token)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use super::LogInError;
@@ -18,12 +18,23 @@ const GOOD_FOR: Duration = Duration::from_secs(5 * 60);
 const BAD_FOR: Duration = Duration::from_secs(2);
 /// How many codes are redeemed at a time. The others wait in the order in which they came.
 const MAX_REDEEMED_AT_ONCE: usize = 8;
+/// How many wait. Who comes then is told at once, instead of after minutes.
+const MAX_WAITING: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct SignInIssuers {
     /// By issuer, as the config writes it.
     known: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<Metadata>>>>>,
+    /// Those who may wait, and those whose turn it is.
+    admitted: Arc<Semaphore>,
     redeeming: Semaphore,
+}
+
+/// The place of one who waits for a turn to redeem a code, or has it.
+#[derive(Debug)]
+pub struct SignInPlace {
+    /// The place is free again when this is dropped.
+    _permit: OwnedSemaphorePermit,
 }
 
 #[derive(Debug)]
@@ -34,7 +45,11 @@ struct Metadata {
 
 impl Default for SignInIssuers {
     fn default() -> Self {
-        SignInIssuers { known: Mutex::default(), redeeming: Semaphore::new(MAX_REDEEMED_AT_ONCE) }
+        SignInIssuers {
+            known: Mutex::default(),
+            admitted: Arc::new(Semaphore::new(MAX_REDEEMED_AT_ONCE + MAX_WAITING)),
+            redeeming: Semaphore::new(MAX_REDEEMED_AT_ONCE),
+        }
     }
 }
 
@@ -56,8 +71,17 @@ impl SignInIssuers {
         outcome
     }
 
+    /// A place among those who redeem codes.
+    ///
+    /// # Errors
+    /// If too many wait.
+    pub(super) fn place(&self) -> Result<SignInPlace, LogInError> {
+        let busy = |_| LogInError::Busy("too many people are signing in at the moment: try again".to_owned());
+        Arc::clone(&self.admitted).try_acquire_owned().map(|_permit| SignInPlace { _permit }).map_err(busy)
+    }
+
     /// Waits for a turn to redeem a code.
-    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+    pub(super) async fn turn(&self, _place: &SignInPlace) -> Option<SemaphorePermit<'_>> {
         // It is never closed.
         self.redeeming.acquire().await.ok()
     }
@@ -97,12 +121,22 @@ mod tests {
     async fn few_codes_are_redeemed_at_a_time() {
         let issuers = SignInIssuers::default();
         let mut turns = Vec::new();
+        let place = issuers.place().unwrap();
         for _ in 0..MAX_REDEEMED_AT_ONCE {
-            turns.push(issuers.turn().await.unwrap());
+            turns.push(issuers.turn(&place).await.unwrap());
         }
-        let mut next = std::pin::pin!(issuers.turn());
+        let mut next = std::pin::pin!(issuers.turn(&place));
         assert!(futures::poll!(&mut next).is_pending());
         turns.pop();
         assert!(next.await.is_some());
+    }
+
+    #[tokio::test]
+    async fn who_comes_when_many_wait_is_told_at_once() {
+        let issuers = SignInIssuers::default();
+        let mut places: Vec<_> = (0..MAX_REDEEMED_AT_ONCE + MAX_WAITING).map(|_| issuers.place().unwrap()).collect();
+        assert!(matches!(issuers.place(), Err(LogInError::Busy(_))));
+        places.pop();
+        assert!(issuers.place().is_ok());
     }
 }

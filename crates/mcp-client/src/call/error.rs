@@ -54,9 +54,10 @@ pub enum CallError {
     /// The server is not connected before somebody logs in. The reason says what to run.
     #[error("server `{backend}` is not available: {reason}")]
     LoginNeeded { backend: Arc<str>, reason: String },
-    /// The caller has to log in to an account of their own first. `url` is the page for that, if there is one.
-    #[error("log in at `{backend}` first: {advice}, then call again")]
-    LogInFirst { backend: Arc<str>, advice: String, url: Option<String> },
+    /// The caller has to log in to an account of their own first. `url` is the page for that, if there is one; `reason` says
+    /// why there is no log-in any more, or why the last attempt failed.
+    #[error("log in at `{backend}` first: {advice}, then call again{}", in_parentheses(reason.as_deref()))]
+    LogInFirst { backend: Arc<str>, advice: String, url: Option<String>, reason: Option<String> },
     /// The server works, and the account that the proxy is logged in with may not do this.
     #[error("server `{backend}` did not allow this: {reason}")]
     Forbidden { backend: Arc<str>, reason: String },
@@ -118,6 +119,11 @@ impl CallError {
 
 fn consecutive(failures: usize) -> String {
     if failures == 1 { "1 failure".to_owned() } else { format!("{failures} consecutive failures") }
+}
+
+/// What follows a sentence, if there is something.
+fn in_parentheses(text: Option<&str>) -> String {
+    text.map(|text| format!(" ({text})")).unwrap_or_default()
 }
 
 fn rounded_seconds(duration: Duration) -> f64 {

@@ -21,7 +21,7 @@ pub use cancellation::Cancellation;
 pub(super) use error::SHUTTING_DOWN;
 pub use error::{CallError, TimeLimit};
 pub use follower::{Subscriber, Subscription, UpdateListener};
-pub use peer::{Peer, Question};
+pub use peer::{Asker, Peer, Question};
 pub use peer_layer::PeerLayer;
 pub use per_person::{PerPersonBackend, PersonBackend};
 pub use session_end::SessionEnd;

@@ -96,8 +96,17 @@ pub struct Question {
     pub params: Raw,
     /// How long the client may take to answer.
     pub answer_timeout: Duration,
-    /// Whether the proxy itself asks, and no server gets the answer.
-    pub is_of_proxy: bool,
+    pub asker: Asker,
+}
+
+/// Who asks a question, and so who gets the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    Server,
+    /// The proxy itself, for a script or its rules: also while a server already works on the call.
+    Proxy,
+    /// The proxy, for the log-in without which the call is not sent.
+    LogIn,
 }
 
 impl Question {

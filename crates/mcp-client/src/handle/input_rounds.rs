@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::questions::{InputRequired, InputResponses, action, not_permitted};
-use crate::call::{BackendCall, CallError, Question, TimeLimit};
+use crate::call::{Asker, BackendCall, CallError, Question, TimeLimit};
 use crate::supervision::SupervisedServer;
 use crate::transport::{ELICITATION, check_permitted};
 use proxy_base::backoff::Backoff;
@@ -84,7 +84,7 @@ impl InputRounds {
         let answers = join_all(required.requests.iter().map(|request| async move {
             let method = request.method.clone();
             let params = server.attribution().params(&server.name, &method, request.params.clone());
-            let question = Question { method, params, answer_timeout: timeout, is_of_proxy: false };
+            let question = Question { method, params, answer_timeout: timeout, asker: Asker::Server };
             let answer = tokio::time::timeout(timeout, peer.ask(question)).await;
             let answer = answer.unwrap_or_else(|_| Err(RpcError::internal("the client did not answer in time")));
             (request, answer)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::call::{BackendCall, CallError, Peer, Question};
+use crate::call::{Asker, BackendCall, CallError, Peer, Question};
 use proxy_config::{LogInAdvice, ServerConfig};
 use proxy_json::{Object, RawRef, hex, raw};
 use proxy_model::{Credentials, Era, ItemKind, PersonKey};
@@ -58,7 +58,8 @@ impl PersonalAccount {
     /// What a client is told that cannot be asked.
     pub(super) fn log_in_first(&self) -> CallError {
         let LogInAdvice { text, url } = self.advice.clone();
-        CallError::LogInFirst { backend: Arc::clone(&self.server), advice: text, url }
+        let reason = self.credentials.why_missing();
+        CallError::LogInFirst { backend: Arc::clone(&self.server), advice: text, url, reason }
     }
 
     /// Asks the person to log in, and waits until that is done. The question says where, and carries nothing: the page finds
@@ -117,7 +118,7 @@ impl PersonalAccount {
             self.server
         );
         let params = raw(&json!({"mode": "url", "message": message, "url": url, "elicitationId": id}));
-        Question { method: "elicitation/create".to_owned(), params, answer_timeout, is_of_proxy: true }
+        Question { method: "elicitation/create".to_owned(), params, answer_timeout, asker: Asker::LogIn }
     }
 }
 

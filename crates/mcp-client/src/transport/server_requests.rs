@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::activity::Activity;
-use crate::call::{Attribution, Peer, Question};
+use crate::call::{Asker, Attribution, Peer, Question};
 use proxy_json::{Object, Raw, RawRef};
 use proxy_model::Abilities;
 use proxy_wire::{Request, RpcError, encode};
@@ -86,7 +86,7 @@ async fn ask(
     let _pause = recipient.activity.as_ref().map(Activity::pause);
     let params = terms.attribution.params(server, &request.method, params);
     let question =
-        Question { method: request.method.clone(), params, answer_timeout: terms.timeout, is_of_proxy: false };
+        Question { method: request.method.clone(), params, answer_timeout: terms.timeout, asker: Asker::Server };
     match tokio::time::timeout(terms.timeout, recipient.peer.ask(question)).await {
         Ok(answer) => answer,
         Err(_) => Err(RpcError::internal("the client did not answer in time")),

@@ -105,13 +105,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use proxy_mcp_client::Asker;
 
     fn convert(revision: Revision, method: &str, params: Value) -> Result<Value, i64> {
         let question = Question {
             method: method.to_owned(),
             params: proxy_json::raw(&params),
             answer_timeout: Duration::from_secs(1),
-            is_of_proxy: false,
+            asker: Asker::Server,
         };
         params_for(revision, &question)
             .map(|converted| serde_json::from_str(converted.get()).unwrap())

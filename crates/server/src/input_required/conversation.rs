@@ -12,18 +12,18 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio_util::sync::DropGuard;
 
+use super::open_questions::OpenQuestions;
+use super::ticket::now;
 use crate::client::peer::ClientPeer;
-use crate::client::question_channel::{QuestionReceiver, QueuedQuestion};
+use crate::client::question_channel::QuestionReceiver;
 use crate::client::state::Client;
-use proxy_json::{Object, Raw, quote};
+use proxy_json::{Object, Raw};
 use proxy_mcp_client::{CallError, Cancellation};
 use proxy_model::Owner;
-use proxy_wire::{RpcError, key};
+use proxy_wire::RpcError;
 
 /// How long to wait for further questions after the first one: concurrent questions are asked together.
 const COLLECT_TIME: Duration = Duration::from_millis(10);
-/// How often a question is repeated if the client retries without an answer.
-const MAX_REMINDERS: usize = 2;
 /// The maximum number of suspended calls, in total and per person.
 const MAX_WAITING: usize = 1000;
 const MAX_WAITING_PER_PERSON: usize = 100;
@@ -43,9 +43,7 @@ pub(super) enum RoundOutcome {
 pub(crate) struct Conversation {
     call: CallFuture,
     incoming: QuestionReceiver,
-    open: Vec<(String, QueuedQuestion)>,
-    /// The number of questions so far, from which their keys are made.
-    question_count: usize,
+    open: OpenQuestions,
     pub(crate) peer: Arc<ClientPeer>,
     /// Until when the person of an unsent call is asked, once that was asked. Seconds since 1970.
     pub(super) log_in_until: Option<u64>,
@@ -62,27 +60,31 @@ impl Conversation {
         cancel: Cancellation,
     ) -> Self {
         let _cancel_on_drop = cancel.token().clone().drop_guard();
-        let open = Vec::new();
-        Conversation { call, incoming, open, question_count: 0, peer, log_in_until: None, cancel, _cancel_on_drop }
+        let open = OpenQuestions::default();
+        Conversation { call, incoming, open, peer, log_in_until: None, cancel, _cancel_on_drop }
     }
 
-    /// Whether only the proxy itself asks. If the call is one of a server, that is before the call is sent.
-    pub(super) fn is_asked_by_proxy(&self) -> bool {
-        self.open.iter().all(|(_, open)| open.question.is_of_proxy)
+    /// Whether the call waits for nothing but the log-in of its person. If the call is one of a server, it is not sent yet.
+    pub(super) fn waits_for_log_in(&self) -> bool {
+        self.open.are_about_log_in()
     }
 
-    /// Passes this answer to every open question.
-    pub(super) fn answer_all(&mut self, answer: &Raw) {
-        for (_, question) in std::mem::take(&mut self.open) {
-            // Sending fails if the call no longer waits for this answer.
-            drop(question.answer.send(Ok(Raw::clone(answer))));
+    /// Passes this answer to the open questions about the log-in.
+    pub(super) fn answer_log_in(&mut self, answer: &Raw) {
+        self.open.answer_log_in(answer);
+    }
+
+    /// Gives up the log-in if its time is over, so that the call ends with what to do.
+    pub(super) fn give_up_late_log_in(&mut self) {
+        if let Some(until) = self.log_in_until {
+            self.open.give_up_late_log_in(until, now());
         }
     }
 
     /// Runs the call until it finishes, asks questions, or `cancel` is cancelled.
     pub(super) async fn run_round(mut self, cancel: &Cancellation) -> RoundOutcome {
         loop {
-            self.open.retain(|(_, open)| !open.answer.is_closed());
+            self.open.drop_withdrawn();
             if !self.open.is_empty() {
                 return RoundOutcome::Asks(self);
             }
@@ -94,70 +96,32 @@ impl Conversation {
                 }
                 outcome = &mut self.call => return RoundOutcome::Done(outcome),
                 Some(question) = self.incoming.0.recv() => {
-                    self.add(question);
+                    self.open.add(question);
                     tokio::select! {
                         outcome = &mut self.call => return RoundOutcome::Done(outcome),
                         () = tokio::time::sleep(COLLECT_TIME) => {}
                     }
                     while let Ok(question) = self.incoming.0.try_recv() {
-                        self.add(question);
+                        self.open.add(question);
                     }
                 }
             }
         }
     }
 
-    fn add(&mut self, question: QueuedQuestion) {
-        self.question_count += 1;
-        self.open.push((format!("question-{}", self.question_count), question));
-    }
-
-    /// How long the client may take to answer: the longest timeout of the open questions.
+    /// How long the client may take to answer.
     pub(crate) fn timeout(&self) -> Duration {
-        self.open.iter().map(|(_, open)| open.question.answer_timeout).max().unwrap_or_default()
+        self.open.timeout()
     }
 
     /// Encodes the open questions as an `input_required` result.
     pub(crate) fn input_required(&self, ticket: &str) -> String {
-        let requests: Vec<String> = self
-            .open
-            .iter()
-            .map(|(name, open)| {
-                let params = input_request_params(&open.question.params);
-                format!("{}:{{\"method\":{},\"params\":{params}}}", quote(name), quote(&open.question.method))
-            })
-            .collect();
-        format!(
-            "{{\"resultType\":\"input_required\",\"inputRequests\":{{{}}},\"requestState\":{}}}",
-            requests.join(","),
-            quote(ticket)
-        )
+        self.open.as_result(ticket)
     }
 
-    /// Passes the answers to the call. A question without an answer is asked again, and fails after too many reminders.
+    /// Passes the answers to the call.
     pub(super) fn take_answers(&mut self, answers: Option<&Object<'_>>) {
-        let open = std::mem::take(&mut self.open);
-        for (name, mut question) in open {
-            match answers.and_then(|answers| answers.get(&name)) {
-                // Sending fails if the call no longer waits for this answer.
-                Some(answer) => drop(question.answer.send(Ok(answer.to_owned()))),
-                None if question.reminders >= MAX_REMINDERS => {
-                    drop(question.answer.send(Err(RpcError::new(-1, "the client did not answer"))));
-                }
-                None => {
-                    question.reminders += 1;
-                    self.open.push((name, question));
-                }
-            }
-        }
-    }
-}
-
-/// The params of a question without the members that only session-based revisions define.
-fn input_request_params(params: &Raw) -> String {
-    match Object::of(params) {
-        Ok(object) => object.edit().remove(key::META).remove("task").remove("elicitationId").finish(),
-        Err(_) => params.get().to_owned(),
+        self.open.take_answers(answers);
     }
 }
 

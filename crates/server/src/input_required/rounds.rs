@@ -4,8 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
-
 use super::conversation::{Conversation, RoundOutcome};
 use super::journals::{self, ResumeOutcome};
 use super::ticket::{CallFingerprint, TicketTarget, UnsentCall, now};
@@ -120,15 +118,16 @@ async fn take_over(
     call: ItemCall,
     until: u64,
 ) -> Result<Raw, CallError> {
-    let answer =
-        if until <= now() { Some(raw(&json!({"action": "cancel"}))) } else { answers(&call).into_iter().next() };
+    let answer = answers(&call).into_iter().next();
     let call = ItemCall { params: without_answers(&call.params), ..call };
-    let Some(answer) = answer else { return begin(server, peer, request, call).await };
     let mut conversation = asking_call(server, peer, request, &call);
     conversation.log_in_until = Some(until);
     match conversation.run_round(&request.cancel).await {
-        RoundOutcome::Asks(mut asking) if asking.is_asked_by_proxy() => {
-            asking.answer_all(&answer);
+        RoundOutcome::Asks(mut asking) if asking.waits_for_log_in() => {
+            asking.give_up_late_log_in();
+            if let Some(answer) = answer {
+                asking.answer_log_in(&answer);
+            }
             run_until_asked(server, peer.client(), request, &call, asking).await
         }
         outcome => after_round(server, peer.client(), request, &call, outcome).await,
@@ -165,6 +164,7 @@ async fn resume_conversation(
     let object = Object::of(&call.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let answers = object.get("inputResponses").and_then(|answers| Object::of(answers).ok());
     conversation.peer.continue_in(peer);
+    conversation.give_up_late_log_in();
     conversation.take_answers(answers.as_ref());
     run_until_asked(server, peer.client(), request, call, conversation).await
 }
@@ -200,12 +200,14 @@ async fn after_round(
     let (number, lifetime) = (server.conversations.next_number(), conversation.timeout());
     let fingerprint = CallFingerprint::of(call)?;
     let store = &server.gateway.calls().store;
-    let is_unsent = conversation.is_asked_by_proxy() && target(call, &request.surface).is_some();
+    let is_unsent = conversation.waits_for_log_in() && target(call, &request.surface).is_some();
     let waiting = if is_unsent {
         let until = *conversation.log_in_until.get_or_insert_with(|| now() + lifetime.as_secs());
         let process = server.tickets.process().to_owned();
         TicketTarget::LogIn(UnsentCall { process, number, until })
     } else {
+        // The next log-in has its own time.
+        conversation.log_in_until = None;
         TicketTarget::Call(number)
     };
     let ticket = server.tickets.issue(store, &request.principal, fingerprint, waiting, request.call_id(), lifetime)?;

@@ -127,12 +127,23 @@ impl Tickets {
 
     /// The process in which the call of a ticket is suspended. The ticket is not used up.
     pub(crate) fn home_of(&self, principal: &Principal, ticket: &str) -> Option<Home> {
+        let ticket = self.open(principal, ticket)?;
+        let process = match ticket.waiting {
+            TicketTarget::Call(_) => ticket.process?,
+            TicketTarget::LogIn(unsent) => unsent.process,
+            TicketTarget::Server { .. } | TicketTarget::Script(_) => return None,
+        };
+        Home::parse(&process)
+    }
+
+    /// Whether the call of a ticket can be made by every process that shares the store, because nobody has sent it yet.
+    pub(crate) fn is_unsent(&self, principal: &Principal, ticket: &str) -> bool {
+        self.open(principal, ticket).is_some_and(|ticket| matches!(ticket.waiting, TicketTarget::LogIn(_)))
+    }
+
+    fn open(&self, principal: &Principal, ticket: &str) -> Option<Ticket> {
         let content = self.sealer.open(Purpose::Ticket, &Owner::handle_text(principal), ticket)?;
-        let ticket: Ticket = serde_json::from_slice(&content).ok()?;
-        if !matches!(ticket.waiting, TicketTarget::Call(_)) {
-            return None;
-        }
-        Home::parse(&ticket.process?)
+        serde_json::from_slice(&content).ok()
     }
 
     /// Issues a ticket. `store` is the current one, which remembers its number when it is used.
@@ -170,10 +181,8 @@ impl Tickets {
         ticket: &str,
     ) -> Result<RedeemedTicket, RpcError> {
         let refuse = |reason: &str| RpcError::invalid_params(&format!("`requestState` {reason}"));
-        let content = self.sealer.open(Purpose::Ticket, &Owner::handle_text(principal), ticket);
-        let ticket: Ticket = content
-            .and_then(|content| serde_json::from_slice(&content).ok())
-            .ok_or_else(|| refuse("is invalid, or was not issued to you"))?;
+        let invalid = || refuse("is invalid, or was not issued to you");
+        let ticket = self.open(principal, ticket).ok_or_else(invalid)?;
         if ticket.fingerprint != *fingerprint {
             return Err(refuse("belongs to another request: retry the original request with the same arguments"));
         }

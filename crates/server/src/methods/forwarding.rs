@@ -14,15 +14,12 @@ use proxy_wire::{Message, Method, Request, RpcError, encode};
 
 /// The other process that has to answer a request, if there is one.
 pub(super) fn home_of(server: &Server, client: &Client, message: &Request) -> Option<Home> {
-    static STATE: Needle = Needle::new("requestState");
     if !server.replicas.has_shared_keys() {
         return None;
     }
     let home = match message.kind {
         Method::ToolsCall | Method::ResourcesRead | Method::PromptsGet if client.revision.is_stateless() => {
-            let params = message.params.as_deref().filter(|params| STATE.is_in(params.get()))?;
-            let ticket = Object::of(params).ok()?.string("requestState")?;
-            server.tickets.home_of(&client.principal, &ticket)
+            server.tickets.home_of(&client.principal, &ticket_in(message)?)
         }
         Method::TasksGet | Method::TasksUpdate | Method::TasksCancel | Method::TasksResult => {
             tasks::home_of(server, client, message)
@@ -32,6 +29,18 @@ pub(super) fn home_of(server: &Server, client: &Client, message: &Request) -> Op
     home.filter(|home| *home != Home::of_this_process() && server.replicas.store().is_some())
 }
 
+/// Whether this process may answer a request that its home cannot: the call waits for a log-in, and nobody has sent it. The
+/// store says to one process only that its ticket is good.
+pub(super) fn may_be_taken_over(server: &Server, client: &Client, message: &Request) -> bool {
+    ticket_in(message).is_some_and(|ticket| server.tickets.is_unsent(&client.principal, &ticket))
+}
+
+fn ticket_in(message: &Request) -> Option<String> {
+    static STATE: Needle = Needle::new("requestState");
+    let params = message.params.as_deref().filter(|params| STATE.is_in(params.get()))?;
+    Object::of(params).ok()?.string("requestState")
+}
+
 /// Lets another process answer. It checks and records the request like its own.
 pub(super) async fn forward(
     server: &Server,
@@ -39,10 +48,10 @@ pub(super) async fn forward(
     message: &Request,
     home: Home,
     cancel: &Cancellation,
-) -> MethodOutcome {
+) -> Result<MethodOutcome, NotForwarded> {
     let params = message.params.as_deref().map(|params| params.get());
     let Ok(text) = proxy_json::valid(encode::request(&message.id, &message.method, params)) else {
-        return Some(Err(RpcError::internal("cannot forward the request to its proxy process")));
+        return Ok(Some(Err(RpcError::internal("cannot forward the request to its proxy process"))));
     };
     let request = ForwardedRequest {
         principal: ForwardedPrincipal::from(&client.principal),
@@ -54,20 +63,26 @@ pub(super) async fn forward(
     };
     let asked = tokio::select! {
         asked = server.replicas.ask(home, request) => asked,
-        () = cancel.cancelled() => return None,
+        () = cancel.cancelled() => return Ok(None),
     };
-    Some(match asked {
-        Ok(ForwardedAnswer::Response(response)) => match Message::parse(response.get().as_bytes()) {
+    Ok(Some(match asked? {
+        ForwardedAnswer::Response(response) => match Message::parse(response.get().as_bytes()) {
             Ok(Message::Response(response)) => response.outcome,
             _ => Err(RpcError::internal("the answer of another proxy process is no response")),
         },
-        Ok(ForwardedAnswer::Cancelled) => return None,
-        Ok(ForwardedAnswer::Refused) => Err(RpcError::internal("another proxy process refused the request")),
-        Err(NotForwarded::Gone) => Err(gone(message.kind)),
-        Err(NotForwarded::Unreachable) => {
-            Err(RpcError::internal("the proxy process that can answer cannot be reached now; try again later"))
+        ForwardedAnswer::Cancelled => return Ok(None),
+        ForwardedAnswer::Refused => Err(RpcError::internal("another proxy process refused the request")),
+    }))
+}
+
+/// The error of a request that only another process can answer.
+pub(super) fn error(why: NotForwarded, kind: Method) -> RpcError {
+    match why {
+        NotForwarded::Gone => gone(kind),
+        NotForwarded::Unreachable => {
+            RpcError::internal("the proxy process that can answer cannot be reached now; try again later")
         }
-    })
+    }
 }
 
 /// The error of a request whose process has ended.

@@ -49,7 +49,13 @@ pub(super) async fn answer(
     surface: Option<Arc<Surface>>,
 ) -> MethodOutcome {
     if let Some(home) = forwarding::home_of(server, client, message) {
-        return Box::pin(forwarding::forward(server, client, message, home, &cancel)).await;
+        match Box::pin(forwarding::forward(server, client, message, home, &cancel)).await {
+            Ok(outcome) => return outcome,
+            Err(why) if !forwarding::may_be_taken_over(server, client, message) => {
+                return Some(Err(forwarding::error(why, message.kind)));
+            }
+            Err(_) => {}
+        }
     }
     let recorded = record(server, client, message);
     let mut outcome = respond(server, client, sink, message, cancel, surface, recorded.recording()).await;

@@ -1,13 +1,12 @@
 //! `proxy logout`: revokes and deletes an authorization, or all of a user.
 
-use super::{LogoutArgs, audit, failure, say, source, unused};
+use super::{LogoutArgs, audit, end_unused, failure, say, source};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, spinner};
 use proxy_base::control::instances;
 use proxy_base::diagnostic::Diagnostic;
-use proxy_config::Config;
 use proxy_identity::bearer::no_such_user;
-use proxy_identity::oauth::{LogIns, LogOutReport};
+use proxy_identity::oauth::LogOutReport;
 use proxy_model::Who;
 use proxy_model::operator_api::{AccountChange, AccountChangeKind};
 
@@ -17,9 +16,7 @@ pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
     let _entered = runtime.enter();
     let log_ins = super::log_ins(&loaded.config);
     if args.unused {
-        let changes = runtime.block_on(end_unused(&log_ins, &loaded.config, args.server.as_deref()))?;
-        audit::note(&loaded.config, &changes);
-        return Ok(());
+        return end_unused::run(args, &runtime, &log_ins, &loaded.config);
     }
     let (who, ended): (Option<Who>, Vec<(String, LogOutReport)>) = match (&args.server, &args.as_user) {
         (Some(name), as_user) => {
@@ -73,41 +70,19 @@ pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// Ends the log-ins that the config has no use for.
-async fn end_unused(
-    log_ins: &LogIns,
-    config: &Config,
-    entry: Option<&str>,
-) -> Result<Vec<AccountChange>, CommandFailure> {
-    let leaving = log_ins.log_out_of_unused(config, entry);
-    let ended = spinner::with("revoking unused authorizations", leaving).await;
-    log_ins.drain().await;
-    let ended = ended.map_err(|error| failure(&error))?;
-    if ended.is_empty() {
-        let of = entry.map(|entry| format!(" for `{entry}`")).unwrap_or_default();
-        output::out(&output::one_line(&format!("there is no unused authorization{of}")));
-    }
-    for (log_in, report) in &ended {
-        let person = log_in.who.as_ref().map(|who| format!(" for {}", who.sub)).unwrap_or_default();
-        show(report, &format!("{}{person} ({})", line(&log_in.entry, report), unused::why(log_in)));
-    }
-    let of_people = ended.iter().filter_map(|(log_in, _)| Some(disconnected(&log_in.entry, log_in.who.as_ref()?)));
-    Ok(of_people.collect())
-}
-
-fn disconnected(server: &str, who: &Who) -> AccountChange {
+pub(super) fn disconnected(server: &str, who: &Who) -> AccountChange {
     audit::change(server, who, AccountChangeKind::Disconnected)
 }
 
 /// Shows what was done. A token that could not be revoked expires by itself. It has been deleted here, so the command succeeds.
-fn show(report: &LogOutReport, line: &str) {
+pub(super) fn show(report: &LogOutReport, line: &str) {
     for problem in &report.problems {
         output::diagnostics(&[Diagnostic::warning(problem.clone())]);
     }
     output::out(&output::one_line(line));
 }
 
-fn line(name: &str, report: &LogOutReport) -> String {
+pub(super) fn line(name: &str, report: &LogOutReport) -> String {
     let revoked = match report.revoked.as_slice() {
         [] => String::new(),
         revoked => format!("; revoked: {}", revoked.join(", ")),

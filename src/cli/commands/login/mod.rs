@@ -3,6 +3,7 @@
 mod attempt;
 mod audit;
 mod callback;
+mod end_unused;
 mod list;
 mod log_out;
 mod paste;
@@ -69,6 +70,9 @@ pub(crate) struct LogoutArgs {
     /// End log-ins that the config has no use for, as `proxy login --list` shows them
     #[arg(long, conflicts_with_all = ["as_user", "forget_client"])]
     unused: bool,
+    /// With --unused: do not ask for confirmation
+    #[arg(long, requires = "unused")]
+    yes: bool,
     #[command(flatten)]
     source: LogInSource,
 }

@@ -7,18 +7,7 @@ use proxy_identity::oauth::{LogIns, UnusedLogIn, WhyUnused};
 
 /// Those of a config. None if they cannot be read, which the lines of its servers tell.
 pub(super) async fn of(log_ins: &LogIns, config: &Config) -> Vec<UnusedLogIn> {
-    let unused = log_ins.unused(config).await.unwrap_or_default();
-    unused.into_iter().filter(|unused| is_certain(&config.unread, unused)).collect()
-}
-
-/// Whether it does not depend on values that were left unread, because they come from a command.
-fn is_certain(unread: &[String], unused: &UnusedLogIn) -> bool {
-    let entry = format!("mcpServers.{}.", unused.entry);
-    !unread.iter().any(|key| match &unused.why {
-        WhyUnused::NoServer => key.starts_with(&entry) && (key.ends_with(".url") || key.ends_with(".issuer")),
-        WhyUnused::NoIssuer(_) => key.starts_with("auth.issuers"),
-        WhyUnused::NoUser => key.starts_with("auth.tokens") && key.ends_with(".sub"),
-    })
+    log_ins.left(config).await.unwrap_or_default().unused
 }
 
 pub(super) fn row(unused: &UnusedLogIn) -> Vec<String> {

@@ -99,6 +99,7 @@ fn recorded(call: &ServerCallLine) -> Result<Raw, CallError> {
             backend: call.server.as_str().into(),
             advice: "as in the recording".to_owned(),
             url: None,
+            reason: None,
         }),
         (None, _) => Err(CallError::Cancelled),
     }

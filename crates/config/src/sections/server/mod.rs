@@ -93,7 +93,7 @@ pub struct ServerConfig {
     pub unset_variables: Vec<Diagnostic>,
     /// The values in the entry that come from a credential or a command.
     pub late_values: Vec<LateValue>,
-    /// The keys of those that were not read: the server cannot start without them.
+    /// The keys of values that were not read: the server cannot start without them. None is read if it is disabled.
     pub unread: Vec<String>,
 }
 

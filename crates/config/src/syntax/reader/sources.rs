@@ -27,9 +27,16 @@ pub(super) struct FoundSources<'a> {
     is_unused: Cell<bool>,
     /// Where the values begin that were left unread.
     unread: RefCell<HashSet<usize>>,
-    unread_keys: RefCell<Vec<String>>,
+    unread_keys: RefCell<Vec<UnreadKey>>,
     /// With the whole path of each.
     late: RefCell<Vec<LateValue>>,
+}
+
+/// The key of a value that was left unread.
+struct UnreadKey {
+    path: String,
+    /// Whether its entry is used.
+    is_used: bool,
 }
 
 /// The sources in the entry of a server.
@@ -48,7 +55,7 @@ impl<'a> ReadContext<'a> {
 
     /// The keys of values that were left unread, but those of disabled servers.
     pub(crate) fn unread_keys(&self) -> Vec<String> {
-        self.sources.unread_keys.borrow().clone()
+        self.sources.unread_keys.borrow().iter().filter(|key| key.is_used).map(|key| key.path.clone()).collect()
     }
 }
 
@@ -67,9 +74,8 @@ impl ValueReader<'_> {
         let value = if found.is_unused.get() { None } else { values.value(source, self.folder())? };
         if value.is_none() {
             found.unread.borrow_mut().insert(self.node.span.start);
-            if !found.is_unused.get() {
-                found.unread_keys.borrow_mut().push(self.path.clone());
-            }
+            let key = UnreadKey { path: self.path.clone(), is_used: !found.is_unused.get() };
+            found.unread_keys.borrow_mut().push(key);
         }
         Ok(value.map(|value| value.reveal().to_owned()))
     }
@@ -115,7 +121,7 @@ impl ValueReader<'_> {
         let below = format!("{}.", self.path);
         let mut own = EntrySources {
             late: found.late.borrow_mut().split_off(late),
-            unread: found.unread_keys.borrow()[unread..].to_vec(),
+            unread: found.unread_keys.borrow()[unread..].iter().map(|key| key.path.clone()).collect(),
         };
         for value in &mut own.late {
             value.key = value.key.strip_prefix(&below).unwrap_or(&value.key).to_owned();

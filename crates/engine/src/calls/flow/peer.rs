@@ -9,7 +9,7 @@ use super::guard::{Consent, FlowGuard, Verdict, egress, is_accepted};
 use super::marker::{Marker, ServerMessage};
 use crate::calls::client_question::as_request;
 use proxy_json::{Raw, RawRef};
-use proxy_mcp_client::{CallError, Peer, PeerLayer, Question};
+use proxy_mcp_client::{Asker, CallError, Peer, PeerLayer, Question};
 use proxy_wire::RpcError;
 
 /// The request of a server to the client's model.
@@ -87,7 +87,7 @@ impl PeerLayer for MarkingPeer {
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let peer = Arc::clone(&self.peer);
         let marker = Arc::clone(&self.marker);
-        if question.is_of_proxy {
+        if question.asker != Asker::Server {
             return peer.ask(question);
         }
         Box::pin(async move {

@@ -204,6 +204,12 @@ impl PendingLogIn {
     /// Checks the URL that the browser was redirected to, exchanges its code, and saves the log-in. After
     /// [`LogInError::Callback`] another redirect may be tried.
     pub async fn finish(&mut self, callback: &str) -> Result<LogInReport, LogInError> {
+        let outcome = self.redeemed(callback).await;
+        self.log_in.note_attempt(&outcome);
+        outcome
+    }
+
+    async fn redeemed(&mut self, callback: &str) -> Result<LogInReport, LogInError> {
         if self.used {
             return Err(LogInError::Refused("this authorization has already received its redirect".to_owned()));
         }

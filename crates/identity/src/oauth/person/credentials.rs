@@ -181,6 +181,10 @@ impl Credentials for PersonCredentials {
         self.remedy(refusal).boxed()
     }
 
+    fn why_missing(&self) -> Option<String> {
+        self.log_in.why_missing()
+    }
+
     fn look_out(&self) {
         self.follower.look_out(&self.log_in);
     }

@@ -4,9 +4,10 @@ use crate::oauth::storage::{CredentialStorage, RecordKey};
 use crate::oauth::terms::Registration;
 use crate::oauth::{ClientKind, LogInError};
 
-/// Whether an authorization server that answers with this error code does not know the client.
+/// Whether an authorization server that answers with this error code does not know the client. With `unauthorized_client` it
+/// knows the client, and refuses it this one request.
 pub(crate) fn is_forgotten(code: &str) -> bool {
-    matches!(code, "invalid_client" | "unauthorized_client")
+    code == "invalid_client"
 }
 
 /// Drops the client that was registered for a record, so that the next log-in registers another one. `only` is its id, if no

@@ -44,6 +44,18 @@ impl KnownLogIn {
         Some(tokens.log_in.clone())
     }
 
+    /// Why the log-in that there was is of no use any more.
+    pub(super) fn why_ended(&self) -> Option<String> {
+        let record = self.record.as_ref()?;
+        match (&record.tokens, &record.last_error) {
+            (None, Some(error)) => Some(format!("the last log-in has ended: {error}")),
+            (Some(tokens), _) if tokens.refused => {
+                Some("the last log-in has ended, and could not be renewed".to_owned())
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn is_renewable(&self) -> bool {
         let tokens = self.record.as_ref().and_then(|record| record.tokens.as_ref());
         tokens.is_some_and(|tokens| tokens.refresh_token.is_some())

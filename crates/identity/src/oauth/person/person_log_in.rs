@@ -45,6 +45,14 @@ pub(crate) struct PersonLogIn {
     /// The renewal that is under way.
     pub(crate) renewing: Mutex<Option<Shared<BoxFuture<'static, Renewal>>>>,
     pub(crate) failures: Mutex<TokenFailures>,
+    /// The last attempt to log in, if it failed.
+    attempt: Mutex<Option<FailedAttempt>>,
+}
+
+/// An attempt to log in that failed in this process.
+struct FailedAttempt {
+    at: Instant,
+    why: String,
 }
 
 impl fmt::Debug for PersonLogIn {
@@ -72,7 +80,29 @@ impl PersonLogIn {
             storing: tokio::sync::Mutex::default(),
             renewing: Mutex::default(),
             failures: Mutex::default(),
+            attempt: Mutex::default(),
         }
+    }
+
+    /// Remembers why an attempt to log in failed, for whoever waits for it. An answer that was not expected is none.
+    pub(crate) fn note_attempt<T>(&self, outcome: &Result<T, LogInError>) {
+        match outcome {
+            Ok(_) => *self.attempt.lock() = None,
+            Err(LogInError::Callback(_)) => {}
+            Err(error) => {
+                let why = error.to_string();
+                *self.attempt.lock() = Some(FailedAttempt { at: Instant::now(), why });
+            }
+        }
+    }
+
+    /// Why there is no log-in that is good, as far as there was one, or an attempt.
+    pub(super) fn why_missing(&self) -> Option<String> {
+        let attempt = self.attempt.lock();
+        if let Some(attempt) = attempt.as_ref().filter(|attempt| attempt.at.elapsed() < AWAITED_TIME) {
+            return Some(format!("the last attempt failed: {}", attempt.why));
+        }
+        self.known.load().why_ended()
     }
 
     pub(super) fn known(&self) -> arc_swap::Guard<Arc<KnownLogIn>> {

@@ -153,7 +153,7 @@ impl PersonLogIn {
 
 /// Whether no later attempt can succeed.
 fn is_final(code: &str) -> bool {
-    code == "invalid_grant" || is_forgotten(code)
+    matches!(code, "invalid_grant" | "unauthorized_client") || is_forgotten(code)
 }
 
 fn refused(text: &str) -> ExchangeError {

@@ -13,6 +13,11 @@ use proxy_model::{LoginNeeded, PersonKey, Principal, Who};
 /// An authorization server that numbers its clients, whose tokens have expired when they are given. Clients up to the number
 /// are forgotten.
 async fn forgetful() -> (Fake, Arc<AtomicU64>) {
+    refusing("invalid_client").await
+}
+
+/// The same, which says this of those clients.
+async fn refusing(code: &'static str) -> (Fake, Arc<AtomicU64>) {
     let forgotten = Arc::new(AtomicU64::new(0));
     let registered = AtomicU64::new(0);
     let last_forgotten = Arc::clone(&forgotten);
@@ -24,7 +29,7 @@ async fn forgetful() -> (Fake, Arc<AtomicU64>) {
         "POST /token" => {
             let number: u64 = asked.form()["client_id"].trim_start_matches("client-").parse().unwrap();
             let is_forgotten = number <= last_forgotten.load(Ordering::Relaxed);
-            Some(if is_forgotten { (401, json!({"error": "invalid_client"})) } else { (200, tokens(number, 0)) })
+            Some(if is_forgotten { (401, json!({"error": code})) } else { (200, tokens(number, 0)) })
         }
         "POST /revoke" => Some((200, Value::Null)),
         _ => None,
@@ -84,6 +89,26 @@ async fn what_one_persons_renewal_tells_of_the_client_counts_for_all() {
     assert!(renew(&log_ins, &server, "bob").await.is_err());
     assert_eq!(client(&begin(&log_ins, &server, Some(&who("bob"))).await), "client-2");
     assert_eq!(fake.asked_for("POST /register").len(), 2);
+}
+
+#[tokio::test]
+async fn a_client_that_may_not_renew_for_one_person_stays_that_of_everybody() {
+    // Given two people who have logged in with the client of the entry
+    let (fake, refused) = refusing("unauthorized_client").await;
+    let folder = StateFolder::new();
+    let server = personal(&fake);
+    let log_ins = folder.log_ins();
+    for name in ["ann", "bob"] {
+        finish(begin(&log_ins, &server, Some(&who(name))).await).await.unwrap();
+    }
+    // When the authorization server knows the client, and refuses its request
+    refused.store(1, Ordering::Relaxed);
+    assert!(renew(&log_ins, &server, "ann").await.unwrap_err().to_string().contains("`unauthorized_client`"));
+    let told = finish(begin(&log_ins, &server, Some(&who("eve"))).await).await.unwrap_err();
+    assert!(!told.to_string().contains("start again"), "{told}");
+    // Then the client stays registered
+    assert_eq!(client(&begin(&log_ins, &server, Some(&who("bob"))).await), "client-1");
+    assert_eq!(fake.asked_for("POST /register").len(), 1);
 }
 
 #[tokio::test]

@@ -50,7 +50,13 @@ impl Visit<'_> {
         let issuer = issuers.iter().find(|issuer| issuer.issuer == parked.issuer());
         let issuer = issuer.ok_or_else(PageError::another_browser)?;
         let callback = format!("{}?{query}", self.pages.sign_in_callback());
-        let finished = self.log_ins().finish_sign_in(issuer, &parked, &callback).await;
+        let log_ins = self.log_ins();
+        let place = log_ins.sign_in_place()?;
+        // The browser may keep its cookie. Another return with it would make the proxy ask the issuer again.
+        if !self.store().ends_sign_in(&state).await? {
+            return Err(PageError::another_browser());
+        }
+        let finished = log_ins.finish_sign_in(place, issuer, &parked, &callback).await;
         let token = finished.inspect_err(|error| not_signed_in(&issuer.issuer, error))?;
         let principal = self.front.verified_person(&token, self.peer).await.map_err(|why| {
             tracing::warn!(issuer = issuer.issuer, "somebody could not sign in: {why}");

@@ -67,6 +67,12 @@ impl PageStore<'_> {
         serde_json::from_slice(&self.sealer.open_bytes(Purpose::Connect, name, sealed)?).ok()
     }
 
+    /// Whether the sign-in with this `state` ends now, and has not ended before.
+    pub(super) async fn ends_sign_in(&self, state: &str) -> Result<bool, FlowError> {
+        let name = format!("pages:{}", digest("sign-in", state));
+        Ok(self.store.claim(&name, SESSION_LIFETIME).await?)
+    }
+
     /// Remembers that a person has signed in, under a new cookie.
     pub(super) async fn remember(&self, cookie: &Secret, principal: &Principal) -> Result<(), FlowError> {
         let name = digest("person", cookie.reveal());

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use ::http::StatusCode;
-use ::http::header::{self, HeaderName, HeaderValue, LOCATION};
+use ::http::header::{self, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 
 use super::flows::FlowError;
 use super::html;
@@ -41,7 +41,11 @@ impl PageError {
     pub(super) fn reply(self) -> HttpReply {
         let text = if self.status == StatusCode::NOT_FOUND { "There is no such page." } else { &self.text };
         let title = self.status.canonical_reason().unwrap_or("Error");
-        HttpReply::page(self.status, html::page(title, &html::paragraph(text)))
+        let reply = HttpReply::page(self.status, html::page(title, &html::paragraph(text)));
+        match self.status {
+            StatusCode::SERVICE_UNAVAILABLE => reply.with_header(RETRY_AFTER, HeaderValue::from_static("10")),
+            _ => reply,
+        }
     }
 }
 
@@ -66,6 +70,7 @@ impl From<LogInError> for PageError {
         let status = match &error {
             LogInError::Callback(_) | LogInError::Refused(_) => StatusCode::BAD_REQUEST,
             LogInError::Unreachable(_) => StatusCode::BAD_GATEWAY,
+            LogInError::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
             LogInError::NotApplicable(_) => return PageError::NOT_FOUND,
             LogInError::Storage(problem) => {
                 tracing::error!("a log-in could not be saved: {problem}");
