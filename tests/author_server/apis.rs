@@ -64,7 +64,8 @@ async fn an_api_and_a_server_that_is_a_file_of_the_folder_are_in_the_catalog_whe
     let api = json!({"openapi": "apis/clean.yaml"});
     let config = Config::new().server("file", &script).remote_with("pet", "http://127.0.0.1:9/", api);
     let world = Proxy::new(&config).file("server.sh", &line);
-    let mut world = world.file("apis/clean.yaml", API).file("apis/parts/limit.yaml", LIMIT);
+    let limit = "name: limit\nin: query\n";
+    let mut world = world.file("apis/clean.yaml", API).file("apis/parts/limit.yaml", limit);
     world.run(["list-servers", "--live"]).await.expect(0);
     let folder = world.directory.path().display().to_string();
     for arguments in [vec![], vec![folder.as_str()]] {
