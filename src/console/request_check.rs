@@ -18,6 +18,8 @@ pub(super) const SESSION: &str = "/api/session";
 pub(super) enum RequestRefusal {
     #[error("unknown host in the `Host` header: open the address that `proxy console` printed")]
     Host,
+    #[error("the request has more than one `Host` header")]
+    SeveralHosts,
     #[error("the `Host` header and the authority of the request differ")]
     Authority,
     #[error("another web page sent this request (`Origin`)")]
@@ -35,7 +37,7 @@ pub(super) enum RequestRefusal {
 impl RequestRefusal {
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            RequestRefusal::Authority => StatusCode::BAD_REQUEST,
+            RequestRefusal::SeveralHosts | RequestRefusal::Authority => StatusCode::BAD_REQUEST,
             RequestRefusal::Host | RequestRefusal::Origin | RequestRefusal::Site => StatusCode::FORBIDDEN,
             RequestRefusal::Method => StatusCode::METHOD_NOT_ALLOWED,
             RequestRefusal::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -48,6 +50,7 @@ impl RequestRefusal {
 pub(super) fn check(guard: &Guard, tokens: &PageTokens, head: &Parts) -> Result<(), RequestRefusal> {
     guard.check(&head.uri, &head.headers).map_err(|error| match error {
         GuardError::Host => RequestRefusal::Host,
+        GuardError::SeveralHosts => RequestRefusal::SeveralHosts,
         GuardError::Authority => RequestRefusal::Authority,
         GuardError::Origin => RequestRefusal::Origin,
     })?;
@@ -111,7 +114,7 @@ mod tests {
         assert_eq!(verdict("POST", "/", &[json]), Err(RequestRefusal::Method));
         assert_eq!(verdict("GET", "/", &[("origin", "http://127.0.0.1:81")]), Err(RequestRefusal::Origin));
         assert_eq!(verdict("GET", "/", &[("origin", "null")]), Err(RequestRefusal::Origin));
-        assert_eq!(verdict("GET", "/", &[("host", "127.0.0.1:80")]), Err(RequestRefusal::Host), "twice");
+        assert_eq!(verdict("GET", "/", &[("host", "127.0.0.1:80")]), Err(RequestRefusal::SeveralHosts), "twice");
         assert_eq!(verdict("GET", "/api/status", &[]), Err(RequestRefusal::Token));
         assert_eq!(verdict("GET", "/api/status", &[("authorization", "Bearer ")]), Err(RequestRefusal::Token));
         assert_eq!(verdict("GET", "/api/status", &[own]), Ok(()));

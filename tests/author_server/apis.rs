@@ -1,9 +1,12 @@
 //! What a draft cannot change does not make its check fail: descriptions of APIs, and variables that are not set.
 
-use serde_json::json;
+use std::process::Command;
+
+use serde_json::{Value, json};
 
 use super::Author;
 use crate::support::config::Config;
+use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 
 const API: &str = "\
@@ -42,6 +45,42 @@ async fn a_draft_is_checked_without_the_description_of_an_api_and_without_every_
     assert!(!problems.contains("\"error\""), "{different:#}");
     let wrong = author.data("check", json!({"files": {"policy.star": "publish(nothing)\n"}})).await;
     assert_eq!(wrong["ok"], false, "{wrong:#}");
+}
+
+/// What the catalog says of a server.
+fn state_of(catalog: &Value, server: &str) -> String {
+    let servers = catalog["servers"].as_array().expect("there are servers");
+    let found = servers.iter().find(|known| known["name"] == server).unwrap_or_else(|| panic!("{catalog:#}"));
+    found["state"].as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn an_api_and_a_server_that_is_a_file_of_the_folder_are_in_the_catalog_wherever_the_author_starts() {
+    let backend = fake_backend(["--only", "echo"]);
+    let arguments: Vec<_> = backend.get_args().map(|argument| argument.to_string_lossy()).collect();
+    let line = format!("exec '{}' {}\n", backend.get_program().display(), arguments.join(" "));
+    let mut script = Command::new("sh");
+    script.arg("server.sh");
+    let api = json!({"openapi": "apis/clean.yaml"});
+    let config = Config::new().server("file", &script).remote_with("pet", "http://127.0.0.1:9/", api);
+    let world = Proxy::new(&config).file("server.sh", &line);
+    let limit = "name: limit\nin: query\n";
+    let mut world = world.file("apis/clean.yaml", API).file("apis/parts/limit.yaml", limit);
+    world.run(["list-servers", "--live"]).await.expect(0);
+    let folder = world.directory.path().display().to_string();
+    for arguments in [vec![], vec![folder.as_str()]] {
+        let mut command = world.command(["author"].into_iter().chain(arguments.iter().copied()));
+        if !arguments.is_empty() {
+            command.current_dir("/");
+        }
+        let mut author = Author::of(command, world).await;
+        let catalog = author.data("catalog", json!({})).await;
+        for (server, tool) in [("file", "echo"), ("pet", "listPets")] {
+            assert_eq!(state_of(&catalog, server), "as last seen", "{arguments:?}: {catalog:#}");
+            assert!(catalog["items"].to_string().contains(&format!("\"{tool}\"")), "{catalog:#}");
+        }
+        world = author.world;
+    }
 }
 
 #[tokio::test]

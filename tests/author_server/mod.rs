@@ -8,6 +8,8 @@ mod protocol;
 mod saving;
 mod secrets;
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::support::config::Config;
@@ -69,7 +71,12 @@ impl Author {
     }
 
     async fn with(world: Proxy, arguments: &[&str]) -> Self {
-        let mut client = StdioClient::start(world.command(["author"].iter().chain(arguments).copied()));
+        Self::of(world.command(["author"].iter().chain(arguments).copied()), world).await
+    }
+
+    /// The client of a server that this command starts.
+    async fn of(command: Command, world: Proxy) -> Self {
+        let mut client = StdioClient::start(command);
         client.program.stderr.patience = LONG_PATIENCE;
         client.initialize("2025-11-25").await.result();
         Author { client, world }

@@ -6,7 +6,7 @@ use super::sources;
 type Counted = (&'static str, fn(&str) -> bool, usize);
 
 const COUNTED: [Counted; 4] = [
-    ("tuple `let`s (`let (a, b) = (x, y)`): one statement a line", is_tuple_let, 428),
+    ("tuple `let`s (`let (a, b) = (x, y)`): one statement a line", is_tuple_let, 427),
     ("tuple assignments: one statement a line", is_tuple_assignment, 38),
     ("`option.filter(|_| condition)`: write `if`", |line| line.contains(".filter(|_| "), 111),
     ("`match` on a bool: write `if`", |line| line.starts_with("true => "), 52),

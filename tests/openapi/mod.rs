@@ -9,6 +9,7 @@ mod files;
 mod hosts;
 mod listed;
 mod log_in;
+mod parity;
 mod public;
 mod script;
 

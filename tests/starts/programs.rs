@@ -5,6 +5,7 @@ use std::process::Command;
 use crate::support::config::Config;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
+use crate::support::real_servers::missing;
 
 const SHORT_PATH: &str = "/usr/bin:/bin";
 
@@ -39,6 +40,20 @@ async fn a_program_in_the_path_of_the_log_in_shell_is_found_whatever_else_its_fi
         "home/.bashrc",
         "case $- in *i*) read -p 'Continue? ' answer; export PATH=\"$HOME/odd place:$PATH\";; esac\n",
     );
+    let listed = proxy.run(["list-tools"]).await.expect(0);
+    assert_eq!(listed.column(), ["echo"]);
+}
+
+#[tokio::test]
+async fn a_program_in_the_path_of_a_fish_shell_is_found() {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let Some(fish) = std::env::split_paths(&path).map(|folder| folder.join("fish")).find(|file| file.is_file()) else {
+        let _: Option<()> = missing("there is no `fish`");
+        return;
+    };
+    let proxy = from_a_desktop("odd place")
+        .environment("SHELL", fish.to_str().expect("its path is UTF-8"))
+        .file("home/.config/fish/config.fish", "echo Welcome!\nfish_add_path \"$HOME/odd place\"\n");
     let listed = proxy.run(["list-tools"]).await.expect(0);
     assert_eq!(listed.column(), ["echo"]);
 }

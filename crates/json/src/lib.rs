@@ -21,5 +21,5 @@ pub use duplicates::check_unique_keys;
 pub use hex::hex;
 pub use object::{Edit, Object, ObjectError};
 pub use raw::{Raw, RawRef};
-pub use schema::{InvalidSchema, Schema, SchemaMismatch, is_pattern};
+pub use schema::{InvalidSchema, PatternState, Schema, SchemaMismatch, pattern_state, translation_cost};
 pub use text::{MAX_DEPTH, Needle, one_line, too_deep};

@@ -127,7 +127,7 @@ fn tools<'d>(
 ) -> Vec<ApiTool> {
     let has_header = |name: &str| source.headers.iter().any(|header| header.eq_ignore_ascii_case(name));
     let mut query = security.names(ParameterPlace::Query);
-    query.extend_from_slice(source.query);
+    query.extend(source.query.iter().cloned());
     let taken = Arc::new(TakenNames { query, cookies: security.names(ParameterPlace::Cookie) });
     let patterns = Patterns::default();
     let mut maker = ToolMaker {
@@ -140,7 +140,7 @@ fn tools<'d>(
     };
     let is_taken = |place: ParameterPlace, name: &str| match place {
         ParameterPlace::Path => false,
-        ParameterPlace::Query => taken.query.iter().any(|known| known == name),
+        ParameterPlace::Query => taken.query.contains(name),
         ParameterPlace::Header => security.sets(place, name) || has_header(name),
         // They are one header, which the config sets as a whole.
         ParameterPlace::Cookie => security.sets(place, name) || has_header("cookie"),

@@ -3,6 +3,7 @@
 //! of servers or configs.
 
 mod api;
+mod credential;
 mod document;
 mod notes;
 mod operation;
@@ -16,10 +17,11 @@ mod tool;
 mod unique_names;
 
 pub use api::{Api, DescriptionError, Source};
+pub use credential::{Credential, Given};
 pub use document::OtherFiles;
 pub use request::ApiRequest;
 pub use response::{ApiResponse, ApiResult};
-pub use security::{Credential, Given, Security};
+pub use security::Security;
 pub use tool::ApiTool;
 
 #[cfg(test)]

@@ -1,90 +1,21 @@
 //! What an API says about credentials. The config sets them; this only tells what is missing.
 
-use crate::document::{Documents, Node, Place};
+use std::collections::{HashMap, HashSet};
+
+use crate::credential::{Credential, Given};
+use crate::document::{Documents, Node, NodeMap};
 use crate::operation::{FoundOperation, ParameterPlace};
 
-/// Credentials that an API expects.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Credential {
-    /// A key in a header with this name.
-    Header(String),
-    /// A key in the query, under this name.
-    Query(String),
-    Cookie(String),
-    /// The header `Authorization` with this scheme, such as `Basic` or `Bearer`.
-    Authorization(String),
-    OAuth,
-    OpenIdConnect,
-    ClientCertificate,
-}
-
-impl Credential {
-    fn read(scheme: Place<'_>) -> Option<Self> {
-        let node = scheme.node;
-        let name = || node.text_of("name").map(str::to_owned);
-        Some(match (node.text_of("type")?, node.text_of("in")) {
-            ("apiKey", Some("header")) => Credential::Header(name()?),
-            ("apiKey", Some("query")) => Credential::Query(name()?),
-            ("apiKey", Some("cookie")) => Credential::Cookie(name()?),
-            ("http", _) => Credential::Authorization(capitalized(node.text_of("scheme")?)),
-            ("oauth2", _) => Credential::OAuth,
-            ("openIdConnect", _) => Credential::OpenIdConnect,
-            ("mutualTLS", _) => Credential::ClientCertificate,
-            _ => return None,
-        })
-    }
-
-    /// Whether the config has it, by the headers that it sends with each request and the query of its URL.
-    fn is_given(&self, given: &Given) -> bool {
-        let has_header = |name: &str| given.headers.iter().any(|header| header.eq_ignore_ascii_case(name));
-        match self {
-            Credential::Header(name) => has_header(name),
-            Credential::Query(name) => given.query.contains(name),
-            Credential::Cookie(_) => has_header("cookie"),
-            Credential::Authorization(_) | Credential::OAuth | Credential::OpenIdConnect => {
-                given.has_auth || has_header("authorization")
-            }
-            // Set up outside of the proxy.
-            Credential::ClientCertificate => true,
-        }
-    }
-
-    /// How to configure it.
-    fn hint(&self) -> String {
-        match self {
-            Credential::Header(name) => format!("a key in the header `{name}` (`headers: {{{name}: ...}}`)"),
-            Credential::Query(name) => format!("a key in the query (`url: https://...?{name}=...`)"),
-            Credential::Cookie(name) => format!("the cookie `{name}` (`headers: {{Cookie: {name}=...}}`)"),
-            Credential::Authorization(scheme) => {
-                format!("`{scheme}` authorization (`headers: {{Authorization: {scheme} ...}}`)")
-            }
-            Credential::OAuth => "an OAuth token (`auth`, or the header `Authorization`)".to_owned(),
-            Credential::OpenIdConnect => "an OpenID Connect token (`auth`, or the header `Authorization`)".to_owned(),
-            Credential::ClientCertificate => "a client certificate".to_owned(),
-        }
-    }
-}
-
-fn capitalized(scheme: &str) -> String {
-    let mut characters = scheme.chars();
-    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
-}
-
-/// The credentials that a config has.
-#[derive(Clone, Debug, Default)]
-pub struct Given {
-    /// The names of headers that are sent with each request.
-    pub headers: Vec<String>,
-    /// The names in the query of the URL.
-    pub query: Vec<String>,
-    /// Whether there is an `auth`.
-    pub has_auth: bool,
-}
+/// How many alternatives are compared with the config, and how many schemes of each. Honest descriptions have a few.
+const MAX_ALTERNATIVES: usize = 100;
+const MAX_SCHEMES: usize = 20;
 
 /// The security schemes of a description, and in which combinations requests need them.
 #[derive(Clone, Debug, Default)]
 pub struct Security {
-    schemes: Vec<(String, Credential)>,
+    schemes: HashMap<String, Credential>,
+    /// The parameters that they are. The names of headers are in lower case.
+    parameters: HashSet<(ParameterPlace, String)>,
     /// What the API as a whole needs.
     whole: Alternatives,
     /// What operations need that say so themselves, and how many they are.
@@ -94,57 +25,71 @@ pub struct Security {
 /// The names of schemes: one of these lists is needed, with all its schemes. Empty if nothing is needed.
 type Alternatives = Vec<Vec<String>>;
 
-fn alternatives(node: &Node) -> Alternatives {
-    let alternatives = node.items_of("security").iter().filter_map(Node::map);
-    alternatives.map(|names| names.keys().map(str::to_owned).collect()).collect()
+fn alternatives(security: Option<&Node>) -> Alternatives {
+    let alternatives = security.and_then(Node::list).unwrap_or_default().iter().filter_map(Node::map);
+    let names = |alternative: &NodeMap| alternative.keys().take(MAX_SCHEMES).map(str::to_owned).collect();
+    alternatives.take(MAX_ALTERNATIVES).map(names).collect()
+}
+
+/// What operations need that say so themselves, and how many need the same.
+fn needs(operations: &[FoundOperation<'_>]) -> Vec<(Alternatives, usize)> {
+    let mut needs: Vec<(Alternatives, usize)> = Vec::new();
+    let mut by_content: HashMap<Alternatives, usize> = HashMap::new();
+    // Many paths may refer to one path item, so what is known is not read again for each.
+    let mut by_node: HashMap<*const Node, usize> = HashMap::new();
+    for own in operations.iter().filter_map(|operation| operation.place.node.get("security")) {
+        let at = *by_node.entry(std::ptr::from_ref(own)).or_insert_with(|| {
+            let own = alternatives(Some(own));
+            *by_content.entry(own.clone()).or_insert_with(|| {
+                needs.push((own, 0));
+                needs.len() - 1
+            })
+        });
+        needs[at].1 += 1;
+    }
+    needs
+}
+
+fn parameter_of(scheme: &Credential) -> Option<(ParameterPlace, String)> {
+    match scheme {
+        Credential::Header(name) => Some((ParameterPlace::Header, name.to_ascii_lowercase())),
+        Credential::Query(name) => Some((ParameterPlace::Query, name.clone())),
+        Credential::Cookie(name) => Some((ParameterPlace::Cookie, name.clone())),
+        _ => None,
+    }
 }
 
 impl Security {
     pub(crate) fn read(documents: &Documents, operations: &[FoundOperation<'_>]) -> Self {
         let root = documents.root();
         let components = root.get("components").and_then(|components| components.get("securitySchemes"));
-        let mut schemes = Vec::new();
+        let mut schemes = HashMap::new();
         if let Some(named) = components {
             for (name, node) in named.node.map().into_iter().flat_map(|map| map.iter()) {
                 let scheme = documents.object(named.at(node)).ok().and_then(Credential::read);
                 schemes.extend(scheme.map(|scheme| (name.to_owned(), scheme)));
             }
         }
-        let mut of_operations: Vec<(Alternatives, usize)> = Vec::new();
-        for own in operations.iter().map(|operation| alternatives(operation.place.node)) {
-            match of_operations.iter_mut().find(|(known, _)| *known == own) {
-                Some((_, number)) => *number += 1,
-                None => of_operations.push((own, 1)),
-            }
-        }
-        Security { schemes, whole: alternatives(root.node), of_operations }
+        let parameters = schemes.values().filter_map(parameter_of).collect();
+        let whole = alternatives(root.node.get("security"));
+        Security { schemes, parameters, whole, of_operations: needs(operations) }
     }
 
     /// Whether a parameter is a credential, which the config sets and not the model.
     pub(crate) fn sets(&self, place: ParameterPlace, name: &str) -> bool {
-        self.schemes.iter().any(|(_, scheme)| match (scheme, place) {
-            (Credential::Header(key), ParameterPlace::Header) => key.eq_ignore_ascii_case(name),
-            (Credential::Query(key), ParameterPlace::Query) | (Credential::Cookie(key), ParameterPlace::Cookie) => {
-                key == name
-            }
-            _ => false,
-        })
+        let name = if place == ParameterPlace::Header { name.to_ascii_lowercase() } else { name.to_owned() };
+        self.parameters.contains(&(place, name))
     }
 
     /// The names of the credentials that stand in this place.
-    pub(crate) fn names(&self, place: ParameterPlace) -> Vec<String> {
-        let name = |scheme: &Credential| match (scheme, place) {
-            (Credential::Query(name), ParameterPlace::Query) | (Credential::Cookie(name), ParameterPlace::Cookie) => {
-                Some(name.clone())
-            }
-            _ => None,
-        };
-        self.schemes.iter().filter_map(|(_, scheme)| name(scheme)).collect()
+    pub(crate) fn names(&self, place: ParameterPlace) -> HashSet<String> {
+        let there = self.parameters.iter().filter(|(known, _)| *known == place);
+        there.map(|(_, name)| name.clone()).collect()
     }
 
     /// What the API asks for and the config does not have, for people; `None` if nothing is missing.
     pub fn missing(&self, given: &Given) -> Option<String> {
-        let scheme = |name: &String| self.schemes.iter().find(|(known, _)| known == name).map(|(_, scheme)| scheme);
+        let scheme = |name: &String| self.schemes.get(name);
         let is_given = |alternative: &Vec<String>| {
             alternative.iter().all(|name| scheme(name).is_none_or(|scheme| scheme.is_given(given)))
         };

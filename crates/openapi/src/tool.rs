@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::document::{Documents, Node, Place};
 use crate::notes::Notes;
-use crate::operation::{Arguments, FoundOperation, Media, media_of};
+use crate::operation::{Arguments, FoundOperation, MAX_MEDIA_TYPES, Media, media_of};
 use crate::request::{ApiRequest, Plan, TakenNames, build};
 use crate::response::ApiResult;
 use crate::schema::{Converter, Definitions, Root, Written, key, separate, shortened};
@@ -18,6 +18,9 @@ const MAX_INPUT: usize = 64 << 10;
 /// Larger output schemas are left out: they cost more than they tell.
 const MAX_OUTPUT: usize = 16 << 10;
 const MAX_DESCRIPTION: usize = 8 << 10;
+/// How many tags an operation has for scripts, and their length.
+const MAX_TAGS: usize = 100;
+const MAX_TAG: usize = 200;
 
 /// One operation of an API as a tool.
 #[derive(Debug)]
@@ -205,7 +208,7 @@ impl<'d> ToolMaker<'d> {
         }
         let response = self.documents.object(responses.at(only)).ok()?;
         let content = response.get("content")?;
-        let mut medias = content.node.map()?.iter();
+        let mut medias = content.node.map()?.iter().take(MAX_MEDIA_TYPES);
         let (media, node) = medias.next()?;
         if media_of(media) != Media::Json || medias.any(|(media, _)| media_of(media) != Media::Json) {
             return None;
@@ -259,7 +262,8 @@ impl<'d> ToolMaker<'d> {
         for (_, node) in operation.place.node.members_of("responses").filter(|(status, _)| status.starts_with('2')) {
             let response = responses.and_then(|responses| self.documents.object(responses.at(node)).ok());
             let content = response.and_then(|response| response.get("content"));
-            for name in content.and_then(|content| content.node.map()).into_iter().flat_map(|map| map.keys()) {
+            let content = content.and_then(|content| content.node.map());
+            for name in content.into_iter().flat_map(|map| map.keys()).take(MAX_MEDIA_TYPES) {
                 if !types.contains(&name) && name.contains('/') && types.len() < 8 {
                     types.push(name);
                 }
@@ -319,9 +323,9 @@ fn push_meta(text: &mut String, operation: &FoundOperation<'_>, is_lossy: bool) 
     proxy_json::push_quoted(text, operation.path);
     key(text, "tags");
     text.push('[');
-    for tag in operation.place.node.items_of("tags").iter().filter_map(Node::text) {
+    for tag in operation.place.node.items_of("tags").iter().filter_map(Node::text).take(MAX_TAGS) {
         separate(text);
-        proxy_json::push_quoted(text, tag);
+        proxy_json::push_quoted(text, &shortened(tag, MAX_TAG));
     }
     text.push(']');
     key(text, "deprecated");

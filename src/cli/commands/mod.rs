@@ -12,6 +12,7 @@ mod completions;
 mod config_schema;
 mod console;
 mod doctor;
+mod entry_options;
 mod explain;
 mod identity_key;
 mod init;

@@ -11,8 +11,10 @@ mod several_clients;
 mod staying;
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use super::empty;
+use crate::support::finished::Finished;
 use crate::support::proxy::Proxy;
 
 /// A client, its file for the user, and a file of that kind in the corpus.
@@ -91,4 +93,21 @@ fn exists(proxy: &Proxy, place: &str) -> bool {
 fn records(proxy: &Proxy) -> usize {
     let folder = proxy.directory.path().join("home/.local/state/starlark-mcp-proxy/installed");
     folder.read_dir().map_or(0, Iterator::count)
+}
+
+/// Runs a command on a disk that is so full that no file grows beyond this many blocks.
+async fn run_on_full_disk(proxy: &Proxy, blocks: usize, arguments: &[&str]) -> Finished {
+    let command = proxy.command(arguments.iter().copied());
+    // A shell in between sets the limit.
+    let mut limited = Command::new("sh");
+    limited.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"")]);
+    limited.arg(command.get_program()).args(command.get_args());
+    limited.current_dir(proxy.directory.path());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    Finished::run(limited).await
 }

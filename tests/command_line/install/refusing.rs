@@ -1,10 +1,8 @@
 //! Files that cannot be changed, and entries that are somebody else's.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::process::Command;
 
-use super::{CLIENTS, read, records, world};
-use crate::support::finished::Finished;
+use super::{CLIENTS, read, records, run_on_full_disk, world};
 use crate::support::programs;
 
 #[tokio::test]
@@ -41,8 +39,10 @@ async fn a_server_of_our_name_that_is_not_ours_stays() {
 
 #[tokio::test]
 async fn another_program_that_is_called_proxy_stays() {
-    let text = "{\"mcpServers\": {\"proxy\": {\"command\": \"/opt/other/bin/proxy\", \"args\": [\"serve\"]}}}";
-    let proxy = world().file("home/.cursor/mcp.json", text);
+    let proxy = world().executable("other/bin/proxy", "#!/bin/sh\n");
+    let other = proxy.directory.path().join("other/bin/proxy").display().to_string();
+    let text = &format!("{{\"mcpServers\": {{\"proxy\": {{\"command\": \"{other}\", \"args\": [\"serve\"]}}}}}}");
+    let proxy = proxy.file("home/.cursor/mcp.json", text);
     for arguments in
         [["install", "cursor", "--yes"], ["uninstall", "cursor", "--yes"], ["install", "cursor", "--dry-run"]]
     {
@@ -50,9 +50,9 @@ async fn another_program_that_is_called_proxy_stays() {
         assert!(refused.contains("another server"), "{refused}");
     }
     proxy.run(["install", "cursor", "--import", "--name", "mine", "--yes"]).await.expect(0);
-    assert!(read(&proxy, "home/.cursor/mcp.json").contains("/opt/other/bin/proxy"));
+    assert!(read(&proxy, "home/.cursor/mcp.json").contains(&other));
     proxy.run(["uninstall", "cursor", "--name", "mine", "--yes"]).await.expect(0);
-    assert_eq!((read(&proxy, "home/.cursor/mcp.json").as_str(), records(&proxy)), (text, 0));
+    assert_eq!((read(&proxy, "home/.cursor/mcp.json").as_str(), records(&proxy)), (text.as_str(), 0));
 }
 
 #[tokio::test]
@@ -104,22 +104,25 @@ async fn a_folder_that_cannot_be_written_leaves_no_record() {
 async fn a_full_disk_leaves_the_file_as_it_was() {
     let client = &CLIENTS[2];
     let proxy = world().file(client.place, &client.text());
-    let command = proxy.command(["install", "cursor", "--yes"]);
-    // A shell in between, which lets no file grow.
-    let mut limited = Command::new("sh");
-    limited.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""]);
-    limited.arg(command.get_program()).args(command.get_args());
-    limited.current_dir(proxy.directory.path());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => limited.env(name, value),
-            None => limited.env_remove(name),
-        };
-    }
-    let failed = Finished::run(limited).await;
+    let failed = run_on_full_disk(&proxy, 0, &["install", "cursor", "--yes"]).await;
     assert_ne!(failed.code, 0);
     assert!(failed.stderr.contains("File too large") && failed.stderr.contains("nothing was changed"), "{failed:?}");
     assert_eq!((read(&proxy, client.place), records(&proxy)), (client.text(), 0));
     let folder = proxy.directory.path().join("home/.cursor");
     assert_eq!(folder.read_dir().expect("it is there").count(), 1, "no part of a file is left");
+}
+
+#[tokio::test]
+async fn an_entry_whose_program_is_gone_is_replaced_and_taken_out() {
+    for command in ["/gone/proxy", "HERE/bin/proxy"] {
+        let proxy = world().file("bin/proxy", "not executable");
+        let command = command.replace("HERE", &proxy.directory.path().display().to_string());
+        let text = format!("{{\"mcpServers\": {{\"proxy\": {{\"command\": \"{command}\", \"args\": [\"serve\"]}}}}}}");
+        let proxy = proxy.file("home/.cursor/mcp.json", &text);
+        proxy.run(["install", "cursor", "--yes"]).await.expect(0);
+        assert!(!read(&proxy, "home/.cursor/mcp.json").contains(&command));
+        let proxy = proxy.file("home/.cursor/mcp.json", &text);
+        proxy.run(["uninstall", "cursor", "--yes"]).await.expect(0);
+        assert!(!read(&proxy, "home/.cursor/mcp.json").contains("serve"));
+    }
 }

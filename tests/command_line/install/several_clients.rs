@@ -1,6 +1,6 @@
 //! Several clients whose servers move into one config of the proxy, and that leave it in any order.
 
-use super::{exists, read, records, world};
+use super::{exists, read, records, run_on_full_disk, world};
 use crate::support::proxy::Proxy;
 
 const CONFIG: &str = "home/.config/starlark-mcp-proxy/proxy.yaml";
@@ -70,14 +70,51 @@ async fn a_client_that_moved_nothing_can_be_the_last() {
 }
 
 #[tokio::test]
-async fn an_entry_that_somebody_removed_by_hand_uses_nothing() {
+async fn a_client_that_was_there_before_the_config_uses_it_as_long_as_it_has_its_entry() {
     let (cursor, place, text) = CLIENTS[0];
-    let proxy = world().file(place, text);
-    proxy.run(["install", "zed", "--yes"]).await.expect(0);
+    for is_removed_by_hand in [false, true] {
+        let mut proxy = world().file(place, text);
+        proxy.run(["install", "zed", "--yes"]).await.expect(0);
+        proxy.run(["install", cursor, "--import", "--yes"]).await.expect(0);
+        if is_removed_by_hand {
+            proxy = proxy.file("home/.config/zed/settings.json", "{}\n");
+        }
+        let said = proxy.run(["uninstall", cursor, "--yes"]).await.expect(0).stderr;
+        let is_kept = said.contains("keeps the servers, because Zed uses it");
+        assert_eq!((is_kept, exists(&proxy, CONFIG)), (!is_removed_by_hand, !is_removed_by_hand), "{said}");
+        if !is_removed_by_hand {
+            proxy.run(["uninstall", "zed", "--yes"]).await.expect(0);
+            assert!(!exists(&proxy, CONFIG) && noted(&proxy) == 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_clients_of_a_project_share_its_config_whichever_came_first() {
+    let proxy = world().file(".cursor/mcp.json", CLIENTS[0].2);
+    let project = ["--scope", "project", "--yes"];
+    proxy.run(["install", "vscode"].into_iter().chain(project)).await.expect(0);
+    proxy.run(["install", "cursor", "--import"].into_iter().chain(project)).await.expect(0);
+    let said = proxy.run(["uninstall", "cursor"].into_iter().chain(project)).await.expect(0).stderr;
+    assert!(said.contains("keeps the servers, because VS Code uses it") && exists(&proxy, "proxy.yaml"), "{said}");
+    proxy.run(["uninstall", "vscode"].into_iter().chain(project)).await.expect(0);
+    assert!(!exists(&proxy, "proxy.yaml"));
+}
+
+#[tokio::test]
+async fn a_config_that_could_not_be_given_back_is_given_back_later() {
+    let (cursor, place, text) = CLIENTS[0];
+    let before = format!("# {}\nmcpServers:\n  own: {{command: own}}\n", "long".repeat(10_000));
+    let proxy = world().file(CONFIG, &before).file(place, text);
     proxy.run(["install", cursor, "--import", "--yes"]).await.expect(0);
-    let proxy = proxy.file("home/.config/zed/settings.json", "{}\n");
-    proxy.run(["uninstall", cursor, "--yes"]).await.expect(0);
-    assert!(!exists(&proxy, CONFIG));
+    // The client's file is small enough, and the config is not.
+    let failed = run_on_full_disk(&proxy, 8, &["uninstall", cursor, "--yes"]).await.expect(1).stderr;
+    assert!(failed.contains("File too large") && failed.contains("still has the imported servers"), "{failed}");
+    assert_eq!((read(&proxy, place).as_str(), noted(&proxy)), (text, 1));
+    assert_ne!(read(&proxy, CONFIG), before);
+    let said = proxy.run(["uninstall", cursor, "--yes"]).await.expect(0).stderr;
+    assert!(said.contains("is as it was before\n"), "{said}");
+    assert_eq!((read(&proxy, CONFIG), noted(&proxy)), (before, 0));
 }
 
 #[tokio::test]

@@ -14,8 +14,8 @@ use serde_json::Value;
 use expansion::MAX_EXPANDED;
 use meter::{CheckMeter, Excess};
 use node::{Metered, MeteredNode};
-pub use pattern::is_pattern;
 use pattern::{BACKTRACK_LIMIT, Pattern, PatternKeyword};
+pub use pattern::{PatternState, pattern_state, translation_cost};
 use references::SchemaGraph;
 
 /// The values of the keyword `type`.
@@ -402,11 +402,13 @@ mod tests {
             "*",
         ] {
             let is_valid = Schema::compile(&json!({"pattern": pattern})).is_ok();
-            assert_eq!(is_pattern(pattern, MAX_PATTERN_MEMORY), is_valid, "{pattern}");
+            let is_usable = pattern_state(pattern, MAX_PATTERN_MEMORY) == PatternState::Usable;
+            assert_eq!(is_usable, is_valid, "{pattern}");
             let names = Schema::compile(&json!({"patternProperties": {pattern: {}}}));
             assert!(!is_valid || names.is_ok(), "{pattern}");
         }
-        assert!(!is_pattern(r"\p{L}{300}", 128 << 10));
+        assert_eq!(pattern_state(r"\p{L}{300}", 128 << 10), PatternState::Refused);
+        assert_eq!(pattern_state("(?>a+)b", 128 << 10), PatternState::Unknown);
     }
 
     #[test]

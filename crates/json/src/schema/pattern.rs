@@ -1,5 +1,7 @@
 //! The keyword `pattern`, and the cost limit for names that are matched with `patternProperties`.
 
+use std::borrow::Cow;
+
 use jsonschema::Keyword;
 use jsonschema::json::Node;
 use serde_json::Value;
@@ -12,6 +14,24 @@ use proxy_base::bounded_regex::{BoundedRegex, MAX_STEPS, TooLong};
 pub(super) const BACKTRACK_LIMIT: usize = 100_000;
 /// What only backtracking can match.
 const ASSERTIONS: [&str; 5] = ["(?=", "(?!", "(?<=", "(?<!", "(?>"];
+
+/// The most that the translation of one pattern may cost: far more than that of any that a person would read.
+const MAX_TRANSLATION: usize = 1 << 18;
+
+/// What it costs to translate a pattern from the dialect of JavaScript: it is read again for each class that has another
+/// meaning there. `None` if it is too much, so that the pattern is not used.
+pub fn translation_cost(pattern: &str) -> Option<usize> {
+    let is_class = |pair: &&[u8]| pair[0] == b'\\' && b"dDsSwWc".contains(&pair[1]);
+    let classes = pattern.as_bytes().windows(2).filter(is_class).count();
+    let cost = pattern.len().checked_mul(1 + classes)?;
+    if cost <= MAX_TRANSLATION { Some(cost) } else { None }
+}
+
+/// The pattern in the dialect of our engines; `None` if it is invalid, or takes too long to translate.
+fn translated(pattern: &str) -> Option<Cow<'_, str>> {
+    translation_cost(pattern)?;
+    jsonschema_regex::to_rust_regex(pattern).ok()
+}
 
 /// A pattern in the dialect of JavaScript.
 pub(super) enum Pattern {
@@ -26,11 +46,11 @@ pub(super) enum Pattern {
 impl Pattern {
     /// Compiles a pattern that may take `memory` bytes; `None` if it is invalid or larger.
     pub(super) fn compile(pattern: &str, memory: usize) -> Option<Self> {
-        let translated = jsonschema_regex::to_rust_regex(pattern).ok()?;
+        let translated = translated(pattern)?;
         if let Ok(regex) = BoundedRegex::with_memory(&translated, memory) {
             return Some(Pattern::Bounded(Box::new(regex)));
         }
-        let regex = Box::new(backtracking(&translated, memory)?);
+        let regex = Box::new(backtracking(&translated, memory).ok()?);
         // What cannot be counted has as many states as fit into its memory.
         let plain = BoundedRegex::with_memory(&without_backtracking(&translated), memory);
         let states = plain.map_or(memory / 32, |regex| regex.states()).max(1);
@@ -59,17 +79,35 @@ impl Pattern {
     }
 }
 
-/// Whether a schema can have this pattern, compiled into at most `memory` bytes. Costs less than [`Pattern::compile`], which
-/// also finds out how long a text may be.
-pub fn is_pattern(pattern: &str, memory: usize) -> bool {
-    let Ok(translated) = jsonschema_regex::to_rust_regex(pattern) else { return false };
-    BoundedRegex::with_memory(&translated, memory).is_ok() || backtracking(&translated, memory).is_some()
+/// What becomes of a pattern that a schema has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatternState {
+    /// It can be checked.
+    Usable,
+    /// It is no regular expression that we know, which costs little to find out.
+    Unknown,
+    /// It is larger than the limit, or cannot be compiled for another reason.
+    Refused,
 }
 
-fn backtracking(translated: &str, memory: usize) -> Option<fancy_regex::Regex> {
+/// Whether a schema can have this pattern, compiled into at most `memory` bytes. Costs less than [`Pattern::compile`], which
+/// also finds out how long a text may be.
+pub fn pattern_state(pattern: &str, memory: usize) -> PatternState {
+    let Some(translated) = translated(pattern) else { return PatternState::Unknown };
+    if BoundedRegex::with_memory(&translated, memory).is_ok() {
+        return PatternState::Usable;
+    }
+    match backtracking(&translated, memory) {
+        Ok(_) => PatternState::Usable,
+        Err(fancy_regex::Error::ParseError(..)) => PatternState::Unknown,
+        Err(_) => PatternState::Refused,
+    }
+}
+
+fn backtracking(translated: &str, memory: usize) -> Result<fancy_regex::Regex, fancy_regex::Error> {
     let mut builder = fancy_regex::RegexBuilder::new(translated);
     builder.backtrack_limit(BACKTRACK_LIMIT).delegate_size_limit(memory).delegate_dfa_size_limit(memory);
-    builder.build().ok()
+    builder.build()
 }
 
 /// The pattern without what makes it backtrack, to count its states.

@@ -7,5 +7,5 @@ mod reference;
 
 pub use documents::OtherFiles;
 pub(crate) use documents::{Documents, Key, Place};
-pub(crate) use node::Node;
+pub(crate) use node::{Node, NodeMap};
 pub(crate) use read::{read_json, read_value};

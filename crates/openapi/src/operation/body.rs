@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use super::parameter::Style;
 use crate::document::{Documents, Node, Place};
 
+/// How many media types of one request or response are looked at.
+pub(crate) const MAX_MEDIA_TYPES: usize = 100;
 /// How many schemas are looked at to find out whether an argument is a file.
 const MAX_BRANCHES: usize = 100;
 
@@ -75,7 +77,7 @@ pub(crate) fn body<'d>(documents: &'d Documents, operation: Place<'d>) -> Result
     let Some(written) = operation.get("requestBody") else { return Ok(None) };
     let at = documents.object(written).map_err(|problem| format!("its request body is unknown: {problem}"))?;
     let Some(content) = at.get("content") else { return Ok(None) };
-    let offered = || content.node.map().into_iter().flat_map(|map| map.iter());
+    let offered = || content.node.map().into_iter().flat_map(|map| map.iter()).take(MAX_MEDIA_TYPES);
     let is_structured = |media: &Media| matches!(media, Media::Json | Media::Form | Media::Multipart);
     let best = offered()
         .find(|(name, _)| is_structured(&media_of(name)))

@@ -1,12 +1,16 @@
 //! Finds the operations that become tools.
 
-use crate::document::{Documents, Place};
+use std::collections::HashMap;
+
+use crate::document::{Documents, Node, Place};
 use crate::notes::Notes;
 
 /// HEAD, OPTIONS and TRACE say something about an API; they do nothing that a model would ask for.
 const METHODS: [(&str, &str); 5] =
     [("get", "GET"), ("put", "PUT"), ("post", "POST"), ("delete", "DELETE"), ("patch", "PATCH")];
 const MAX_OPERATIONS: usize = 10_000;
+/// At how many paths one path item may stand. A reference is short, and what it refers to is read at each path.
+const MAX_SHARED: usize = 100;
 
 pub(crate) struct FoundOperation<'d> {
     pub(crate) method: &'static str,
@@ -27,6 +31,7 @@ pub(crate) fn operations<'d>(documents: &'d Documents, notes: &Notes) -> Vec<Fou
     let root = documents.root();
     let mut found = Vec::new();
     let mut own_servers = 0;
+    let mut uses: HashMap<*const Node, usize> = HashMap::new();
     for (path, node) in root.node.members_of("paths") {
         if path.starts_with("x-") {
             continue;
@@ -42,6 +47,12 @@ pub(crate) fn operations<'d>(documents: &'d Documents, notes: &Notes) -> Vec<Fou
                 continue;
             }
         };
+        let uses = uses.entry(std::ptr::from_ref(item.node)).or_default();
+        *uses += 1;
+        if *uses > MAX_SHARED {
+            notes.add(format!("more than {MAX_SHARED} paths refer to one path item: the others are left out"));
+            continue;
+        }
         for (name, node) in item.node.map().into_iter().flat_map(|map| map.iter()) {
             let Some((_, method)) = METHODS.iter().find(|(key, _)| *key == name) else { continue };
             if node.map().is_none() {

@@ -8,7 +8,7 @@ mod parameter;
 mod template;
 
 pub(crate) use arguments::{Argument, Arguments, Target};
-pub(crate) use body::{BodyPlan, Field, Media, media_of};
+pub(crate) use body::{BodyPlan, Field, MAX_MEDIA_TYPES, Media, media_of};
 pub(crate) use collect::{FoundOperation, operations};
 pub(crate) use names::ToolNames;
 pub(crate) use parameter::{ParameterPlace, Style};

@@ -1,5 +1,7 @@
 //! Parameters of operations: where they stand in a request, and in which style.
 
+use std::collections::HashMap;
+
 use crate::document::{Documents, Node, Place};
 
 use super::body::{Media, media_of};
@@ -94,12 +96,16 @@ pub(crate) fn parameters<'d>(
     operation: Place<'d>,
 ) -> Result<Vec<Parameter<'d>>, String> {
     let mut found: Vec<Parameter<'d>> = Vec::new();
+    let mut known: HashMap<(ParameterPlace, &str), usize> = HashMap::new();
     for holder in [item, operation] {
         for node in holder.node.items_of("parameters") {
             let Some(parameter) = read(documents, holder.at(node))? else { continue };
-            match found.iter_mut().find(|known| known.name == parameter.name && known.place == parameter.place) {
-                Some(known) => *known = parameter,
-                None => found.push(parameter),
+            match known.get(&(parameter.place, parameter.name)) {
+                Some(at) => found[*at] = parameter,
+                None => {
+                    known.insert((parameter.place, parameter.name), found.len());
+                    found.push(parameter);
+                }
             }
             if found.len() > MAX_PARAMETERS {
                 return Err(format!("it has more than {MAX_PARAMETERS} parameters"));

@@ -1,5 +1,6 @@
 //! Puts the parts of a request together.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue, Method};
@@ -56,8 +57,8 @@ pub(crate) struct Plan {
 /// The names that the config sets or that are credentials. The keys of an argument must not name them.
 #[derive(Debug, Default)]
 pub(crate) struct TakenNames {
-    pub(crate) query: Vec<String>,
-    pub(crate) cookies: Vec<String>,
+    pub(crate) query: HashSet<String>,
+    pub(crate) cookies: HashSet<String>,
 }
 
 impl Plan {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::{DescriptionError, OtherFiles};
+use crate::{DescriptionError, Given, OtherFiles};
 
 struct Files(HashMap<&'static str, Value>);
 
@@ -206,4 +206,43 @@ fn a_description_that_repeats_itself_takes_little_time() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     assert_eq!(api.tools.len(), 2000);
     assert!(api.tools.iter().all(|tool| tool.definition.get().len() < 70 << 10));
+}
+
+#[test]
+fn a_path_item_at_many_paths_takes_little_time() {
+    let security: Vec<Value> = (0..20_000).map(|name| json!({format!("s{name}"): []})).collect();
+    let parameters: Vec<Value> = (0..900).map(|name| json!({"name": format!("p{name}"), "in": "query"})).collect();
+    let item = json!({"parameters": parameters, "get": {"security": security, "tags": vec!["t".repeat(10_000); 200]}});
+    let paths: serde_json::Map<String, Value> =
+        (0..9000).map(|path| (format!("/p{path}"), json!({"$ref": "#/components/pathItems/Item"}))).collect();
+    let schemes = json!({"s7": {"type": "apiKey", "in": "header", "name": "X-Key"}});
+    let description = json!({
+        "openapi": "3.1.0",
+        "paths": paths,
+        "components": {"pathItems": {"Item": item}, "securitySchemes": schemes},
+    });
+    let start = Instant::now();
+    let api = read(&description);
+    let missing = api.security.missing(&Given::default());
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert_eq!(api.tools.len(), 100);
+    assert!(api.notes.iter().any(|note| note.starts_with("more than 100 paths refer to one path item")));
+    assert!(api.tools.iter().all(|tool| tool.definition.get().len() < 100 << 10));
+    assert_eq!(missing, None, "the other alternatives name no known scheme");
+}
+
+#[test]
+fn operations_with_ten_thousand_different_needs_take_little_time() {
+    let operation = |number: usize| json!({"get": {"security": [{format!("s{number}"): []}]}});
+    let paths: serde_json::Map<String, Value> =
+        (0..10_000).map(|number| (format!("/p{number}"), operation(number))).collect();
+    let scheme = |number: usize| json!({"type": "apiKey", "in": "query", "name": format!("q{number}")});
+    let schemes: serde_json::Map<String, Value> =
+        (0..10_000).map(|number| (format!("s{number}"), scheme(number))).collect();
+    let description = json!({"openapi": "3.1.0", "paths": paths, "components": {"securitySchemes": schemes}});
+    let start = Instant::now();
+    let api = read(&description);
+    let missing = api.security.missing(&Given::default()).unwrap();
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert!(missing.starts_with("10000 operations ask for credentials"), "{missing}");
 }

@@ -1,5 +1,7 @@
 //! Schemas of arguments and results.
 
+use std::time::{Duration, Instant};
+
 use super::*;
 
 #[test]
@@ -182,4 +184,37 @@ fn members_beside_a_reference_count_only_since_version_3_1() {
     };
     assert_eq!(names("3.0.3"), ["a"]);
     assert_eq!(names("3.1.0"), ["a", "b"]);
+}
+
+#[test]
+fn patterns_of_other_languages_use_up_no_limit() {
+    let pattern = |text: String| json!({"type": "string", "pattern": text});
+    let mut members: serde_json::Map<String, Value> =
+        (0..2500).map(|number| (format!("a{number}"), pattern(format!("(?>a{number})b")))).collect();
+    members.insert("last".to_owned(), pattern("^[a-z]{1,63}$".to_owned()));
+    let body = json_body(json!({"type": "object", "properties": members}));
+    let api = api(json!({"/a": {"post": body}}), json!({}));
+    assert!(!api.notes.iter().any(|note| note.contains("patterns")), "{:?}", api.notes);
+    let tools = &api.tools[0];
+    assert!(tools.definition.get().contains(r#""pattern":"^[a-z]{1,63}$""#));
+    assert!(!tools.definition.get().contains("(?>"));
+}
+
+#[test]
+fn patterns_that_have_to_be_translated_take_little_time() {
+    let honest = json!({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"});
+    let start = Instant::now();
+    for (part, count) in [(r"\d", 2040), (r"\ca", 1360), (r"(?:\w)", 580), (r"\s{9}", 160)] {
+        let pattern = |number: usize| json!({"type": "string", "pattern": format!("{}{number}", part.repeat(count))});
+        let mut members: serde_json::Map<String, Value> =
+            (1000..1200).map(|number| (format!("a{number}"), pattern(number))).collect();
+        members.insert("a".to_owned(), honest.clone());
+        let body = json_body(json!({"type": "object", "properties": members}));
+        let api = api(json!({"/a": {"post": body}}), json!({}));
+        // Those of moderate size use up what all of them may cost.
+        let is_left = count == 160 || input(&api.tools[0])["properties"]["a"] == honest;
+        assert!(is_left, "{part}");
+        assert!(api.notes.iter().any(|note| note.contains("too large patterns")), "{part}: {:?}", api.notes);
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }

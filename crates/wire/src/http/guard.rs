@@ -10,6 +10,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 pub enum GuardError {
     #[error("unknown host in the `Host` header")]
     Host,
+    #[error("the request has more than one `Host` header")]
+    SeveralHosts,
     #[error("the `Host` header and the request's `:authority` differ")]
     Authority,
     #[error("this `Origin` is not allowed; add it to `serve.allowedOrigins`")]
@@ -19,7 +21,7 @@ pub enum GuardError {
 impl GuardError {
     pub fn status(&self) -> StatusCode {
         match self {
-            GuardError::Authority => StatusCode::BAD_REQUEST,
+            GuardError::SeveralHosts | GuardError::Authority => StatusCode::BAD_REQUEST,
             GuardError::Host | GuardError::Origin => StatusCode::FORBIDDEN,
         }
     }
@@ -56,6 +58,9 @@ impl Guard {
         // so they must agree, even on a listener that is open to any host.
         let authority = uri.authority().map(Authority::as_str);
         let hosts = || headers.get_all(HOST).iter();
+        if hosts().nth(1).is_some() {
+            return Err(GuardError::SeveralHosts);
+        }
         if authority
             .is_some_and(|authority| hosts().any(|host| !host.as_bytes().eq_ignore_ascii_case(authority.as_bytes())))
         {
@@ -63,11 +68,9 @@ impl Guard {
         }
         if let Some(allowed) = &self.hosts {
             let known = |host: &str| allowed.iter().any(|name| name.eq_ignore_ascii_case(host));
-            let mut hosts = hosts();
-            let accepted = match (hosts.next(), hosts.next()) {
-                (None, _) => authority.is_some_and(known),
-                (Some(host), None) => host.to_str().is_ok_and(known),
-                (Some(_), Some(_)) => false,
+            let accepted = match headers.get(HOST) {
+                Some(host) => host.to_str().is_ok_and(known),
+                None => authority.is_some_and(known),
             };
             if !accepted {
                 return Err(GuardError::Host);
@@ -133,9 +136,17 @@ mod tests {
         assert_eq!(verdict(&guard, &[("host", "127.0.0.1:80"), ("origin", "http://localhost:80")]), Ok(()));
         assert_eq!(verdict(&guard, &[("host", "127.0.0.1:80"), ("origin", "https://ok.example")]), Ok(()));
         assert_eq!(verdict(&guard, &[("host", "evil.example")]), Err(GuardError::Host));
-        assert_eq!(verdict(&guard, &[("host", "localhost:80"), ("host", "localhost:80")]), Err(GuardError::Host));
         assert_eq!(verdict(&guard, &[("host", "localhost:80"), ("origin", "null")]), Err(GuardError::Origin));
         assert_eq!(verdict(&guard, &[("host", "localhost:80"), ("origin", "http://evil")]), Err(GuardError::Origin));
+    }
+
+    #[test]
+    fn two_hosts_are_refused_whatever_they_are() {
+        for bound in ["127.0.0.1:80", "0.0.0.0:80"] {
+            let guard = Guard::new(bound.parse().unwrap(), &[]);
+            let problem = verdict(&guard, &[("host", "localhost:80"), ("host", "localhost:80")]).unwrap_err();
+            assert_eq!((&problem, problem.status()), (&GuardError::SeveralHosts, StatusCode::BAD_REQUEST));
+        }
     }
 
     #[test]

@@ -51,26 +51,34 @@ impl ConfigFiles {
     /// The files with the last known lists of servers: where they are, and where the config without secrets looks for them.
     ///
     /// # Errors
-    /// The copy of the config at `copied` cannot be read without its secrets.
+    /// The copy of the config in the folder `copy` cannot be read without its secrets.
     pub(super) fn lists(
         &self,
         cache: &Path,
-        copied: &Path,
+        copy: &Path,
+        config_name: &str,
         copied_cache: &Path,
     ) -> Result<Vec<(PathBuf, PathBuf)>, Vec<Diagnostic>> {
         let stand_in = |name: &str| {
             let known = self.shared.variables.iter().find(|(known, _)| known == name);
             known.map(|(_, value)| value.clone())
         };
-        let (unknown, _) = config::load(copied, &stand_in).map_err(|problems| {
+        let (unknown, _) = config::load(&copy.join(config_name), &stand_in).map_err(|problems| {
             let note = "the secrets of the config were replaced before it was read: a value that is replaced must not be needed";
             problems.into_iter().map(|problem| problem.note(note)).collect::<Vec<_>>()
         })?;
-        let cache = Cache::at(Some(cache.to_owned()));
-        let copied_cache = Cache::at(Some(copied_cache.to_owned()));
+        // The names of the files say where the servers were started: in the folder of the config, or in that of this process.
+        let here = std::env::current_dir().ok();
+        let folders = || std::iter::once(self.known.folder.clone()).chain(here.clone());
+        let known_file = |name: &str, server: &ServerConfig| {
+            let caches = folders().map(|folder| Cache::at(Some(cache.to_owned())).seen_from(folder));
+            caches.filter_map(|cache| cache.file(name, server)).find(|file| file.is_file())
+        };
+        let copied_cache = Cache::at(Some(copied_cache.to_owned())).seen_from(copy.to_owned());
         let file = |(name, server): (&String, &ServerConfig)| {
             let other = unknown.servers.get(name)?;
-            Some((cache.file(name, server)?, copied_cache.file(name, other)?))
+            // A server that was never seen has none.
+            Some((known_file(name, server)?, copied_cache.file(name, other)?))
         };
         Ok(self.known.servers.iter().filter_map(file).collect())
     }

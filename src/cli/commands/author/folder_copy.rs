@@ -115,12 +115,9 @@ impl FolderCopy {
         let Some(cache) = &folder.cache else { return Ok(()) };
         let own_cache = self.path.join(CACHE).join(proxy_base::NAME);
         fs::create_dir_all(&own_cache).map_err(failed)?;
-        let lists = config.lists(cache, &self.path.join(name), &own_cache);
+        let lists = config.lists(cache, &self.path, &name, &own_cache);
         for (from, to) in lists.map_err(|problems| relative_to(&self.path, problems))? {
-            // A server that was never seen has none.
-            if from.is_file() {
-                fs::copy(from, to).map_err(failed)?;
-            }
+            fs::copy(from, to).map_err(failed)?;
         }
         Ok(())
     }

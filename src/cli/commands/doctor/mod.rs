@@ -2,7 +2,9 @@
 //! that is asked for.
 
 mod addresses;
+mod apis;
 mod boxes;
+mod client_entry;
 mod clients;
 mod findings;
 mod folders;
@@ -44,6 +46,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CommandFailure> {
     if let Some(loaded) = &loaded {
         let config = &loaded.config;
         programs::check(config, &mut findings);
+        apis::check(config, &mut findings);
         addresses::check(config, &mut findings)?;
         // What a command of the config would say is not known: it does not run here.
         let is_unread = |key: &str| config.unread.iter().any(|unread| unread.starts_with(key));

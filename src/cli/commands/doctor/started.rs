@@ -34,6 +34,7 @@ pub(super) fn check(source: SourceArgs, findings: &mut Findings) -> Result<(), C
 fn fix(name: &str, kind: &str) -> String {
     match kind {
         "stdio" => "run its command in a terminal: what it prints there says why".to_owned(),
+        "openapi" => format!("correct `openapi` of `{name}`, or ask whoever publishes the description"),
         _ => format!("correct `url` and `headers` of `{name}`, or ask whoever runs the server"),
     }
 }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::client_file::ClientTarget;
-use super::own::same_file;
+use super::own::is_same_path;
 use super::record::{self, Record};
+use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup};
 use proxy_base::diagnostic::Diagnostic;
 use proxy_config::entries::ClientText;
@@ -92,22 +93,35 @@ impl NotedImport {
 }
 
 /// Says what becomes of the configs of a client that was uninstalled, and gives those back that no other client uses.
-pub(super) fn give_back(left: &Record) {
+pub(super) fn give_back(left: &Record) -> Result<(), CommandFailure> {
+    let mut unused = Vec::new();
     for log in ImportLog::all() {
         let is_imported = log.imports.iter().any(|import| import.file == left.file);
-        let is_used = left.config.as_deref().is_some_and(|config| is_same_path(config, &log.config));
-        if !is_imported && !is_used {
+        if !is_imported && !left.uses(&log.config) {
             continue;
         }
         let users = log.users();
         if users.is_empty() {
-            log.undo();
+            unused.push(log);
         } else if is_imported {
             let verb = if users.len() == 1 { "uses" } else { "use" };
             let shown = output::one_line(&log.config.display().to_string()).into_owned();
             output::err(&format!("{shown} keeps the servers, because {} {verb} it", users.join(" and ")));
         }
     }
+    undo_all(&unused)
+}
+
+/// Gives those configs back that could not be given back when this file of a client lost its entry. `None` if there are none.
+pub(super) fn give_back_again(file: &Path) -> Option<Result<(), CommandFailure>> {
+    let is_left = |log: &ImportLog| log.imports.iter().any(|import| import.file == file) && log.users().is_empty();
+    let left: Vec<ImportLog> = ImportLog::all().into_iter().filter(is_left).collect();
+    if left.is_empty() { None } else { Some(undo_all(&left)) }
+}
+
+fn undo_all(logs: &[ImportLog]) -> Result<(), CommandFailure> {
+    let failed = logs.iter().map(ImportLog::undo).filter(|is_undone| !is_undone).count();
+    if failed == 0 { Ok(()) } else { Err(CommandFailure::already_reported(1)) }
 }
 
 impl ImportLog {
@@ -151,29 +165,38 @@ impl ImportLog {
 
     /// The clients that start the proxy with this config.
     fn users(&self) -> Vec<&'static str> {
-        let is_user = |record: &Record| {
-            record.config.as_deref().is_some_and(|config| is_same_path(config, &self.config)) && record.is_installed()
-        };
         let records = Record::all();
-        let clients = records.iter().filter(|record| is_user(record));
+        let clients = records.iter().filter(|record| record.is_installed() && record.uses(&self.config));
         let mut titles: Vec<&str> =
             clients.filter_map(|record| Some(ImportClient::by_name(&record.client)?.title)).collect();
         titles.dedup();
         titles
     }
 
-    /// The config as it was before the imports, if nobody else has changed it. Names what stays in it.
-    fn undo(&self) {
-        let restored = self.restore();
+    /// The config as it was before the imports, if nobody else has changed it. Names what stays in it. Returns whether the
+    /// log is done with: what could not be written can be tried again.
+    fn undo(&self) -> bool {
+        let state = match self.restore() {
+            Ok(state) => state,
+            Err(problem) => {
+                let note = "the config still has the imported servers: run the command again when this is mended";
+                output::diagnostics(&[problem.note(note)]);
+                return false;
+            }
+        };
         self.forget();
         let still = self.still_there();
-        if let Some(state) = restored {
+        if let Some(state) = state {
             let since = if still.is_empty() { "" } else { " the last import" };
             output::err(&format!("{} {state}{since}", output::one_line(&self.config.display().to_string())));
         }
-        if still.is_empty() {
-            return;
+        if !still.is_empty() {
+            self.warn_of(&still);
         }
+        true
+    }
+
+    fn warn_of(&self, still: &[String]) {
         let names: Vec<String> = still.iter().map(|name| format!("`{}`", output::one_line(name))).collect();
         let shown = self.config.display();
         let problem =
@@ -190,18 +213,17 @@ impl ImportLog {
         output::diagnostics(&[warning.hint(hint)]);
     }
 
-    /// What the config is now; `None` if it stays.
-    fn restore(&self) -> Option<&'static str> {
-        let now = ClientTarget::read(&self.config).ok()?;
+    /// What the config is now; `None` if it stays, because somebody else has changed it.
+    fn restore(&self) -> Result<Option<&'static str>, Diagnostic> {
+        let now = ClientTarget::read(&self.config)?;
         if now.bytes.is_none() || now.bytes != self.kept(AFTER) {
-            return None;
+            return Ok(None);
         }
-        let restored = match self.kept(BEFORE) {
-            Some(bytes) => now.replace(&bytes).map(|_| "is as it was before"),
-            None if self.existed => return None,
-            None => now.remove().map(|()| "is removed, as before the installation"),
-        };
-        restored.inspect_err(|problem| output::diagnostics(std::slice::from_ref(problem))).ok()
+        match self.kept(BEFORE) {
+            Some(bytes) => now.replace(&bytes).map(|_| Some("is as it was before")),
+            None if self.existed => Ok(None),
+            None => now.remove().map(|()| Some("is removed, as before the installation")),
+        }
     }
 
     /// The imported servers that the config has now.
@@ -212,8 +234,4 @@ impl ImportLog {
         names.retain(|name| self.imports.iter().any(|import| import.servers.contains(name)));
         names
     }
-}
-
-fn is_same_path(one: &Path, other: &Path) -> bool {
-    one == other || same_file(one, other)
 }

@@ -13,6 +13,7 @@ use super::moved_servers::{self, PlannedMove};
 use super::own::is_ours;
 use super::record::{Kept, Record};
 use super::{diff, launcher};
+use crate::cli::commands::entry_options::profile_of;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use proxy_base::diagnostic::Diagnostic;
@@ -133,7 +134,7 @@ fn refuse_other(
             return Err(CommandFailure::failed(Diagnostic::error(problem).hint(hint)));
         }
         // Two profiles are two sets of tools.
-        let is_same = launcher::profile_of(&command_words(&entry)) == args.profile.as_deref();
+        let is_same = profile_of(&command_words(&entry)) == args.profile.as_deref();
         if name != args.name && is_ours && is_same {
             let warning =
                 format!("{} has this proxy already, as `{name}`: its tools would appear twice", place.client.title);

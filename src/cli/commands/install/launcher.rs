@@ -44,12 +44,6 @@ pub(super) fn launcher(place: &Place, named: Option<&Path>, profile: Option<&str
     Ok(Launcher { words, config })
 }
 
-/// The profile that an entry with these words serves.
-pub(super) fn profile_of(words: &[String]) -> Option<&str> {
-    let at = words.iter().position(|word| word == "--profile")?;
-    words.get(at + 1).map(String::as_str)
-}
-
 /// The words that start this program, without its arguments.
 fn command(executable: &Path, is_project: bool) -> Result<Vec<String>, CommandFailure> {
     if let Some(words) = package_runner(executable) {

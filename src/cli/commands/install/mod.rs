@@ -15,6 +15,7 @@ mod record;
 mod uninstalling;
 
 pub(super) use args::{InstallArgs, UninstallArgs};
+pub(super) use own::is_ours;
 
 use crate::cli::failure::CommandFailure;
 

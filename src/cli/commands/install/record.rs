@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::own::is_same_path;
 use crate::cli::setup;
 use proxy_base::diagnostic::Diagnostic;
 use proxy_base::process::atomic_file;
@@ -36,7 +37,7 @@ pub(in crate::cli::commands) struct Record {
     /// `false` if the file had changed between two installations, so that there is nothing to restore.
     pub(super) has_before: bool,
     pub(super) moved: Vec<MovedServer>,
-    /// The config of the proxy.
+    /// The config of the proxy; `None` if there was none. Then the entry names none, and serves one that comes later.
     pub(super) config: Option<PathBuf>,
     /// Where this record is.
     #[serde(skip)]
@@ -116,6 +117,19 @@ impl Record {
                 .map_or(true, |text| text.entry(own_entry.section, &self.name).is_some()),
             Err(error) => error.kind() != ErrorKind::NotFound,
         }
+    }
+
+    /// Whether the client starts the proxy with this config.
+    pub(super) fn uses(&self, config: &Path) -> bool {
+        if let Some(own) = &self.config {
+            return is_same_path(own, config);
+        }
+        let of_user = setup::user_config_folder();
+        let of_user = proxy_config::find(None, Path::new("/nonexistent"), of_user.as_deref());
+        // A client starts the servers of a project in its folder, which has the client's file.
+        let of_project = self.file.ancestors().skip(1).map(|folder| proxy_config::find(None, folder, None));
+        let mut found = std::iter::once(of_user).chain(of_project).filter_map(|found| found.ok().flatten());
+        found.any(|found| is_same_path(&found, config))
     }
 
     pub(super) fn save(&self) -> Result<(), Diagnostic> {

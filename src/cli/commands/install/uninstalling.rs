@@ -32,6 +32,13 @@ pub(super) fn run(args: &UninstallArgs) -> Result<(), CommandFailure> {
     let target = ClientTarget::read(file).map_err(CommandFailure::failed)?;
     let record = Record::find(place.client.name, &args.name, file);
     let before = ClientText::parse(file, target.text()?)?;
+    if record.is_none()
+        && before.entry(place.section(), &args.name).is_none()
+        && !args.dry_run
+        && let Some(done) = import_log::give_back_again(file)
+    {
+        return done;
+    }
     let outcome = outcome(args, &place, &target, &before, record.as_ref())?;
     let text = match &outcome {
         Outcome::Restored(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -76,10 +83,11 @@ pub(super) fn run(args: &UninstallArgs) -> Result<(), CommandFailure> {
     }
     write(args, &place, &target, &outcome, record.as_ref())?;
     report(true, backup.as_deref());
+    let mut given_back = Ok(());
     if let Some(record) = &record {
         // First, so that it does not count as a client that uses the config.
         record.forget();
-        import_log::give_back(record);
+        given_back = import_log::give_back(record);
     }
     if !args.json {
         output::err(&format!("{how} {shown}; restart {}", place.client.title));
@@ -87,7 +95,7 @@ pub(super) fn run(args: &UninstallArgs) -> Result<(), CommandFailure> {
             output::err(&format!("the file as it was: {}", output::one_line(&backup.display().to_string())));
         }
     }
-    Ok(())
+    given_back
 }
 
 fn outcome(

@@ -5,33 +5,33 @@ use std::path::{Path, PathBuf};
 
 use proxy_config::{DescriptionPlace, ServerConfig, TransportConfig};
 
-/// What tells a server from others of the same name.
-pub(super) fn of(server: &ServerConfig) -> String {
+/// What tells a server from others of the same name. `base` is the folder in which it starts if its entry names none.
+pub(super) fn of(server: &ServerConfig, base: Option<&Path>) -> String {
     let written = server.written_transport();
     match written.as_ref() {
         TransportConfig::Stdio { command, args, cwd, .. } => {
-            let folder = cwd.clone().or_else(|| own_folder(&server.transport));
+            let folder = cwd.clone().or_else(|| own_folder(&server.transport, base?));
             format!("{command}\0{}\0{folder:?}", args.join("\0"))
         }
         TransportConfig::Http { url, .. } => url.clone(),
-        TransportConfig::OpenApi(api) => format!("{:?}\0{:?}", absolute(&api.description), api.url),
+        TransportConfig::OpenApi(api) => format!("{:?}\0{:?}", absolute(&api.description, base), api.url),
     }
 }
 
-/// The proxy's working folder, if a word of the command is a file in it. `python3 server.py` is another program in another
-/// folder; `npx some-server` is the same everywhere.
-fn own_folder(transport: &TransportConfig) -> Option<PathBuf> {
+/// The folder in which the server starts, if a word of the command is a file in it. `python3 server.py` is another program in
+/// another folder; `npx some-server` is the same everywhere.
+fn own_folder(transport: &TransportConfig, base: &Path) -> Option<PathBuf> {
     let TransportConfig::Stdio { command, args, .. } = transport else { return None };
-    let folder = std::env::current_dir().ok()?;
-    let is_file_here = |word: &String| Path::new(word).is_relative() && folder.join(word).is_file();
+    let is_file_here = |word: &String| Path::new(word).is_relative() && base.join(word).is_file();
     let is_own = std::iter::once(command).chain(args).any(is_file_here);
-    is_own.then_some(folder)
+    is_own.then(|| base.to_owned())
 }
 
-fn absolute(place: &DescriptionPlace) -> DescriptionPlace {
+fn absolute(place: &DescriptionPlace, base: Option<&Path>) -> DescriptionPlace {
     match place {
         DescriptionPlace::File(file) => {
-            DescriptionPlace::File(std::path::absolute(file).unwrap_or_else(|_| file.clone()))
+            let file = base.map_or_else(|| file.clone(), |base| base.join(file));
+            DescriptionPlace::File(std::path::absolute(&file).unwrap_or(file))
         }
         DescriptionPlace::Url(_) => place.clone(),
     }

@@ -34,6 +34,8 @@ fn max_file_bytes(server: &ServerConfig) -> u64 {
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     folder: Option<PathBuf>,
+    /// Where servers start whose entry has no `cwd`; `None` for the folder of this process.
+    start_folder: Option<PathBuf>,
     /// Held while a file is changed, so that no change of this process is lost. Of two processes that change a file at once,
     /// the later one wins.
     writing: Arc<Mutex<()>>,
@@ -41,7 +43,12 @@ pub struct Cache {
 
 impl Cache {
     pub fn at(folder: Option<PathBuf>) -> Self {
-        Cache { folder, writing: Arc::default() }
+        Cache { folder, ..Cache::default() }
+    }
+
+    /// The cache as a process in another folder has it, which starts its servers there.
+    pub fn seen_from(self, folder: PathBuf) -> Self {
+        Cache { start_folder: Some(folder), ..self }
     }
 
     /// What is known of a server, if there is a readable entry that is not larger than the config allows.
@@ -144,7 +151,8 @@ impl Cache {
 
     /// One file per name and command or URL: another command under the same name is another server.
     fn path(&self, name: &str, server: &ServerConfig) -> Option<PathBuf> {
-        let digest = Sha256::digest(format!("{name}\0{}", identity::of(server)));
+        let base = self.start_folder.clone().or_else(|| std::env::current_dir().ok());
+        let digest = Sha256::digest(format!("{name}\0{}", identity::of(server, base.as_deref())));
         let short = proxy_json::hex(&digest[..12]);
         Some(self.folder.as_ref()?.join(format!("{short}.json")))
     }
@@ -178,6 +186,26 @@ mod tests {
         cache.outdate("a", &server).unwrap();
         assert!(cache.is_outdated("a", &server));
         assert_eq!(cache.load("a", &server).unwrap().entries.len(), 1);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_server_with_a_file_of_its_folder_is_another_one_elsewhere() {
+        let folder = std::env::temp_dir().join(format!("identity-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("server.py"), "").unwrap();
+        let server = |argument: &str| {
+            let args = vec![argument.to_owned()];
+            let command = "python3".to_owned();
+            ServerConfig::new(TransportConfig::Stdio { command, args, env: Default::default(), cwd: None })
+        };
+        let file = |from: &str, argument: &str| {
+            let cache = Cache::at(Some("cache".into())).seen_from(from.into());
+            cache.file("a", &server(argument)).unwrap()
+        };
+        let here = folder.to_str().unwrap();
+        assert_ne!(file(here, "server.py"), file("/", "server.py"));
+        assert_eq!(file(here, "other.py"), file("/", "other.py"));
         std::fs::remove_dir_all(folder).unwrap();
     }
 

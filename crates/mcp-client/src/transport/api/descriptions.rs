@@ -1,6 +1,7 @@
 //! The descriptions that are in use. Each is read once, whoever waits for it.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -11,7 +12,9 @@ use super::read_api::ApiSettings;
 
 /// The descriptions that are in use, by server and settings.
 #[derive(Clone, Debug, Default)]
-pub struct Descriptions(Arc<Mutex<HashMap<String, Slot>>>);
+pub struct Descriptions(Arc<Slots>);
+
+type Slots = Mutex<HashMap<String, Slot>>;
 
 /// Locked while a connection waits for the description.
 type Slot = Arc<tokio::sync::Mutex<Known>>;
@@ -21,25 +24,78 @@ struct Known {
     description: Weak<Description>,
     /// The first read, as long as nobody has its outcome. It goes on when those who waited for it have given up, so that they
     /// find it again and do not begin another one beside it.
-    reading: Option<JoinHandle<Result<Arc<Description>, String>>>,
+    reading: Option<Reading>,
+}
+
+#[derive(Debug)]
+struct Reading {
+    task: JoinHandle<Result<Arc<Description>, String>>,
+    /// Changed under the lock of the map.
+    is_done: Arc<AtomicBool>,
 }
 
 impl Known {
     fn is_in_use(&self) -> bool {
-        self.description.strong_count() > 0 || self.reading.as_ref().is_some_and(|reading| !reading.is_finished())
+        let is_read = self.reading.as_ref().is_some_and(|reading| !reading.is_done.load(Ordering::Relaxed));
+        is_read || self.description.strong_count() > 0
     }
 
     /// The outcome of the read that goes on, or of one that begins now. Cancel-safe.
-    async fn outcome(&mut self, server: &str, settings: &ApiSettings) -> Result<Arc<Description>, String> {
-        let reading = self.reading.get_or_insert_with(|| {
-            let server = server.to_owned();
-            let settings = settings.clone();
-            tokio::spawn(async move { Description::read(&server, &settings).await })
-        });
-        let outcome = reading.await;
+    async fn outcome(&mut self, begin: impl FnOnce() -> Reading) -> Result<Arc<Description>, String> {
+        let outcome = (&mut self.reading.get_or_insert_with(begin).task).await;
         self.reading = None;
         outcome.unwrap_or_else(|_| Err("its description cannot be read".to_owned()))
     }
+}
+
+/// Somebody who waits for a description. What is left when nobody does is forgotten.
+struct Waiter<'a> {
+    slots: &'a Slots,
+    key: String,
+    slot: Slot,
+}
+
+impl<'a> Waiter<'a> {
+    fn new(slots: &'a Slots, key: String) -> Self {
+        let slot = Arc::clone(slots.lock().entry(key.clone()).or_default());
+        Waiter { slots, key, slot }
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        let mut slots = self.slots.lock();
+        // Given up under the lock, so that a read that ends now counts right.
+        let slot = std::mem::take(&mut self.slot);
+        // Beside this one there is the one in the map.
+        let is_last = Arc::strong_count(&slot) <= 2;
+        if is_last && slot.try_lock().is_ok_and(|known| !known.is_in_use()) {
+            slots.remove(&self.key);
+        }
+        drop(slot);
+    }
+}
+
+/// Reads a description in the background. If nobody waits for the outcome, nobody has a use for it.
+fn begin(slots: &Arc<Slots>, key: &str, server: &str, settings: &ApiSettings) -> Reading {
+    let slots = Arc::downgrade(slots);
+    let key = key.to_owned();
+    let server = server.to_owned();
+    let settings = settings.clone();
+    let is_done = Arc::new(AtomicBool::new(false));
+    let is_done_now = Arc::clone(&is_done);
+    let task = tokio::spawn(async move {
+        let outcome = Description::read(&server, &settings).await;
+        if let Some(slots) = slots.upgrade() {
+            let mut slots = slots.lock();
+            is_done_now.store(true, Ordering::Relaxed);
+            if slots.get(&key).is_some_and(|slot| Arc::strong_count(slot) == 1) {
+                slots.remove(&key);
+            }
+        }
+        outcome
+    });
+    Reading { task, is_done }
 }
 
 impl Descriptions {
@@ -47,26 +103,17 @@ impl Descriptions {
     pub(crate) async fn of(&self, server: &str, settings: &ApiSettings) -> Result<Arc<Description>, String> {
         // The values of headers are no part of it: the debug form hides secrets.
         let key = format!("{server}\0{settings:?}");
-        let slot = {
-            let mut slots = self.0.lock();
-            // Nobody waits for those that nobody else has.
-            slots.retain(|known_key, slot| {
-                let is_wanted = *known_key == key || Arc::strong_count(slot) > 1;
-                is_wanted || slot.try_lock().is_ok_and(|known| known.is_in_use())
-            });
-            Arc::clone(slots.entry(key).or_default())
-        };
-        let mut known = slot.lock().await;
+        // Nobody waits for those that nobody else has.
+        self.0.lock().retain(|known_key, slot| {
+            let is_wanted = *known_key == key || Arc::strong_count(slot) > 1;
+            is_wanted || slot.try_lock().is_ok_and(|known| known.is_in_use())
+        });
+        let waiter = Waiter::new(&self.0, key);
+        let mut known = waiter.slot.lock().await;
         if let Some(description) = known.description.upgrade() {
             return Ok(description);
         }
-        // What failed while nobody waited may have failed for a reason that is gone.
-        let is_old = known.reading.as_ref().is_some_and(JoinHandle::is_finished);
-        let mut outcome = known.outcome(server, settings).await;
-        if is_old && outcome.is_err() {
-            outcome = known.outcome(server, settings).await;
-        }
-        let description = outcome?;
+        let description = known.outcome(|| begin(&self.0, &waiter.key, server, settings)).await?;
         known.description = Arc::downgrade(&description);
         Ok(description)
     }
@@ -77,7 +124,7 @@ mod tests {
     use std::time::Duration;
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
     use proxy_config::{DescriptionPlace, OpenApiConfig};
@@ -91,6 +138,13 @@ mod tests {
             openapi: OpenApiConfig { description, url, headers: Default::default(), ttl: None },
             has_auth: false,
         }
+    }
+
+    async fn answer(asked: &mut TcpStream) {
+        assert!(asked.read(&mut [0; 4096]).await.unwrap() > 0);
+        let text = r#"{"openapi": "3.1.0", "paths": {"/a": {"get": {}}}}"#;
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", text.len());
+        asked.write_all((head + text).as_bytes()).await.unwrap();
     }
 
     #[tokio::test]
@@ -107,16 +161,34 @@ mod tests {
         for _ in 0..3 {
             assert!(tokio::time::timeout(Duration::from_millis(20), of()).await.is_err());
         }
-        let answer = async {
-            assert!(first.read(&mut [0; 4096]).await.unwrap() > 0);
-            let text = r#"{"openapi": "3.1.0", "paths": {"/a": {"get": {}}}}"#;
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", text.len());
-            first.write_all((head + text).as_bytes()).await.unwrap();
-        };
-        let (read, ()) = tokio::time::timeout(LONG, async { tokio::join!(of(), answer) }).await.unwrap();
+        let both = async { tokio::join!(of(), answer(&mut first)) };
+        let (read, ()) = tokio::time::timeout(LONG, both).await.unwrap();
         assert_eq!(read.unwrap().api().definitions().len(), 1);
         let another = tokio::time::timeout(Duration::from_millis(1), listener.accept()).await;
         assert!(another.is_err(), "nobody began a second one");
+    }
+
+    async fn until_nothing_is_kept(descriptions: &Descriptions) {
+        let is_over = async {
+            while !descriptions.0.lock().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LONG, is_over).await.expect("the read ends");
+    }
+
+    #[tokio::test]
+    async fn what_was_read_and_nobody_took_is_not_kept() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let settings = settings(format!("http://{}/openapi.json", listener.local_addr().unwrap()));
+        let descriptions = Descriptions::default();
+        let mut asked = tokio::select! {
+            _ = descriptions.of("a", &settings) => panic!("there was no answer"),
+            accepted = listener.accept() => accepted.unwrap().0,
+        };
+        assert_eq!(descriptions.0.lock().len(), 1, "it is read on");
+        answer(&mut asked).await;
+        until_nothing_is_kept(&descriptions).await;
     }
 
     #[tokio::test]
@@ -132,14 +204,7 @@ mod tests {
                 accepted = listener.accept() => drop(accepted.unwrap()),
             }
             failed += 1;
-            // The read that failed is over.
-            let slot = descriptions.0.lock().values().next().map(Arc::clone).unwrap();
-            let is_over = async {
-                while !slot.lock().await.reading.as_ref().is_some_and(JoinHandle::is_finished) {
-                    tokio::task::yield_now().await;
-                }
-            };
-            tokio::time::timeout(LONG, is_over).await.unwrap();
+            until_nothing_is_kept(&descriptions).await;
         }
         assert_eq!(failed, 2);
     }
