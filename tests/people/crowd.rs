@@ -69,6 +69,7 @@ async fn an_answer_of_the_issuer_counts_once_even_if_the_browser_keeps_its_cooki
     assert_eq!(world.issuer.code_requests(), 1, "the issuer is asked once");
     let done = ann.press(&page, "Connect").await;
     assert!(done.html.contains("connected as ann"), "{done:?}");
+    assert!(world.is_connected("ann").await);
     world.assert_clean_log(&[&ann]);
 }
 

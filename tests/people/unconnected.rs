@@ -102,7 +102,8 @@ for meta, call in backends()["notes"].tools():
     let done = client.modern_with("tools/call", &retry.to_string(), ASKABLE).await.value();
     // then
     assert_eq!(done["result"]["structuredContent"], json!({"answer": {"n": 1}, "sure": "accept"}), "{done}");
-    let seen = client.modern_call("seen", "{}").await.value();
+    // Clients that can be asked have a connection to the server of their own.
+    let seen = client.modern_with("tools/call", &message::call("seen", "{}"), ASKABLE).await.value();
     let messages = seen["result"]["structuredContent"]["messages"].as_array().cloned().unwrap_or_default();
     let noted = messages.iter().filter_map(Value::as_str).filter(|message| message.contains(r#""name":"echo""#));
     assert_eq!(noted.count(), 2, "once for each of the two calls: {seen}");

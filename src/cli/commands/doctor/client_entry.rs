@@ -25,7 +25,7 @@ impl<'a> ClientEntry<'a> {
     pub(super) fn of(client: &'a ImportClient, is_project: bool, name: &'a str, entry: &'a Value) -> Option<Self> {
         let words = command_words(entry);
         let is_proxy = is_this_proxy(words.iter().map(String::as_str));
-        is_proxy.then(|| ClientEntry { client, is_project, name, entry, words })
+        is_proxy.then_some(ClientEntry { client, is_project, name, entry, words })
     }
 
     /// What is wrong with it, and the fix.
