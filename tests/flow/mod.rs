@@ -9,6 +9,9 @@ mod ordinary_day;
 mod other_requests;
 mod owners;
 mod pages;
+mod replicas;
+mod sdk;
+mod shared_server;
 
 use serde_json::{Value, json};
 

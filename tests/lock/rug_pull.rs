@@ -2,12 +2,12 @@
 
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Changing, announce, differences, read_note, session};
 use crate::support::finished::Finished;
 use crate::support::patience::within;
-use crate::support::real_servers::calling_client;
+use crate::support::real_servers::{CALLING_CLIENTS, SDK_ERAS};
 
 const HONEST: &str = "Reads a note.";
 /// With a zero-width space in front of the order.
@@ -65,25 +65,38 @@ async fn clients_keep_the_approved_words_and_the_operator_sees_the_new_ones() {
 }
 
 #[tokio::test]
-#[ignore = "a client of other people, which is installed first"]
-async fn the_client_of_the_typescript_sdk_goes_on_with_the_approved_tool_in_both_eras() {
-    // given: the server changes while nobody is connected
+#[ignore = "clients of other people, which are installed first"]
+async fn the_clients_of_the_sdks_go_on_with_the_approved_tool_in_both_eras() {
     let server = Changing::listing(json!([read_note(HONEST, json!({}))])).await;
     let proxy = server.locked("").await.http().await;
+    let arguments = json!({"day": "today"});
+    let calls = json!([{"name": "read_note", "arguments": arguments}, {"name": "steal", "arguments": arguments}]);
+    let run = async || -> Option<Vec<Value>> {
+        let mut reports = Vec::new();
+        for client in CALLING_CLIENTS {
+            for [era, revision] in SDK_ERAS {
+                let mut command = client()?;
+                command.args([&proxy.url, era, &calls.to_string()]);
+                let seen = Finished::run(command).await.expect(0).json();
+                assert_eq!(seen["revision"], revision, "{seen}");
+                reports.push(seen);
+            }
+        }
+        Some(reports)
+    };
+    // given: the server changes while nobody of them is connected
+    let Some(before) = run().await else { return };
     let mut client = session(&proxy).await;
     server.lists(json!([read_note(EVIL, json!({})), read_note(EVIL, json!({"name": "steal"}))]));
     announce(&mut client, &proxy, |lines| !lines.is_empty()).await;
-    let calls =
-        json!([{"name": "read_note", "arguments": {"day": "today"}}, {"name": "steal", "arguments": {"day": "today"}}]);
-    for era in ["legacy", "2026-07-28"] {
-        // when
-        let Some(mut command) = calling_client() else { return };
-        command.args([&proxy.url, era, &calls.to_string()]);
-        let seen = Finished::run(command).await.expect(0).json();
-        // then: what nobody has approved is not there
-        assert_eq!(seen["tools"], json!(["notify", "read_note"]), "{seen}");
-        assert_eq!(seen["results"][0]["structuredContent"], json!({"day": "today"}), "{seen}");
-        assert_eq!(seen["results"][1]["isError"], true, "{seen}");
+    // when
+    let Some(after) = run().await else { return };
+    // then: what they are told is what was approved, and what nobody has approved is not there
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(after["tools"], json!(["notify", "read_note"]), "{after}");
+        assert_eq!(after["definitions"], before["definitions"]);
+        assert_eq!(after["results"][0]["structuredContent"], arguments, "{after}");
+        assert_eq!(after["results"][1]["isError"], true, "{after}");
     }
 }
 

@@ -95,7 +95,19 @@ pub fn author_client() -> Option<Command> {
     Some(command)
 }
 
-/// A client that lists tools and calls some. It needs the address, the era and the calls.
+/// Clients of both SDKs that list tools and call some. They need the address, the era and the calls, and may have a token.
+pub const CALLING_CLIENTS: [fn() -> Option<Command>; 2] = [calling_client, python_calling_client];
+
+/// What these clients call an era, and the revision that they speak then.
+pub const SDK_ERAS: [[&str; 2]; 2] = [["legacy", "2025-11-25"], ["2026-07-28", "2026-07-28"]];
+
+fn python_calling_client() -> Option<Command> {
+    let mut command = python()?;
+    command.arg(counterpart("calling_client.py"));
+    Some(command)
+}
+
+/// The one on the TypeScript SDK.
 pub fn calling_client() -> Option<Command> {
     static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
     let folder = INSTALLED.get_or_init(|| install("client", &CLIENT, install_with_npm)).as_ref()?;
@@ -306,7 +318,8 @@ pub fn git(directory: &TempDir) -> Option<Command> {
     python_server("mcp_server_git", ["--repository", repository.to_str()?])
 }
 
-fn npm_folder() -> Option<&'static PathBuf> {
+/// The folder with the servers from npm.
+pub fn npm_folder() -> Option<&'static PathBuf> {
     static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
     INSTALLED.get_or_init(|| install("npm", &NPM_PACKAGES, install_with_npm)).as_ref()
 }
@@ -364,7 +377,11 @@ pub fn python() -> Option<Command> {
 
 /// Installs into its own folder below the target directory. The lock lets one test process do it while others wait; the
 /// stamp, written last, says that it is complete and for which versions.
-fn install(kind: &str, packages: &[&str], installer: fn(&Path, &[&str]) -> Result<(), String>) -> Option<PathBuf> {
+pub(super) fn install(
+    kind: &str,
+    packages: &[&str],
+    installer: fn(&Path, &[&str]) -> Result<(), String>,
+) -> Option<PathBuf> {
     let root = target_directory().join("real-servers");
     fs::create_dir_all(&root).expect("cannot make a folder in the target directory");
     let lock = File::create(root.join(format!("{kind}.lock"))).expect("cannot make a lock file");
@@ -387,13 +404,13 @@ fn install(kind: &str, packages: &[&str], installer: fn(&Path, &[&str]) -> Resul
     }
 }
 
-fn install_with_npm(folder: &Path, packages: &[&str]) -> Result<(), String> {
+pub(super) fn install_with_npm(folder: &Path, packages: &[&str]) -> Result<(), String> {
     let mut command = Command::new("npm");
     command.arg("install").arg("--prefix").arg(folder).args(["--no-audit", "--no-fund", "--save-exact"]).args(packages);
     run(command)
 }
 
-fn install_with_pip(folder: &Path, packages: &[&str]) -> Result<(), String> {
+pub(super) fn install_with_pip(folder: &Path, packages: &[&str]) -> Result<(), String> {
     let mut make = Command::new("python3");
     make.args(["-m", "venv"]).arg(folder);
     run(make)?;
