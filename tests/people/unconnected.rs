@@ -166,6 +166,20 @@ async fn a_session_hears_that_there_are_other_tools_after_a_log_in() {
 }
 
 #[tokio::test]
+async fn the_log_in_tool_called_once_more_says_that_the_person_is_logged_in() {
+    let world = World::start().await;
+    world.connect(&Browser::of("ann")).await;
+    let mut ann = world.client("ann");
+    let names = ann.modern("tools/list", "{}").await.tool_names();
+    assert!(!names.contains(&"crm_log_in".to_owned()), "{names:?}");
+    let told = ann.modern_call("crm_log_in", "{}").await.value();
+    let text = told["result"]["content"][0]["text"].as_str().unwrap_or_default();
+    assert!(text.starts_with("you are logged in at `crm`: "), "{told}");
+    let told = ann.modern_call("billing_log_in", "{}").await.value();
+    assert!(told["error"]["message"].as_str().is_some_and(|text| text.contains("unknown tool")), "{told}");
+}
+
+#[tokio::test]
 async fn who_may_not_log_in_at_a_server_finds_no_page_about_it() {
     let policies = "permit(principal, action, resource);\n\
         forbid(principal == Client::\"bob\", action, resource == Tool::\"crm_log_in\");\n";

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
+use proxy_json::Raw;
 use proxy_model::{BackendView, ClientProfile, ItemKind, Owner, PersonKey};
 
 /// The connections of all people to one server. What one of them sees and calls is reached by their key only.
@@ -39,4 +40,7 @@ pub trait PersonBackend: Debug + Send + Sync {
 
     /// Tries again if the person was refused last: the person has come again, and it may be allowed by now.
     fn retry_refused(&self) -> BoxFuture<'_, ()>;
+
+    /// The result of the server's log-in tool for a person who has logged in. `None` for other tools, and before the log-in.
+    fn logged_in(&self, tool: &str) -> Option<Raw>;
 }

@@ -1,6 +1,5 @@
 //! A server with a separate connection for each person.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,11 +71,8 @@ impl PerPersonServer {
     }
 
     /// The key of a person's connections: an account belongs to the person, whatever the token of the moment says else.
-    fn key_of<'a>(&self, person: &'a PersonKey) -> Cow<'a, PersonKey> {
-        match self.config.personal() {
-            Some(_) => Cow::Owned(person.person_alone()),
-            None => Cow::Borrowed(person),
-        }
+    fn key_of<'a>(&self, person: &'a PersonKey) -> &'a PersonKey {
+        if self.config.personal().is_some() { person.person_alone() } else { person }
     }
 
     /// Why a caller has no connections.
@@ -86,7 +82,7 @@ impl PerPersonServer {
 
     /// The connections of a person, opened if there are none.
     fn of(&self, person: &PersonKey) -> Result<Arc<PersonServer>, &'static str> {
-        let person = &*self.key_of(person);
+        let person = self.key_of(person);
         let mut people = self.people.lock();
         if let Some(known) = people.get(person) {
             known.touch();
@@ -225,7 +221,7 @@ impl Backend for PerPersonServer {
 
 impl PerPersonBackend for PerPersonServer {
     fn known(&self, person: &PersonKey) -> Option<Arc<dyn PersonBackend>> {
-        self.people.lock().get(&*self.key_of(person)).cloned().map(|server| server as Arc<dyn PersonBackend>)
+        self.people.lock().get(self.key_of(person)).cloned().map(|server| server as Arc<dyn PersonBackend>)
     }
 
     fn open(&self, person: &PersonKey) -> Option<Arc<dyn PersonBackend>> {

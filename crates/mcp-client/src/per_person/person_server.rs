@@ -15,6 +15,7 @@ use crate::call::{Backend, ConnectedBackend, PersonBackend};
 use crate::connection::{Audience, Cache, CredentialsSource, Environment, StartPolicy};
 use crate::handle::{Handle, StopOnDrop, start};
 use proxy_config::ServerConfig;
+use proxy_json::{Raw, raw};
 use proxy_model::{BackendView, ClientProfile, Credentials, ItemKind, Owner, Status};
 
 /// Maximum time that the first client of a profile waits.
@@ -124,6 +125,12 @@ impl PersonServer {
 }
 
 impl PersonBackend for PersonServer {
+    fn logged_in(&self, tool: &str) -> Option<Raw> {
+        let account = self.account.as_ref().filter(|account| account.tool_name() == tool)?;
+        let view = self.server.view();
+        (view.status != Status::Login).then(|| raw(&account.logged_in(&view)))
+    }
+
     fn view(&self) -> Arc<BackendView> {
         let view = self.server.view();
         match &self.account {

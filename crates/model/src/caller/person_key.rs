@@ -1,44 +1,69 @@
 //! Identifies the caller of a server with a connection for each person.
 
-use std::sync::Arc;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 
 use crate::{Principal, Realm, Who};
 
 /// A person who is known, with everything that is known of the rights of the person's token. A token is shown for requests of
 /// the same key only, and a connection to a server, and what the server lists on it, belongs to one key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PersonKey(Arc<Principal>);
+#[derive(Clone, Debug)]
+pub struct PersonKey(Arc<Known>);
+
+#[derive(Debug)]
+struct Known {
+    principal: Principal,
+    /// The person alone, once somebody has asked: every call of an own account does.
+    alone: OnceLock<PersonKey>,
+}
+
+impl PartialEq for PersonKey {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.principal == other.0.principal
+    }
+}
+
+impl Eq for PersonKey {}
+
+impl Hash for PersonKey {
+    /// Few keys are of the same person.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.who().hash(state);
+    }
+}
 
 impl PersonKey {
+    fn new(principal: Principal) -> Self {
+        PersonKey(Arc::new(Known { principal, alone: OnceLock::new() }))
+    }
+
     /// For the local user, or a principal whose token was verified. `None` for callers who have shown no token over the
     /// network: nobody has said who they are.
     pub fn of(principal: &Principal) -> Option<Self> {
         match principal.who.realm {
             // What a server lists for a person does not depend on the profile: that shows a part of it.
-            Realm::Issuer(_) | Realm::Static | Realm::Local => {
-                Some(PersonKey(Arc::new(principal.clone().in_profile(None))))
-            }
+            Realm::Issuer(_) | Realm::Static | Realm::Local => Some(PersonKey::new(principal.clone().in_profile(None))),
             Realm::Anonymous => None,
         }
     }
 
     /// The same person whatever the token says beside who it is: an account elsewhere belongs to the person alone.
-    #[must_use]
-    pub fn person_alone(&self) -> Self {
-        PersonKey(Arc::new(Principal::of(self.0.who.realm.clone(), &self.0.who.sub)))
+    pub fn person_alone(&self) -> &Self {
+        let alone = || PersonKey::new(Principal::of(self.who().realm.clone(), &self.who().sub));
+        self.0.alone.get_or_init(alone)
     }
 
     pub fn principal(&self) -> &Principal {
-        &self.0
+        &self.0.principal
     }
 
     /// The issuer of the person's token; empty for a token of the config.
     pub fn issuer(&self) -> &str {
-        self.0.issuer()
+        self.0.principal.issuer()
     }
 
     pub fn who(&self) -> &Who {
-        &self.0.who
+        &self.0.principal.who
     }
 }
 

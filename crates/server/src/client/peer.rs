@@ -155,7 +155,7 @@ impl Peer for ClientPeer {
     }
 
     fn person_key(&self) -> Option<PersonKey> {
-        PersonKey::of(&self.client.principal)
+        self.client.surface_handle.person_key().cloned()
     }
 
     fn proxy_profile(&self) -> Option<&Arc<str>> {

@@ -101,6 +101,13 @@ pub(super) async fn answer(
     peer.set_progress_token(sent.progress_token);
     let outcome = rounds::call(server, peer, request, sent.call, sent.ticket).await;
     let outcome = match outcome {
+        Err(CallError::Unknown) if kind == ItemKind::Tool => {
+            let told = server.gateway.logged_in(&client.surface_handle, &request.surface, &key);
+            told.ok_or(CallError::Unknown)
+        }
+        outcome => outcome,
+    };
+    let outcome = match outcome {
         Ok(result) if !is_own => Ok(post_process(server, request, kind, &key, &client, result)),
         outcome => outcome,
     };

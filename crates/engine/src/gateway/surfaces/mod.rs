@@ -90,6 +90,8 @@ pub struct SurfaceHandle {
     profile: ClientProfile,
     /// Whether the principal has presented a token from an issuer, and therefore has per-person connections.
     has_shown_token: bool,
+    /// The person of these connections, once somebody has asked.
+    person_key: OnceLock<Option<PersonKey>>,
     /// These connections. They stay open for as long as the handle exists.
     own_servers: Mutex<Vec<Arc<dyn PersonBackend>>>,
     slot: Mutex<Option<HeldSlot>>,
@@ -113,6 +115,7 @@ impl SurfaceHandle {
             key,
             profile,
             has_shown_token: false,
+            person_key: OnceLock::new(),
             own_servers: Mutex::default(),
             slot: Mutex::default(),
             view: OnceLock::new(),
@@ -127,8 +130,9 @@ impl SurfaceHandle {
     }
 
     /// The person whose connections to per-person servers are used.
-    fn person_key(&self) -> Option<PersonKey> {
-        PersonKey::of(&self.key.principal).filter(|_| self.has_shown_token)
+    pub fn person_key(&self) -> Option<&PersonKey> {
+        let known = || PersonKey::of(&self.key.principal).filter(|_| self.has_shown_token);
+        self.person_key.get_or_init(known).as_ref()
     }
 
     /// The connections that only this person uses, as far as they were opened for this handle.
@@ -325,9 +329,13 @@ impl Surfaces {
             KeyedBy::User => SurfaceKey { client: Arc::default(), row: row.clone(), ..handle.key.clone() },
             KeyedBy::UserAndClient => SurfaceKey { client: Arc::new(handle.key.client.seen()), ..handle.key.clone() },
         };
-        let person = is_personal.then(|| key().cache_key());
+        let person = is_personal.then(|| match keyed_by {
+            // Equal to that of what is kept of the client, which takes longer to make.
+            KeyedBy::UserAndClient => handle.key.cache_key(),
+            _ => key().cache_key(),
+        });
         let profile = by_profile.then_some(handle.profile);
-        let own = by_profile.then(|| handle.person_key()).flatten();
+        let own = by_profile.then(|| handle.person_key()).flatten().cloned();
         let slot_key = SlotKey { variant: variant.clone(), person, own: own.clone(), profile };
         let known = self.slots.lock().get(&slot_key).cloned();
         let slot = known.unwrap_or_else(|| {

@@ -11,8 +11,10 @@ use super::{SurfaceHandle, View};
 use crate::gateway::Gateway;
 use crate::gateway::catalog::BackendMembers;
 use crate::gateway::rebuild::FIRST_RUN_TIMEOUT;
+use crate::surface::Surface;
+use proxy_json::Raw;
 use proxy_mcp_client::PersonBackend;
-use proxy_model::{BackendView, ClientProfile, PersonKey};
+use proxy_model::{BackendView, ClientProfile, ItemKind, PersonKey};
 
 /// All people and their connections.
 pub(in crate::gateway) struct People {
@@ -81,7 +83,7 @@ impl Gateway {
     /// long as the first run of the script waits.
     pub(in crate::gateway) async fn meet(&self, handle: &SurfaceHandle) {
         let Some(person) = handle.person_key() else { return };
-        let servers = self.people.open(&person, self.view(handle));
+        let servers = self.people.open(person, self.view(handle));
         handle.hold(&servers);
         let owner = handle.person();
         let met = servers.iter().map(|server| async {
@@ -98,6 +100,14 @@ impl Gateway {
     /// Whether there is a per-person server.
     pub fn people_see_differently(&self) -> bool {
         self.people.see_differently()
+    }
+
+    /// The result of a server's log-in tool for a caller who has logged in and therefore does not see it any more. `None` for
+    /// other tools, and if the caller sees no tool of that server.
+    pub fn logged_in(&self, handle: &SurfaceHandle, surface: &Surface, tool: &str) -> Option<Raw> {
+        let sees = |server: &str| surface.origins(ItemKind::Tool).flatten().any(|origin| **origin == *server);
+        let servers = handle.held();
+        servers.iter().filter(|server| sees(&server.view().name)).find_map(|server| server.logged_in(tool))
     }
 
     /// Whether all per-person servers that were opened for this handle have answered or failed.
@@ -117,7 +127,7 @@ impl Gateway {
             return;
         }
         let Some(person) = handle.person_key() else { return };
-        let servers = self.people.open(&person, self.view(handle));
+        let servers = self.people.open(person, self.view(handle));
         handle.hold(&servers);
         join_all(servers.iter().map(|server| server.settled(self.people.first_list))).await;
     }

@@ -15,6 +15,7 @@ use url::Url;
 use super::fetch::fetch;
 use super::files::DescriptionFolder;
 use super::read_api::{ApiSettings, DescriptionText, ReadApi};
+use proxy_base::memory;
 use proxy_base::watch::{FileStamp, WatchedPaths, Watcher, stamps};
 use proxy_config::{DescriptionPlace, ServerConfig, TransportConfig};
 
@@ -198,15 +199,24 @@ fn named(settings: &ApiSettings) -> String {
 
 async fn read(settings: &ApiSettings) -> Result<Version, String> {
     let settings = settings.clone();
-    let blocking = match settings.openapi.description.clone() {
-        DescriptionPlace::File(path) => tokio::task::spawn_blocking(move || read_file(&settings, &path)).await,
+    match settings.openapi.description.clone() {
+        DescriptionPlace::File(path) => blocking(move || read_file(&settings, &path)).await,
         DescriptionPlace::Url(url) => {
             let url = Url::parse(&url).map_err(|error| error.to_string())?;
             let text = fetch(&url).await?;
-            tokio::task::spawn_blocking(move || read_fetched(&settings, &url, &text)).await
+            blocking(move || read_fetched(&settings, &url, &text)).await
         }
-    };
-    blocking.unwrap_or_else(|_| Err("it cannot be read".to_owned()))
+    }
+}
+
+/// Reads on a thread that may take its time. A parsed description takes many times the memory of its tools.
+async fn blocking(read: impl FnOnce() -> Result<Version, String> + Send + 'static) -> Result<Version, String> {
+    let read = tokio::task::spawn_blocking(move || {
+        let version = read();
+        memory::give_back();
+        version
+    });
+    read.await.unwrap_or_else(|_| Err("it cannot be read".to_owned()))
 }
 
 fn read_file(settings: &ApiSettings, path: &Path) -> Result<Version, String> {
