@@ -1,5 +1,6 @@
 //! Each person's own account at a server: how people connect it, what is used for whom, and what nobody can do to another.
 
+mod api;
 mod asked;
 mod browser;
 mod commands;
