@@ -196,6 +196,22 @@ async fn who_may_not_log_in_at_a_server_finds_no_page_about_it() {
 }
 
 #[tokio::test]
+async fn who_may_log_in_only_under_a_profile_that_shows_the_server_finds_its_page() {
+    // given: ann may use everything under `sales`, bob under `research`, which does not show the server
+    let policies = "permit(principal == Client::\"ann\", action, resource) when { context.profile == \"sales\" };\n\
+        permit(principal == Client::\"bob\", action, resource) when { context.profile == \"research\" };\n";
+    let sections = "cedar: {policies: [policies.cedar]}\n\
+        profiles: {sales: {servers: [crm]}, research: {servers: [papers]}}";
+    let papers = |config: Config| config.server("papers", &fake_backend(["--only", "echo"]));
+    let world = World::with_file_and(sections, "policies.cedar", policies, papers).await;
+    // when, then
+    let page = world.signed_in(&Browser::of("ann")).await;
+    assert!(page.status == 200 && page.has_button("Connect"), "{page:?}");
+    let page = world.signed_in(&Browser::of("bob")).await;
+    assert_eq!(page.status, 404, "{page:?}");
+}
+
+#[tokio::test]
 async fn the_status_says_how_many_people_have_to_log_in() {
     let world = World::start().await;
     let waiting = async || {

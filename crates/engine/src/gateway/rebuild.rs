@@ -58,6 +58,12 @@ impl Edition {
         }
     }
 
+    /// Whether clients of a profile, or of the top level, may see something of a server.
+    pub(super) fn shows(&self, profile: Option<&Arc<str>>, server: &str) -> bool {
+        let selection = self.script_of(profile).and_then(|script| script.selection.as_ref());
+        selection.is_none_or(|selection| selection.shows(server))
+    }
+
     /// What the script sees of a snapshot.
     fn shown(&self, snapshot: &Arc<Snapshot>) -> Arc<Snapshot> {
         match &self.script_source {

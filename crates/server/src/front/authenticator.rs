@@ -1,5 +1,6 @@
 //! Authentication: maps the bearer token of a request to a principal.
 
+use std::iter;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -148,6 +149,13 @@ impl Authenticator {
         }
         let (profile, access) = self.authentication.profiles.get_key_value(name)?;
         Some(Place(Some((Arc::clone(profile), Arc::clone(access)))))
+    }
+
+    /// A user as they come in wherever they may: at the top level, and under each profile that is for them.
+    pub(super) fn everywhere(&self, principal: &Principal) -> Vec<Principal> {
+        let profiles = self.authentication.profiles.keys().map(|name| &**name);
+        let places = iter::once("").chain(profiles).filter_map(|name| self.place(name));
+        places.filter_map(|place| place.admitted(principal.clone()).ok()).collect()
     }
 
     /// The scopes that every token of an issuer must have for a profile, or at the top level if the name is empty.

@@ -14,7 +14,7 @@ use crate::gateway::rebuild::FIRST_RUN_TIMEOUT;
 use crate::surface::Surface;
 use proxy_json::Raw;
 use proxy_mcp_client::PersonBackend;
-use proxy_model::{BackendView, ClientProfile, ItemKind, PersonKey};
+use proxy_model::{BackendView, ClientProfile, ItemKind, PersonKey, Principal};
 
 /// All people and their connections.
 pub(in crate::gateway) struct People {
@@ -95,6 +95,12 @@ impl Gateway {
             }
         });
         join_all(met).await;
+    }
+
+    /// Whether a person may know of a server's log-in tool where they come in: at the top level, or under a profile.
+    pub fn may_log_in(&self, principal: &Principal, server: &str, tool: &str) -> bool {
+        let is_shown = self.installed.editions.borrow().shows(principal.profile(), server);
+        is_shown && self.calls().may_log_in(principal, server, tool)
     }
 
     /// Whether there is a per-person server.

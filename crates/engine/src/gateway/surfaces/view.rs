@@ -56,7 +56,7 @@ impl View {
 
     /// Whether clients may see something of this server.
     pub fn shows(&self, server: &str) -> bool {
-        self.script().and_then(|script| script.selection.clone()).is_none_or(|selection| selection.shows(server))
+        self.editions.borrow().shows(self.profile.as_ref(), server)
     }
 
     /// The part of a snapshot that clients may see something of.

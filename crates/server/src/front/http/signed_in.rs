@@ -32,6 +32,11 @@ impl HttpFront {
         authenticator.authentication.issuers.iter().filter(|issuer| issuer.sign_in.is_some()).cloned().collect()
     }
 
+    /// A user as they come in at the top level, and under each profile that is for them.
+    pub(super) fn everywhere(&self, principal: &Principal) -> Vec<Principal> {
+        self.authenticator.borrow().everywhere(principal)
+    }
+
     pub(super) fn required_scopes(&self) -> Vec<String> {
         self.authenticator.borrow().authentication.required_scopes.clone()
     }

@@ -159,6 +159,11 @@ impl<'a> Visit<'a> {
     fn may_have(&self, principal: &Principal, account: &Account) -> bool {
         let signs_in = account.accounts.signing_in.iter().any(|issuer| issuer == principal.issuer());
         let tool = PersonalAccounts::tool_name(&account.name);
-        signs_in && self.gateway().calls().may_log_in(principal, &account.name, &tool)
+        signs_in
+            && self
+                .front
+                .everywhere(principal)
+                .iter()
+                .any(|principal| self.gateway().may_log_in(principal, &account.name, &tool))
     }
 }
