@@ -6,10 +6,12 @@ mod command;
 mod files;
 mod held;
 mod ignored;
+mod prompts_and_resources;
 mod real;
 mod rug_pull;
 mod scanner;
 mod script;
+mod unsteady;
 
 use std::path::PathBuf;
 
@@ -46,6 +48,11 @@ impl Changing {
     /// From now on it lists this.
     fn lists(&self, tools: Value) {
         live_file(&self.directory, &tools, "Be kind.");
+    }
+
+    /// From now on it lists these prompts, resources and resource templates, and no tools.
+    fn lists_items(&self, items: &Value) {
+        self.directory.write("live.json", &items.to_string());
     }
 
     fn config(&self) -> Config {
@@ -90,9 +97,20 @@ async fn differences(world: &Proxy) -> Vec<String> {
     lines.iter().map(|line| line.as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Makes the server tell of its new list, and waits until the proxy has compared it.
+/// Makes the server tell of its new list of tools, and waits until the proxy has compared it.
 async fn announce(client: &mut HttpClient, proxy: &HttpProxy, is_seen: impl Fn(&[String]) -> bool) {
-    client.call("notify", r#"{"method":"notifications/tools/list_changed","to":"listeners"}"#).await.result();
+    announce_lists("tools", client, proxy, is_seen).await;
+}
+
+/// The same for its lists of `tools`, `prompts` or `resources`.
+async fn announce_lists(
+    kind: &str,
+    client: &mut HttpClient,
+    proxy: &HttpProxy,
+    is_seen: impl Fn(&[String]) -> bool,
+) {
+    let changed = json!({"method": format!("notifications/{kind}/list_changed"), "to": "listeners"});
+    client.call("notify", &changed.to_string()).await.result();
     let seen = async {
         while !is_seen(&differences(&proxy.world).await) {
             tokio::task::yield_now().await;

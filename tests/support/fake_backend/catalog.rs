@@ -96,23 +96,22 @@ impl Catalog {
     }
 }
 
-/// What a file that may change says now.
-#[derive(serde::Deserialize)]
-struct Live {
-    #[serde(default)]
-    tools: Vec<Box<RawValue>>,
-    #[serde(default)]
-    instructions: Option<String>,
+/// What a file that may change says of `tools`, `prompts`, `resources` or `resourceTemplates`, if anything.
+pub fn live_items(path: &str, kind: &str) -> Option<Vec<Box<RawValue>>> {
+    let items = read::<BTreeMap<String, Box<RawValue>>>(path).remove(kind)?;
+    Some(serde_json::from_str(items.get()).unwrap_or_else(|problem| panic!("{path} is not as expected: {problem}")))
 }
 
-/// The tools in a file that may change.
-pub fn live_tools(path: &str) -> Vec<Box<RawValue>> {
-    read::<Live>(path).tools
+/// The tools in a file that may change. In their texts, `{list}` stands for this number.
+pub fn live_tools(path: &str, list: usize) -> Vec<Box<RawValue>> {
+    let tools = live_items(path, "tools").unwrap_or_default();
+    tools.iter().map(|tool| raw(tool.get().replace("{list}", &list.to_string()))).collect()
 }
 
 /// The instructions in a file that may change.
 pub fn live_instructions(path: &str) -> Option<String> {
-    read::<Live>(path).instructions
+    let instructions = read::<BTreeMap<String, Box<RawValue>>>(path).remove("instructions")?;
+    serde_json::from_str(instructions.get()).ok()
 }
 
 fn builtin(only: Option<&[String]>) -> Vec<Box<RawValue>> {

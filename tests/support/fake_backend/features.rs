@@ -1,21 +1,30 @@
 //! A few resources and prompts, for servers that have more than tools.
 
+use crate::catalog::live_items;
 use crate::listing::cache_fields;
 use crate::message::{Refusal, quoted};
 use crate::options::Options;
 use crate::request::Request;
 
-const GREETING: &str = "memo://greeting";
+const RESOURCES: &str = r#"{"uri":"memo://greeting","name":"greeting","mimeType":"text/plain"},{"uri":"memo://farewell","name":"farewell"}"#;
+const TEMPLATES: &str = r#"{"uriTemplate":"memo://notes/{name}","name":"notes"}"#;
+const PROMPTS: &str = r#"{"name":"greet","arguments":[{"name":"who","required":true}]}"#;
+
+/// The items of a kind: those of the file that may change, if it says something of them, else the usual ones.
+fn list(options: &Options, kind: &str, usual: &str, fields: &str) -> String {
+    let live = options.live_file.as_deref().and_then(|path| live_items(path, kind));
+    let items = match &live {
+        Some(items) => items.iter().map(|item| item.get()).collect::<Vec<_>>().join(","),
+        None => usual.to_owned(),
+    };
+    format!(r#"{{"{kind}":[{items}]{fields}}}"#)
+}
 
 pub fn resources(options: &Options, request: &Request) -> Result<String, Refusal> {
     let fields = cache_fields(options, request.modern);
     let result = match request.method.as_str() {
-        "resources/list" => format!(
-            r#"{{"resources":[{{"uri":"{GREETING}","name":"greeting","mimeType":"text/plain"}},{{"uri":"memo://farewell","name":"farewell"}}]{fields}}}"#
-        ),
-        "resources/templates/list" => {
-            format!(r#"{{"resourceTemplates":[{{"uriTemplate":"memo://notes/{{name}}","name":"notes"}}]{fields}}}"#)
-        }
+        "resources/list" => list(options, "resources", RESOURCES, &fields),
+        "resources/templates/list" => list(options, "resourceTemplates", TEMPLATES, &fields),
         _ => return read(options, request),
     };
     Ok(result)
@@ -35,10 +44,7 @@ fn read(options: &Options, request: &Request) -> Result<String, Refusal> {
 
 pub fn prompts(options: &Options, request: &Request) -> Result<String, Refusal> {
     if request.method == "prompts/list" {
-        let fields = cache_fields(options, request.modern);
-        return Ok(format!(
-            r#"{{"prompts":[{{"name":"greet","arguments":[{{"name":"who","required":true}}]}}]{fields}}}"#
-        ));
+        return Ok(list(options, "prompts", PROMPTS, &cache_fields(options, request.modern)));
     }
     if request.text_parameter("name").as_deref() != Some("greet") {
         return Err(Refusal::new(200, -32602, "no such prompt"));

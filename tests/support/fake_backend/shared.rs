@@ -110,7 +110,9 @@ impl Shared {
     pub fn tools(&self) -> Vec<Box<RawValue>> {
         let mut tools = self.catalog.tools.clone();
         tools.extend(self.lock().added_tools.iter().cloned());
-        tools.extend(self.options.live_file.as_deref().map(catalog::live_tools).unwrap_or_default());
+        if let Some(path) = &self.options.live_file {
+            tools.extend(catalog::live_tools(path, self.next_number()));
+        }
         tools
     }
 
