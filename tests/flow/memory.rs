@@ -152,3 +152,78 @@ publish(*tools["send_mail"])
         assert_eq!(failed["result"]["isError"], true, "{failed}");
     }
 }
+
+/// What a handler keeps for one person, in conversations that are sessions of their own.
+const OWN: &str = r#"
+tools = {meta.name: call for meta, call in backends()["fake"].tools()}
+
+def keep(args):
+    state.set("k", unwrap(tools["note"]({"text": "s3cret"})))
+    return "kept"
+
+def tell(args):
+    return {"value": state.get("k", "nothing"), "marks": sorted(marks().keys())}
+
+any = {"type": "object"}
+publish(metadata("keep", "", any, {}), keep)
+publish(metadata("tell", "", any, {}), tell)
+publish(metadata("send", "", any, {}), lambda args: tools["send_mail"](args))
+"#;
+
+async fn carried_by_a_person(redis: Option<&Redis>) {
+    // Given two proxies with one store, or one proxy
+    let (_, folder) = world("legacy", &[], &[]);
+    let file = folder.path().join("tools.json");
+    let arguments = ["--era", "legacy", "--tools", file.to_str().expect("a path")];
+    let config = Config::new()
+        .server("fake", &fake_backend(arguments))
+        .section(SECTIONS[0])
+        .section(&SECTIONS[1].replace("remember: 1h", "per: session"))
+        .section("auth: {tokens: [{token: secret-token-of-a, sub: ann}, {token: secret-token-of-b, sub: bob}]}");
+    let config = match redis {
+        Some(redis) => config.section(&format!("store: {{url: '{}'}}", redis.url())),
+        None => config,
+    };
+    let one = Proxy::new(&config).file("policy.star", OWN).http().await;
+    let two = match redis {
+        Some(_) => Some(Proxy::new(&config).file("policy.star", OWN).http().await),
+        None => None,
+    };
+    let session = async |proxy: &HttpProxy, of: &str| {
+        let mut client = proxy.client().with_header("Authorization", &format!("Bearer secret-token-of-{of}"));
+        client.initialize("2025-11-25").await.result();
+        client
+    };
+    let mut writer = session(&one, "a").await;
+    let elsewhere = two.as_ref().unwrap_or(&one);
+    let mut reader = session(elsewhere, "a").await;
+    let mut other = session(elsewhere, "b").await;
+    // When a conversation of Ann has kept a secret
+    assert_eq!(writer.call("keep", "{}").await.text(), "kept");
+    // Then her other conversation may send until it has read it
+    assert!(reader.call("send", r#"{"text": "hello"}"#).await.value()["result"]["isError"] != true);
+    let told = reader.call("tell", "{}").await.value();
+    let told = &told["result"]["structuredContent"];
+    assert_eq!(
+        (&told["value"], &told["marks"]),
+        (&text("s3cret"), &json!(["egress", "secret", "untrusted"])),
+        "{told}"
+    );
+    let why = reader.call("send", &text("s3cret").to_string()).await.text();
+    assert!(why.contains("this conversation has read `state` (secret)"), "{why}");
+    // And Bob has neither the value nor its mark
+    let told = other.call("tell", "{}").await.value();
+    assert_eq!(told["result"]["structuredContent"], json!({"value": "nothing", "marks": []}), "{told}");
+    assert!(other.call("send", r#"{"text": "hello"}"#).await.value()["result"]["isError"] != true);
+}
+
+#[tokio::test]
+async fn a_secret_in_the_state_of_a_person_marks_their_other_conversation() {
+    carried_by_a_person(None).await;
+}
+
+#[tokio::test]
+async fn the_same_in_redis_and_at_another_replica() {
+    let Some(redis) = Redis::start().await else { return };
+    carried_by_a_person(Some(&redis)).await;
+}
