@@ -3,6 +3,7 @@
 
 mod asking;
 mod author;
+mod between_calls;
 mod exfiltration;
 mod memory;
 mod ordinary_day;

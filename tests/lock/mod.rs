@@ -103,12 +103,7 @@ async fn announce(client: &mut HttpClient, proxy: &HttpProxy, is_seen: impl Fn(&
 }
 
 /// The same for its lists of `tools`, `prompts` or `resources`.
-async fn announce_lists(
-    kind: &str,
-    client: &mut HttpClient,
-    proxy: &HttpProxy,
-    is_seen: impl Fn(&[String]) -> bool,
-) {
+async fn announce_lists(kind: &str, client: &mut HttpClient, proxy: &HttpProxy, is_seen: impl Fn(&[String]) -> bool) {
     let changed = json!({"method": format!("notifications/{kind}/list_changed"), "to": "listeners"});
     client.call("notify", &changed.to_string()).await.result();
     let seen = async {

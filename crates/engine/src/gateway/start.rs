@@ -131,7 +131,7 @@ impl Gateway {
             environment: installed.environment.clone(),
             policies,
             people: Arc::clone(&people),
-            telemetry,
+            telemetry: Arc::clone(&telemetry),
             changes: Arc::new(watch::channel(0).0),
         };
         let only_profile = config.selection.as_ref().map(|selection| Arc::clone(&selection.profile));
@@ -141,7 +141,7 @@ impl Gateway {
         let rules = move |profile: Option<&Arc<str>>| {
             of_views.upgrade().map_or(RulesNow::Unknown, |views| views.rules(profile))
         };
-        let questions = GuardedQuestions::new(rules, installed.backend_set.calls().store.clone());
+        let questions = GuardedQuestions::new(rules, installed.backend_set.calls().store.clone(), telemetry);
         installed.environment.question_gate.set(questions);
         tokio::spawn(release_removed(Arc::clone(&installed.backend_set), Arc::downgrade(&views)));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);

@@ -174,7 +174,7 @@ impl<'a> AuditTarget<'a> {
 
 /// Who decided: the version of the script, and the line of it that refused.
 #[derive(Serialize)]
-struct DecidedBy<'a> {
+pub(super) struct DecidedBy<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,6 +186,16 @@ struct DecidedBy<'a> {
 }
 
 impl<'a> DecidedBy<'a> {
+    /// `policy` is the digest of the script with its settings.
+    pub(super) fn new(policy: Option<&str>, refusal: Option<&'a CallRefusal>) -> Self {
+        DecidedBy {
+            digest: policy.map(|digest| format!("sha256:{digest}")),
+            by: refusal.map(|refusal| refusal.reason.as_str()),
+            at: refusal.and_then(|refusal| refusal.at.as_deref()),
+            why: refusal.map(|refusal| refusal.why.as_str()),
+        }
+    }
+
     fn of(record: &'a CallRecord, options: &LineOptions) -> Self {
         let refusal = record.refusal.as_ref();
         // The reason why arguments do not match a schema quotes them.
@@ -194,12 +204,7 @@ impl<'a> DecidedBy<'a> {
         let why = |refusal: &'a CallRefusal| {
             if quotes(refusal) { "the arguments do not match the published schema" } else { refusal.why.as_str() }
         };
-        DecidedBy {
-            digest: record.policy.as_ref().map(|digest| format!("sha256:{digest}")),
-            by: refusal.map(|refusal| refusal.reason.as_str()),
-            at: refusal.and_then(|refusal| refusal.at.as_deref()),
-            why: refusal.map(why),
-        }
+        DecidedBy { why: refusal.map(why), ..DecidedBy::new(record.policy.as_deref(), refusal) }
     }
 }
 

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::audited_call::{AuditSubject, AuditedCall, ShownValue};
 use super::key::AuditKey;
+use super::server_question::ServerQuestion;
 use proxy_config::{Audit, AuditDetail};
 use proxy_json::Raw;
 use proxy_model::{CallPeer, CallRecord, Principal, REPL, RecordedEvent, RecordedEventKind};
@@ -75,6 +76,8 @@ pub enum AuditEntry {
         ended: usize,
         by: Option<CallPeer>,
     },
+    /// A question that a server asked while no call ran, if flow rules applied to it.
+    ServerQuestion(Box<ServerQuestion>),
     /// Requests without a valid token, since the last such entry.
     Unauthenticated {
         at: SystemTime,
@@ -103,6 +106,7 @@ impl AuditEntry {
                 AuditEntry::Account { reason, .. } => reason.as_ref().map_or(0, String::len),
                 AuditEntry::Event(..)
                 | AuditEntry::Surface(_)
+                | AuditEntry::ServerQuestion(_)
                 | AuditEntry::SessionsEnded { .. }
                 | AuditEntry::Unauthenticated { .. } => 0,
             }
@@ -235,6 +239,7 @@ pub(super) fn of<'a>(entry: &'a AuditEntry, options: &LineOptions) -> LineConten
             by_operator(line, by.as_ref())
         }
         AuditEntry::Surface(surface) => surface.line(),
+        AuditEntry::ServerQuestion(question) => question.line(),
         AuditEntry::Unauthenticated { at, requests, last_peer } => json!({
             "id": Uuid::now_v7().to_string(), "at": timestamp(*at), "type": "authentication", "outcome": "denied",
             "requests": requests,

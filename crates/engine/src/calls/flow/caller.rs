@@ -3,11 +3,12 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::decisions::Decisions;
 use crate::surface::Surface;
 use proxy_config::{Flow, FlowOwner};
 use proxy_mcp_client::Peer;
 use proxy_model::flow::{FlowDecision, Labels, Mark, Marks, Reading};
-use proxy_model::{Owner, Principal, RefusalReason};
+use proxy_model::{Owner, Principal};
 use proxy_store::Store;
 use proxy_telemetry::CallRecording;
 
@@ -40,7 +41,7 @@ pub(in crate::calls) struct FlowCaller {
     store: Store,
     /// `None` for an anonymous request without a session: nobody knows what it belongs to.
     owner: Option<Owner>,
-    recording: Option<Arc<CallRecording>>,
+    decisions: Decisions,
     pub(super) told: ToldLabels,
 }
 
@@ -65,7 +66,7 @@ impl FlowCaller {
             surface: Arc::clone(surface),
             store: store.clone(),
             owner,
-            recording: recording.cloned(),
+            decisions: Decisions::of_call(recording),
             told: ToldLabels::default(),
         })
     }
@@ -76,7 +77,12 @@ impl FlowCaller {
     }
 
     /// The client that a server asks while no call runs.
-    pub(super) fn between_calls(surface: &Arc<Surface>, peer: &dyn Peer, store: &Store) -> Option<Self> {
+    pub(super) fn between_calls(
+        surface: &Arc<Surface>,
+        peer: &dyn Peer,
+        store: &Store,
+        decisions: Decisions,
+    ) -> Option<Self> {
         let flow = Arc::clone(surface.flow()?);
         let owner = match (peer.owner(), peer.person()) {
             (session @ Owner::Session(_), _) if flow.per == FlowOwner::Session => session.clone(),
@@ -85,7 +91,7 @@ impl FlowCaller {
         };
         let owner = Some(owner).filter(is_followed);
         let surface = Arc::clone(surface);
-        Some(FlowCaller { flow, surface, store: store.clone(), owner, recording: None, told: ToldLabels::default() })
+        Some(FlowCaller { flow, surface, store: store.clone(), owner, decisions, told: ToldLabels::default() })
     }
 
     pub(in crate::calls) fn flow(&self) -> &Flow {
@@ -99,7 +105,8 @@ impl FlowCaller {
     pub(in crate::calls) async fn reading(&self) -> Result<Reading, String> {
         let Some(owner) = &self.owner else { return Ok(Reading::Unknown(self.flow.decisive_labels())) };
         let stored = self.store.marks(owner).await.map_err(|error| error.to_string())?;
-        let mark = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Mark { source: text.to_owned(), at: 0 });
+        let mark =
+            |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Mark { source: text.to_owned(), at: 0 });
         Ok(Reading::Marked(Marks(stored.iter().map(|(label, text)| (label.as_str().into(), mark(text))).collect())))
     }
 
@@ -121,20 +128,12 @@ impl FlowCaller {
 
     /// Records a rule that applied.
     pub(super) fn note(&self, decision: FlowDecision) {
-        if let Some(recording) = &self.recording {
-            recording.note(|noted| noted.flow.push(decision));
-        }
+        self.decisions.note(decision);
     }
 
     /// Records that the call is stopped. `is_inner` if a handler makes it, which may still answer otherwise.
     pub(super) fn note_refusal(&self, why: &str, at: Option<String>, is_inner: bool) {
-        let Some(recording) = &self.recording else { return };
-        if is_inner {
-            let reason = RefusalReason::Flow;
-            recording.inner_refused(proxy_model::CallRefusal { reason, at, why: why.to_owned() });
-        } else {
-            recording.refused(RefusalReason::Flow, || at, why);
-        }
+        self.decisions.note_refusal(why, at, is_inner);
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod between_calls;
 mod caller;
+mod decisions;
 mod guard;
 mod item;
 mod marker;
