@@ -3,6 +3,7 @@
 
 mod apis;
 mod as_test;
+mod flow;
 mod recorded;
 mod written;
 

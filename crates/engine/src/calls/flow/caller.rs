@@ -1,5 +1,6 @@
 //! Whose marks count for a call, and where they are stored.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -106,7 +107,7 @@ impl FlowCaller {
         let Some(owner) = &self.owner else { return Ok(Reading::Unknown(self.flow.decisive_labels())) };
         let stored = self.store.marks(owner).await.map_err(|error| error.to_string())?;
         let mark =
-            |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Mark { source: text.to_owned(), at: 0 });
+            |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Mark { source: text.to_owned(), at: 0, nth: 0 });
         Ok(Reading::Marked(Marks(stored.iter().map(|(label, text)| (label.as_str().into(), mark(text))).collect())))
     }
 
@@ -115,12 +116,14 @@ impl FlowCaller {
     /// # Errors
     /// Why it could not be stored.
     pub(in crate::calls) async fn mark(&self, labels: &Labels, source: &str) -> Result<(), String> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         if labels.is_empty() {
             return Ok(());
         }
         let Some(owner) = &self.owner else { return Ok(()) };
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let mark = Mark { source: source.to_owned(), at: u64::try_from(at).unwrap_or(u64::MAX) };
+        let at = u64::try_from(at).unwrap_or(u64::MAX);
+        let mark = Mark { source: source.to_owned(), at, nth: NEXT.fetch_add(1, Ordering::Relaxed) };
         let text = serde_json::to_string(&mark).unwrap_or_default();
         let marks: Vec<(Arc<str>, String)> = labels.iter().map(|label| (Arc::clone(label), text.clone())).collect();
         self.store.add_marks(owner, &marks, self.flow.remember).await.map_err(|error| error.to_string())
