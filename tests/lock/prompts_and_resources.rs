@@ -30,7 +30,7 @@ fn greeting(description: &str) -> Value {
 }
 
 async fn server(items: &Value) -> Changing {
-    let server = Changing::with(json!([]), &["--prompts", "--resources"]).await;
+    let server = Changing::with(json!([]), &["--prompts", "--resources", "--completions", "3"]).await;
     server.lists_items(items);
     server
 }
@@ -46,6 +46,12 @@ async fn answers(client: &mut HttpClient, method: &str, params: &Value) -> [Mess
     let params = params.to_string();
     let session = client.request(method, &params).await;
     [session, client.modern(method, &params).await]
+}
+
+/// A completion of an argument of `greet`, or of the resource template.
+fn completion(reference: &Value) -> Value {
+    let argument = if reference["type"] == "ref/prompt" { "who" } else { "name" };
+    json!({"ref": reference, "argument": {"name": argument, "value": "my k"}})
 }
 
 /// Waits until a list holds this text.
@@ -137,6 +143,11 @@ async fn block_holds_a_prompt_and_a_resource_template_with_other_words() {
     let mut client = session(&proxy).await;
     let prompts = listed(&mut client, "prompts/list").await;
     let templates = listed(&mut client, "resources/templates/list").await;
+    let prompt = completion(&json!({"type": "ref/prompt", "name": "greet"}));
+    let template = completion(&json!({"type": "ref/resource", "uri": "memo://notes/{name}"}));
+    for completed in answers(&mut client, "completion/complete", &prompt).await {
+        assert!(completed.result().contains("value 1"), "{}", completed.raw);
+    }
     server.lists_items(&items(EVIL));
     announce_lists("prompts", &mut client, &proxy, |lines| !lines.is_empty()).await;
     announce_lists("resources", &mut client, &proxy, |lines| lines.len() == 2).await;
@@ -149,6 +160,12 @@ async fn block_holds_a_prompt_and_a_resource_template_with_other_words() {
     for read in answers(&mut client, "resources/read", &json!({"uri": "memo://notes/mine"})).await {
         let why = "the resource template `memo://notes/{name}` of server `fake` is held";
         assert!(read.error_message().contains(why), "{}", read.raw);
+    }
+    // What somebody types does not go to the server either.
+    for params in [&prompt, &template] {
+        for completed in answers(&mut client, "completion/complete", params).await {
+            assert!(completed.error_message().contains("of server `fake` is held"), "{}", completed.raw);
+        }
     }
 }
 

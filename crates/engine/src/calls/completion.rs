@@ -47,6 +47,10 @@ impl Calls {
             }
         }
         if let Some((target, params)) = completion.target(&request.surface) {
+            // What somebody types for a held item does not go to its server either.
+            if let Some(why) = self.dispatcher.lock_refusal(&target, request.peer.as_deref()) {
+                return Ok(done(Err(CallError::Stopped(why))));
+            }
             let outcome = self.complete_by_server(request, &target, params, permit).await;
             // The caching rules of `resources/read` do not apply to a completion.
             let kind = if target.kind == ItemKind::Resource { ItemKind::ResourceTemplate } else { target.kind };
