@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Conversation, LABELS, PASSTHROUGH, rules, text, world};
+use super::{Conversation, LABELS, PASSTHROUGH, audited, rules, text, world};
 use crate::support::finished::Finished;
 use crate::support::proxy::Proxy;
 
@@ -73,15 +73,7 @@ async fn the_audit_log_says_which_marks_decided() {
     conversation.passes("fetch", text("page")).await;
     conversation.passes("read_vault", text("key")).await;
     conversation.stopped("send_mail", text("s3cret")).await;
-    let line = loop {
-        let lines = std::fs::read_to_string(&file).unwrap_or_default();
-        let line = lines.lines().find(|line| line.contains("\"send_mail\"")).map(str::to_owned);
-        if let Some(line) = line {
-            break line;
-        }
-        tokio::task::yield_now().await;
-    };
-    let line: Value = serde_json::from_str(&line).expect("a line of JSON");
+    let line = audited(&file, "\"send_mail\"").await;
     assert_eq!(line["outcome"], "denied", "{line}");
     assert_eq!(
         line["flow"],
@@ -89,6 +81,30 @@ async fn the_audit_log_says_which_marks_decided() {
     );
     assert_eq!(line["policy"]["by"], "flow", "{line}");
     assert!(line["policy"]["at"].as_str().is_some_and(|at| at.starts_with("proxy.yaml:")), "{line}");
+}
+
+#[tokio::test]
+async fn the_audit_log_has_the_calls_before_the_one_that_was_denied() {
+    let script = r#"
+tools = {meta.name: call for meta, call in backends()["fake"].tools()}
+
+def report(args):
+    tools["fetch"]({"text": "page"})
+    secret = tools["read_vault"]({"text": "s3cret"})
+    return tools["send_mail"](unwrap(secret))
+
+publish(metadata("report", "", {}, {}), report)
+"#;
+    let flow = rules("deny").replace(LABELS, "  labels:\n  - {name: read_vault, server: fake, labels: [secret]}\n");
+    let sections = ["sessionInit: { scriptFile: policy.star }", &flow, "audit: { file: audit.jsonl }"];
+    let (proxy, folder) = world("legacy", &[], &sections);
+    let file = proxy.directory.path().join("audit.jsonl");
+    let mut conversation = Conversation::at((proxy.file("policy.star", script), folder), false).await;
+    conversation.stopped("report", json!({})).await;
+    let line = audited(&file, "\"report\"").await;
+    let calls: Vec<_> = line["calls"].as_array().expect("calls").iter().map(|call| &call["name"]).collect();
+    assert_eq!((&line["outcome"], calls), (&json!("denied"), vec![&json!("fetch"), &json!("read_vault")]), "{line}");
+    assert_eq!(line["flow"][0]["action"], "deny", "{line}");
 }
 
 #[tokio::test]

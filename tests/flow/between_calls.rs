@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Conversation, PASSTHROUGH, text, world};
+use super::{Conversation, PASSTHROUGH, audited, text, world};
 use crate::support::message::Message;
 use crate::support::temp_dir::TempDir;
 
@@ -34,23 +34,11 @@ impl Conversation {
     }
 }
 
-/// The line about a question between calls, once it is there.
-async fn audited(log: &PathBuf) -> Value {
-    loop {
-        let lines = std::fs::read_to_string(log).unwrap_or_default();
-        let mut lines = lines.lines().filter(|line| line.contains("server_question"));
-        if let Some(line) = lines.next() {
-            return serde_json::from_str(line).expect("a line of JSON");
-        }
-        tokio::task::yield_now().await;
-    }
-}
-
 #[tokio::test]
 async fn a_denied_question_between_calls_is_in_the_audit_log() {
     let (mut conversation, log) = asked_after_a_secret("deny").await;
     assert_eq!(conversation.waits_for("this conversation has read `note` (secret)").await, 1);
-    let line = audited(&log).await;
+    let line = audited(&log, "server_question").await;
     assert_eq!((&line["outcome"], &line["policy"]["by"]), (&json!("denied"), &json!("flow")), "{line}");
     assert_eq!(line["target"], json!({"method": "elicitation/create", "server": "fake"}));
     let decided = json!([{"action": "deny", "marks": ["secret"], "then": "egress", "item": "elicitation/create"}]);
@@ -71,7 +59,7 @@ async fn a_person_agrees_once_to_answer_a_question_between_calls() {
     assert!(asked.raw.contains("What is new?"), "{}", asked.raw);
     // The answer goes to the server at once.
     assert_eq!(conversation.waits_for("plain").await, 1);
-    let line = audited(&log).await;
+    let line = audited(&log, "server_question").await;
     assert_eq!(line["outcome"], "success", "{line}");
     assert_eq!((&line["flow"][0]["action"], &line["flow"][0]["agreed"]), (&json!("ask"), &json!(true)), "{line}");
     assert_eq!(line["flow"].as_array().map(Vec::len), Some(1), "{line}");
@@ -82,6 +70,6 @@ async fn a_person_who_does_not_agree_is_not_asked_the_question() {
     let (mut conversation, log) = asked_after_a_secret("ask").await;
     conversation.answers(json!({"action": "decline"})).await;
     assert_eq!(conversation.waits_for("the user did not agree to it").await, 1);
-    let line = audited(&log).await;
+    let line = audited(&log, "server_question").await;
     assert_eq!((&line["outcome"], &line["flow"][0]["agreed"]), (&json!("denied"), &json!(false)), "{line}");
 }

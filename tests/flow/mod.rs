@@ -14,6 +14,8 @@ mod replicas;
 mod sdk;
 mod shared_server;
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::elicitation::{Client, EVERYTHING};
@@ -102,6 +104,19 @@ impl Conversation {
         self.call("seen", json!({ "wait_for": wanted })).await;
         // Beside the request to wait for it.
         self.reached(wanted).await - 1
+    }
+}
+
+/// The first line of an audit log that holds this text, once it is there.
+async fn audited(log: &Path, wanted: &str) -> Value {
+    loop {
+        let lines = std::fs::read_to_string(log).unwrap_or_default();
+        // The last line may not be whole yet.
+        let whole = lines.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        if let Some(line) = whole.into_iter().find(|line| line.contains(wanted)) {
+            return serde_json::from_str(line).expect("a line of JSON");
+        }
+        tokio::task::yield_now().await;
     }
 }
 
