@@ -90,6 +90,7 @@ mod tasks;
 mod testing;
 mod threads;
 mod token_exchange;
+mod token_tasks;
 mod traces;
 mod trial;
 mod unread_messages;

@@ -1,8 +1,9 @@
 //! What tools cost a model over whole tasks: `benches/tokens/run FOLDER`, or `cargo bench --bench tokens -- FOLDER`.
 //!
 //! FOLDER has a `tools.jsonl` as `benches/retrieval` reads it. The tasks in `tasks.json` are for the tools of LiveMCPBench;
-//! their calls and results are fixed, so no model is needed. `--tokenizer=FILE` is a Node.js program that counts tokens, for
-//! the error of the estimate; `--page=FILE` writes the tables into a page, between the comments that mark their place.
+//! their calls are fixed and their results recorded, so no model is needed. `--tokenizer=FILE` is a Node.js program that
+//! counts tokens, for the error of the estimate; `--page=FILE` writes the tables into a page, between the comments that mark
+//! their place.
 
 #![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]

@@ -104,7 +104,7 @@ impl Model {
         match self.mode {
             Mode::None => {
                 for step in &task.steps {
-                    conversation.call(call(&self.published(step)?, &step.arguments), step.result.whole());
+                    conversation.call(call(&self.published(step)?, &step.arguments), step.result.clone());
                 }
             }
             Mode::Full | Mode::Compact => self.search_and_call(task, &mut conversation)?,
@@ -130,7 +130,7 @@ impl Model {
                 }
             }
             let arguments = json!({"tool_name": name, "parameters": step.arguments});
-            conversation.call(call("call_tool", &arguments), step.result.whole());
+            conversation.call(call("call_tool", &arguments), step.result.clone());
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ impl Model {
         let script = format!("return [{}]", script.join(", "));
         let found: Vec<Vec<Value>> = searches.iter().map(|words| self.search_tools(words)).collect();
         conversation.call(call("execute_tool_script", &json!({"script": script})), json!(found).to_string());
-        conversation.call(call("execute_tool_script", &json!({"script": task.script})), task.returned.whole());
+        conversation.call(call("execute_tool_script", &json!({"script": task.script})), task.returned.clone());
         Ok(())
     }
 

@@ -63,6 +63,7 @@ pub mod forwarder;
 pub mod personal_server;
 pub mod protected_server;
 pub mod real_servers;
+pub mod office_servers;
 
 // Tokens and log-ins.
 pub mod authorization_server;
