@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::call::{Asker, BackendCall, CallError, Peer, Question};
-use proxy_config::{LogInAdvice, ServerConfig};
+use proxy_config::{LogInAdvice, PersonalAccounts, ServerConfig};
 use proxy_json::{Object, RawRef, hex, raw};
 use proxy_model::{Credentials, Era, ItemKind, PersonKey};
 
@@ -23,6 +23,8 @@ pub(super) struct PersonalAccount {
     pub(super) server: Arc<str>,
     /// What is behind the log-in, in the words of the config.
     pub(super) about: String,
+    /// The name of the tool with which the person logs in.
+    pub(super) tool_name: String,
     advice: LogInAdvice,
     credentials: Arc<dyn Credentials>,
     /// How long a client with a session is waited for.
@@ -41,6 +43,7 @@ impl PersonalAccount {
         Some(PersonalAccount {
             server: Arc::clone(server),
             about: accounts.about.clone(),
+            tool_name: PersonalAccounts::tool_name(server),
             advice: accounts.advice(server, person.who()),
             credentials: Arc::clone(credentials),
             input_timeout: config.input_timeout,

@@ -27,7 +27,7 @@ pub(super) async fn call(
             reconnected(person, &call).await?;
         }
         let view = person.handle().view();
-        if !view.lists.tools.iter().any(|tool| tool.key() == account.tool_name()) {
+        if !view.lists.tools.iter().any(|tool| tool.key() == account.tool_name) {
             return Ok(Answer { result: raw(&account.logged_in(&view)) });
         }
     }

@@ -6,23 +6,17 @@ use serde_json::{Value, json};
 
 use super::account::PersonalAccount;
 use crate::call::BackendCall;
-use proxy_config::PersonalAccounts;
-use proxy_json::{Object, raw};
+use proxy_json::{Object, RawRef, raw};
 use proxy_model::{BackendView, Definition, ItemKind, Lists, ServerInfo, Status, error_line};
 
 impl PersonalAccount {
-    /// The name of the tool.
-    pub(super) fn tool_name(&self) -> String {
-        PersonalAccounts::tool_name(&self.server)
-    }
-
     /// Whether this is a call of the tool.
     pub(super) fn is_log_in(&self, call: &BackendCall) -> bool {
+        let name = |params: &RawRef| Object::of(params).ok()?.string("name");
         call.method == ItemKind::Tool.use_method()
-            && Object::of(&call.params)
-                .ok()
-                .and_then(|params| params.string("name"))
-                .is_some_and(|name| name == self.tool_name())
+            // Hardly any call has the name in it, and then nothing has to be parsed. It has no letter that JSON has to escape.
+            && call.params.get().contains(&self.tool_name)
+            && name(&call.params).is_some_and(|name| *name == *self.tool_name)
     }
 
     /// The view of a server that waits for the person's log-in. What it listed last stays; before that it has the tool.
@@ -39,7 +33,7 @@ impl PersonalAccount {
     fn definition(&self) -> Option<Arc<Definition>> {
         let about = if self.about.is_empty() { String::new() } else { format!(" ({})", self.about) };
         let definition = json!({
-            "name": self.tool_name(),
+            "name": self.tool_name,
             "title": format!("Log in at {}", self.server),
             "description": format!(
                 "Logs the user in at {}{about}. Call this first: the other tools of {} are listed after the log-in.",

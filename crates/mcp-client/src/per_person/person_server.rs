@@ -126,7 +126,7 @@ impl PersonServer {
 
 impl PersonBackend for PersonServer {
     fn logged_in(&self, tool: &str) -> Option<Raw> {
-        let account = self.account.as_ref().filter(|account| account.tool_name() == tool)?;
+        let account = self.account.as_ref().filter(|account| account.tool_name == tool)?;
         let view = self.server.view();
         (view.status != Status::Login).then(|| raw(&account.logged_in(&view)))
     }
