@@ -10,9 +10,7 @@ pub struct DialectTool<'a> {
     pub server: &'a str,
     /// The server's own name for it; for a tool that a script made, the published name.
     pub original: &'a str,
-    /// Whether its description lists other tools, one a line.
-    pub lists_tools: bool,
-    /// Its description without that list, for clients that would not see all of it: the last paragraph tells how to find the
-    /// tools.
+    /// If its description lists other tools: the description without that list, for clients that would not see all of it. The
+    /// last paragraph tells how to find the tools.
     pub without_list: Option<&'a str>,
 }

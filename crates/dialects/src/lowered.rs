@@ -174,13 +174,14 @@ fn described(dialect: &Dialect, tool: &DialectTool<'_>, published: &str, changes
     let room = max.map(|max| max.saturating_sub(notes.chars().count() + space));
     let length = published.chars().count();
     let cut = room.filter(|room| length > *room).map(|room| {
+        // A model takes a list for all there is, so it gets all of the list or none.
         if let Some(without_list) = tool.without_list {
             let what = "does not list the tools but tells how to find them";
             changes.note(&Path::ROOT, || format!("{what}: it had {length} characters, and the limit is {room}"));
             return cut_before_end(without_list, room);
         }
         changes.note(&Path::ROOT, || format!("cut from {length} to {room} characters"));
-        if tool.lists_tools { cut_at_line(published, room) } else { cut_at_sentence(published, room) }
+        cut_at_sentence(published, room)
     });
     if notes.is_empty() {
         return cut;
@@ -213,39 +214,14 @@ fn cut_before_end(text: &str, max: usize) -> String {
     format!("{}\n\n{end}", cut_at_sentence(beginning, room))
 }
 
-/// The lines that fit, and how many there are beyond.
-fn cut_at_line(text: &str, max: usize) -> String {
-    const MORE: usize = "... and 1000000 more lines".len();
-    let lines: Vec<&str> = text.lines().collect();
-    let mut kept = 0;
-    let mut length = 0;
-    for line in &lines {
-        length += line.chars().count() + 1;
-        if length + MORE > max {
-            break;
-        }
-        kept += 1;
-    }
-    if kept == 0 {
-        return cut_at_sentence(text, max);
-    }
-    let mut cut = lines[..kept].join("\n");
-    cut.push_str(&format!("\n... and {} more lines", lines.len() - kept));
-    cut
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_description_ends_with_a_sentence_or_a_line() {
+    fn a_description_ends_with_a_sentence() {
         assert_eq!(cut_at_sentence("One two. Three four. Five six", 22), "One two. Three four.");
         assert_eq!(cut_at_sentence("äöü ".repeat(20).as_str(), 10).chars().count(), 10);
-        let listing = "The tools:\nread_file(path: str)\nwrite_file(path: str)\nlist_files()\n".repeat(3);
-        let cut = cut_at_line(&listing, 90);
-        assert!(cut.ends_with("... and 9 more lines") && cut.chars().count() <= 90, "{cut}");
-        assert!(cut.starts_with("The tools:\nread_file(path: str)\nwrite_file(path: str)\n..."), "{cut}");
     }
 
     #[test]

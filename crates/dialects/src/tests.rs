@@ -14,7 +14,7 @@ fn definition(value: &Value) -> Definition {
 }
 
 fn tool(definition: &Definition) -> DialectTool<'_> {
-    DialectTool { definition, server: "s", original: definition.key(), lists_tools: false, without_list: None }
+    DialectTool { definition, server: "s", original: definition.key(), without_list: None }
 }
 
 /// A row with all steps.
@@ -61,6 +61,9 @@ fn any_schema() -> impl Strategy<Value = Value> {
         Just(json!({})),
         Just(json!({"not": {"type": "string"}})),
         Just(json!({"type": "string", "format": "date"})),
+        Just(json!({"type": "integer", "exclusiveMinimum": 3})),
+        Just(json!({"type": "integer", "minimum": 1, "exclusiveMaximum": 3})),
+        Just(json!({"type": "number", "exclusiveMaximum": 3.5})),
     ];
     leaf.prop_recursive(4, 24, 3, |inner| {
         let map = proptest::collection::vec((any_name(), inner.clone()), 0..3)

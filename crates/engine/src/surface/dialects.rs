@@ -36,7 +36,6 @@ impl PublishedItem {
             definition: &self.definition,
             server: source.map_or("", |source| &source.backend),
             original: source.map_or(key, |source| &source.name),
-            lists_tools: self.carrier.is_some(),
             without_list: self.without_signatures.as_deref(),
         }
     }
