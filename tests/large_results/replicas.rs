@@ -126,3 +126,27 @@ async fn without_shared_keys_results_stay_in_the_memory_of_their_process() {
     assert!(!is_error(&client.call("read_result", &page_of(&id, 2)).await));
     assert!(!redis.ask(&["KEYS", "*"]).await.contains(":results"));
 }
+
+#[tokio::test]
+async fn a_result_ends_in_the_store_when_its_time_is_over_and_a_newer_one_of_the_same_owner_does_not() {
+    let Some(redis) = Redis::start().await else { return };
+    let sections = "results: {maxTokens: 2000, keep: 2s}";
+    let one = replica(&redis, KEY, sections, 1000).await;
+    let two = replica(&redis, KEY, sections, 1000).await;
+    let mut here = session(&one).await;
+    let mut there = moved(&here, &two);
+    let (old, _) = paged(&here.call("export", "{}").await);
+    assert!(!is_error(&there.call("read_result", &page_of(&old, 2)).await));
+    let over = async {
+        loop {
+            let (new, _) = paged(&here.call("export", "{}").await);
+            let answer = there.call("read_result", &page_of(&old, 2)).await;
+            if is_error(&answer) {
+                return (new, answer.text());
+            }
+        }
+    };
+    let (new, told) = within("the end of a result", &two.program.stderr, over).await;
+    assert!(told.contains("is not kept: results are kept 2 s"), "{told}");
+    assert!(!is_error(&there.call("read_result", &page_of(&new, 2)).await));
+}
