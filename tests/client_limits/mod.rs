@@ -2,13 +2,16 @@
 //! everything has the names that are published.
 
 mod check;
+mod data_set;
 mod headers;
 mod hostile;
 mod names;
 mod optimizer;
 mod real;
+mod real_programs;
 mod replicas;
 mod schemas;
+mod told;
 
 use serde_json::{Value, json};
 

@@ -29,7 +29,8 @@ const TYPE_CHECKER: [&str; 1] = ["mypy==2.4.1"];
 
 const APPS: [&str; 2] = ["@modelcontextprotocol/ext-apps@2.0.4", "@modelcontextprotocol/client@2.4.0"];
 
-const CLIENTS: [&str; 3] = ["@modelcontextprotocol/client@2.4.0", "@google/genai@2.32.0", "ajv@8.20.0"];
+const CLIENTS: [&str; 4] =
+    ["@modelcontextprotocol/client@2.4.0", "@google/genai@2.32.0", "ajv@8.20.0", "json-schema-faker@0.5.9"];
 
 const CLIENT: [&str; 1] = ["@modelcontextprotocol/client@2.4.0"];
 const MCP_CLIENTS: [&str; 3] = ["@openai/codex@0.169.0", "@google/gemini-cli@0.61.0", "opencode-ai@1.18.33"];
@@ -77,13 +78,30 @@ pub fn sarif_validator() -> Option<Command> {
 
 /// A client that checks tools as others do. It needs the address, the client's name and the calls.
 pub fn client_with_rules() -> Option<impl Fn() -> Command> {
+    checking_client("client_with_rules.mjs")
+}
+
+/// A client that checks a whole data set of tools as others do, and calls every tool. It needs the address, the client's name
+/// and the file with the tools.
+pub fn client_of_a_data_set() -> Option<impl Fn() -> Command> {
+    checking_client("data_set_client.mjs")
+}
+
+fn checking_client(program: &'static str) -> Option<impl Fn() -> Command> {
     static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
     let folder = INSTALLED.get_or_init(|| install("clients", &CLIENTS, install_with_npm)).clone()?;
     Some(move || {
         let mut command = Command::new("node");
-        command.arg(counterpart("client_with_rules.mjs")).arg(folder.join("node_modules"));
+        command.arg(counterpart(program)).arg(folder.join("node_modules"));
         command
     })
+}
+
+/// The API of a model that makes these calls. It says on stderr where it listens.
+pub fn model_api(calls: &str) -> Command {
+    let mut command = Command::new("node");
+    command.arg(counterpart("model_api.mjs")).arg(calls);
+    command
 }
 
 /// A client that writes a policy. It needs the era and the server.
@@ -431,13 +449,18 @@ fn run(mut command: Command) -> Result<(), String> {
 /// names it at the end.
 pub fn missing<T>(problem: &str) -> Option<T> {
     assert!(std::env::var_os("CI").is_none(), "this is required here: {problem}");
+    skip(problem);
+    None
+}
+
+/// Notes why a test is skipped.
+pub fn skip(problem: &str) {
     // A test runs on a thread of its name.
     let thread = std::thread::current();
     let line = format!("{}: {problem}\n", thread.name().unwrap_or("a test"));
     let file = skipped_tests::file(env!("CARGO_TARGET_TMPDIR"));
     let opened = fs::OpenOptions::new().create(true).append(true).open(file);
     opened.and_then(|mut file| file.write_all(line.as_bytes())).expect("the target directory can be written");
-    None
 }
 
 /// The tests run from `target/PROFILE/deps`.

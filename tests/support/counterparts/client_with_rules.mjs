@@ -4,6 +4,7 @@
 // published name in its description, as `P:NAME`.
 import http from "node:http";
 import { pathToFileURL } from "node:url";
+import { faultsOf } from "./client_rules.mjs";
 
 const [modules, address, name, callsText] = process.argv.slice(2);
 const load = (path) => import(pathToFileURL(`${modules}/${path}`));
@@ -15,70 +16,8 @@ const { GoogleGenAI } = await load("@google/genai/dist/node/index.mjs");
 const client = new Client({ name, version: "1.0.0" }, { versionNegotiation: { mode: "legacy" } });
 await client.connect(new StreamableHTTPClientTransport(new URL(address)));
 const { tools } = await client.listTools();
-const faults = [];
+const faults = faultsOf(name, tools, [Ajv.default ?? Ajv, Ajv2020.default ?? Ajv2020]);
 const check = (holds, fault) => { if (!holds) faults.push(fault); };
-
-// Gemini CLI compiles every schema with these validators; the MCP SDK does so for results.
-for (const tool of tools) {
-  for (const Validator of [Ajv.default ?? Ajv, Ajv2020.default ?? Ajv2020]) {
-    const ajv = new Validator({ strictSchema: false, logger: false });
-    const isOfOther = tool.inputSchema.$schema !== undefined && !ajv.getSchema(tool.inputSchema.$schema.replace(/#$/, ""));
-    if (isOfOther) continue;
-    check(ajv.validateSchema(tool.inputSchema) === true, `${tool.name}: ${ajv.errorsText()}`);
-    if (name.startsWith("gemini")) {
-      try { ajv.compile(tool.inputSchema); } catch (error) { faults.push(`${tool.name}: ${error.message}`); }
-    }
-  }
-}
-
-const nested = (schema, visit, at = "") => {
-  if (typeof schema !== "object" || schema === null) return;
-  visit(schema, at);
-  for (const [keyword, value] of Object.entries(schema)) {
-    if (["properties", "$defs", "definitions", "patternProperties"].includes(keyword)) {
-      for (const [key, property] of Object.entries(value)) nested(property, visit, `${at}/${keyword}/${key}`);
-    } else if (["anyOf", "oneOf", "allOf", "prefixItems"].includes(keyword)) {
-      value.forEach((part, index) => nested(part, visit, `${at}/${keyword}/${index}`));
-    } else if (["items", "additionalProperties", "not"].includes(keyword)) {
-      nested(value, visit, `${at}/${keyword}`);
-    }
-  }
-};
-
-// What each client, or the API behind it, refuses.
-const rules = {
-  "claude-code": (tool) => {
-    check(/^[a-zA-Z0-9_-]{1,64}$/.test(`mcp__proxy__${tool.name}`), `name: ${tool.name}`);
-    for (const union of ["anyOf", "oneOf", "allOf"]) check(!(union in tool.inputSchema), `${tool.name}: ${union}`);
-    for (const key of Object.keys(tool.inputSchema.properties ?? {})) {
-      check(/^[a-zA-Z0-9_.-]{1,64}$/.test(key), `${tool.name}: property ${key}`);
-    }
-    check((tool.description ?? "").length <= 2048, `${tool.name}: description`);
-  },
-  "gemini-cli-mcp-client": (tool) => {
-    check(/^[a-zA-Z_][a-zA-Z0-9_\-.:]{0,62}$/.test(`mcp_proxy_${tool.name}`), `name: ${tool.name}`);
-    nested(tool.inputSchema, (schema, at) => {
-      const refused = ["$ref", "$schema", "$id", "const", "if", "not", "patternProperties", "propertyNames", "dependentRequired"];
-      for (const keyword of refused) check(!(keyword in schema), `${tool.name}: ${at} has ${keyword}`);
-      check(!Array.isArray(schema.type), `${tool.name}: ${at} has types`);
-      check(schema.type !== "array" || typeof schema.items === "object", `${tool.name}: ${at} has no items`);
-      check((schema.enum ?? []).every((value) => typeof value === "string"), `${tool.name}: ${at} has an enum`);
-    });
-  },
-  "Visual Studio Code": (tool) => {
-    check(`mcp_proxy_${tool.name}`.length <= 64, `name: ${tool.name}`);
-    check(typeof tool.inputSchema.properties === "object", `${tool.name}: no properties`);
-    nested(tool.inputSchema, (schema, at) => {
-      check(schema.type !== "array" || schema.items, `${tool.name}: ${at}: tool parameters array type must have items`);
-    });
-  },
-  "codex-mcp-client": (tool) => {
-    check(`mcp__proxy__${tool.name}`.length <= 64, `name: ${tool.name}`);
-    check(typeof tool.inputSchema.properties === "object", `${tool.name}: no properties`);
-  },
-};
-tools.forEach(rules[name]);
-check(new Set(tools.map((tool) => tool.name)).size === tools.length, "two tools have one name");
 
 // The calls, with the names of the list.
 const calls = JSON.parse(callsText).map((call) => {
