@@ -89,8 +89,11 @@ fn plain(name: &str) -> String {
     name.replace('-', "_")
 }
 
+/// A client that is started in these places.
+type StartedIn = fn(&Places<'_>) -> Command;
+
 /// Lets a client make all calls, and returns what the model was sent at last.
-async fn run(proxy: &HttpProxy, programs: &Path, client: fn(&Places<'_>) -> Command) -> Value {
+async fn run(proxy: &HttpProxy, programs: &Path, client: StartedIn) -> Value {
     let home = TempDir::new();
     let (mut model, address) = Program::start_patiently(real_servers::model_api(&calls_text())).await;
     model.stderr.patience = LONG_PATIENCE;
@@ -109,8 +112,7 @@ async fn client_programs_offer_every_tool_to_their_model_and_make_its_calls() {
     let Some(proxy) = proxy(&directory).await else { return };
     let published = published(&proxy).await;
     assert!(published.len() > 100, "{published:?}");
-    let clients: [(&str, fn(&Places<'_>) -> Command); 3] =
-        [("gemini", gemini), ("codex", codex), ("opencode", opencode)];
+    let clients: [(&str, StartedIn); 3] = [("gemini", gemini), ("codex", codex), ("opencode", opencode)];
     for (name, client) in clients {
         let report = run(&proxy, &programs, client).await;
         assert_eq!(report["error"], Value::Null, "{name}");

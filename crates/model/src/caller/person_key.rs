@@ -1,7 +1,7 @@
 //! Identifies the caller of a server with a connection for each person.
 
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::{Principal, Realm, Who};
 
@@ -13,8 +13,8 @@ pub struct PersonKey(Arc<Known>);
 #[derive(Debug)]
 struct Known {
     principal: Principal,
-    /// The person alone, once somebody has asked: every call of an own account does.
-    alone: OnceLock<PersonKey>,
+    /// The person alone, whom every call of an own account asks for; `None` if this is it.
+    alone: Option<PersonKey>,
 }
 
 impl PartialEq for PersonKey {
@@ -34,7 +34,9 @@ impl Hash for PersonKey {
 
 impl PersonKey {
     fn new(principal: Principal) -> Self {
-        PersonKey(Arc::new(Known { principal, alone: OnceLock::new() }))
+        let alone = Principal::of(principal.who.realm.clone(), &principal.who.sub);
+        let alone = PersonKey(Arc::new(Known { principal: alone, alone: None }));
+        PersonKey(Arc::new(Known { principal, alone: Some(alone) }))
     }
 
     /// For the local user, or a principal whose token was verified. `None` for callers who have shown no token over the
@@ -49,8 +51,7 @@ impl PersonKey {
 
     /// The same person whatever the token says beside who it is: an account elsewhere belongs to the person alone.
     pub fn person_alone(&self) -> &Self {
-        let alone = || PersonKey::new(Principal::of(self.who().realm.clone(), &self.who().sub));
-        self.0.alone.get_or_init(alone)
+        self.0.alone.as_ref().unwrap_or(self)
     }
 
     pub fn principal(&self) -> &Principal {
