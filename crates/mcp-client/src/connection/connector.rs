@@ -1,6 +1,6 @@
 //! Makes new connections: starts the server's process or reaches its URL, and negotiates the protocol revision.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use http::HeaderValue;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 
+use super::cannot_start::cannot_start;
 use super::continued;
 use super::environment::Environment;
 use super::era_flapping::EraFlapping;
@@ -461,27 +462,6 @@ fn start_limit(start_timeout: Duration, timeouts: u32) -> Duration {
     start_timeout.saturating_mul(1 << timeouts.min(16)).min(MAX_START.max(start_timeout))
 }
 
-/// Describes why a process could not be started. Clients see the text, so the paths are only in the log.
-fn cannot_start(server: &str, command: &str, folder: Option<&Path>, error: &std::io::Error) -> String {
-    // The supervisor says why in its own words.
-    tracing::debug!(server, command, folder = ?folder, %error, "cannot start the process");
-    if folder.is_some_and(|folder| !folder.is_dir()) {
-        return "the directory `cwd` does not exist".to_owned();
-    }
-    let path = folder.unwrap_or(Path::new("")).join(command);
-    let is_path = command.contains(std::path::MAIN_SEPARATOR);
-    let command = Path::new(command).file_name().unwrap_or_default().display();
-    match error.kind() {
-        std::io::ErrorKind::NotFound if is_path && path.is_file() => {
-            format!("the interpreter in the first line of the command `{command}` was not found")
-        }
-        std::io::ErrorKind::NotFound if is_path => format!("the command `{command}` was not found at its path"),
-        std::io::ErrorKind::NotFound => format!("the command `{command}` was not found"),
-        std::io::ErrorKind::PermissionDenied => format!("the command `{command}` is not executable"),
-        _ => format!("the command `{command}` cannot be started: {error}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -491,16 +471,5 @@ mod tests {
         let limit = |seconds, timeouts| start_limit(Duration::from_secs(seconds), timeouts).as_secs();
         assert_eq!([0, 1, 2, 4, 5, 1000].map(|timeouts| limit(30, timeouts)), [30, 60, 120, 300, 300, 300]);
         assert_eq!(limit(3600, 3), 3600, "the config asks for more");
-    }
-
-    #[test]
-    fn the_text_for_clients_contains_no_paths() {
-        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
-        let text = |command, folder| cannot_start("fake", command, folder, &error);
-        assert_eq!(text("/home/me/bin/tool", None), "the command `tool` was not found at its path");
-        assert_eq!(text("tool", None), "the command `tool` was not found");
-        let told = text(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), None);
-        assert_eq!(told, "the interpreter in the first line of the command `Cargo.toml` was not found");
-        assert_eq!(text("tool", Some(Path::new("/no/such/folder"))), "the directory `cwd` does not exist");
     }
 }

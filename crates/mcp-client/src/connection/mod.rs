@@ -5,6 +5,7 @@ mod api;
 mod api_tools;
 mod audience;
 mod cache;
+mod cannot_start;
 mod connector;
 mod continued;
 mod current_lock;
